@@ -1,0 +1,250 @@
+"""The frozen values that pass between stages, one word per thing.
+
+::
+
+    Slice ─► Batch ─► Frame ─► Draw ─► Task ─► Label ─► Sample ─► Estimate ─► Verdict
+    what     rows     scored   chosen  asked   answered  draw with   value and   what a rule
+    to read           inputs                             outcomes    interval    concluded
+
+A value is validated when it is made, so whoever receives one need not check it again. Arrays inside are not copied:
+treat them as read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Problem = Literal["classification", "regression"]
+Floats = NDArray[np.floating[Any]]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A piece of the production log that one round reads: from ``start`` (included) to ``stop`` (excluded).
+
+    ``part`` names a file, a table, a partition; ``start`` and ``stop`` mean something to the source alone. The next
+    slice of the same part starts where the last one stopped, so a source needs no memory of its own.
+    """
+
+    part: str
+    start: str
+    stop: str
+    rows: int
+    arrived_at: datetime
+    """When the oldest of these rows became readable, in UTC: what ``max_age`` is measured from."""
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise InputError(f"a slice has at least one row; got rows={self.rows} for part {self.part!r}")
+        _require_aware(self.arrived_at, "arrived_at")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Some consecutive rows of one slice: row ``i`` of ``rows`` is row ``first_row + i`` of slice number ``slice_index``."""
+
+    slice_index: int
+    first_row: int
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """The inputs of a round, scored: what a sampler draws from (the sampling frame).
+
+    ``variables`` maps the name of an auxiliary variable to one value per input, larger = more suspicious.
+    ``activations`` (one row per input) is there only for samplers that need it, such as CES.
+    """
+
+    variables: Mapping[str, Floats]
+    predictions: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
+    activations: Floats | None = None
+    size: int = field(default=-1)
+
+    def __post_init__(self) -> None:
+        lengths = {f"variables[{name!r}]": len(values) for name, values in self.variables.items()}
+        for name in ("predictions", "ids", "activations"):
+            values = getattr(self, name)
+            if values is not None:
+                lengths[name] = len(values)
+        if self.size >= 0:
+            lengths["size"] = self.size
+        if not lengths:
+            raise InputError("a frame needs at least one variable, or its size: Frame({}, size=1000)")
+        if len(set(lengths.values())) > 1:
+            found = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+            raise InputError(f"everything in a frame has one entry per input; got {found}")
+        for name, values in self.variables.items():
+            if np.ndim(values) != 1:
+                raise InputError(f"variable {name!r} must be one number per input; got shape {np.shape(values)}")
+        object.__setattr__(self, "size", next(iter(lengths.values())))
+
+    def variable(self, name: str) -> Floats:
+        """The auxiliary variable ``name``, or an error that names those there are."""
+        try:
+            return self.variables[name]
+        except KeyError:
+            have = ", ".join(sorted(self.variables)) or "none at all"
+            raise InputError(f"the frame has no variable {name!r}; it has: {have}") from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """What a sampler chose, in order, with all that its estimator needs.
+
+    ``positions`` are positions in the frame, in the order drawn; a design with replacement may draw one twice: it is
+    labelled once and counted twice. ``columns`` holds one value per draw (``probability``, ``stratum``, …),
+    ``constants`` what belongs to the design as a whole (``stratum_size``, …): the estimator of ``design`` documents both.
+    """
+
+    design: str
+    frame_size: int
+    positions: Positions
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    constants: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.frame_size < 1:
+            raise InputError(f"a draw comes from a frame of at least one input; got frame_size={self.frame_size}")
+        if self.positions.ndim != 1 or not np.issubdtype(self.positions.dtype, np.integer):
+            raise InputError(
+                f"positions must be a 1-D array of integers; got {self.positions.dtype} of shape {self.positions.shape}"
+            )
+        if len(self.positions) and not (0 <= self.positions.min() and self.positions.max() < self.frame_size):
+            raise InputError(
+                f"positions must lie in 0..{self.frame_size - 1}; got {self.positions.min()}..{self.positions.max()}"
+            )
+        for name, values in self.columns.items():
+            if len(values) != len(self.positions):
+                raise InputError(f"column {name!r} has {len(values)} values for {len(self.positions)} draws")
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def unique_positions(self) -> Positions:
+        """The drawn inputs, each once, in the order of their first draw: what is sent to the annotators."""
+        _, first = np.unique(self.positions, return_index=True)
+        return self.positions[np.sort(first)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """A draw with its outcomes: ``outcomes[k]`` belongs to ``draw.positions[k]``.
+
+    The outcome is the loss: 1 where the model is wrong and 0 where it is right (classification), or the squared error
+    (regression). NaN means that no answer has come: skipped, or not yet returned.
+    """
+
+    draw: Draw
+    outcomes: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.outcomes.shape != self.draw.positions.shape:
+            raise InputError(f"one outcome per draw: got {self.outcomes.shape} for {self.draw.positions.shape} draws")
+        answered = self.outcomes[~np.isnan(self.outcomes)]
+        if not np.isfinite(answered).all() or (answered < 0).any():
+            bad = answered[~np.isfinite(answered) | (answered < 0)][0]
+            raise InputError(f"outcomes must be finite and >= 0, or NaN where there is no answer; got {bad}")
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.outcomes)
+
+    @property
+    def response(self) -> float:
+        """The share of draws that have an answer."""
+        return float(self.answered.mean()) if len(self.draw) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimated quantity of the whole frame with its two-sided interval.
+
+    ``quantity`` is ``accuracy`` (1 − mean outcome) unless said otherwise. ``method`` names design and interval.
+    ``provisional`` is true while answers may still come. ``notes`` say in plain words what a reader must know,
+    for instance why an interval is wide. ``standard_error`` is None where the design gives none.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    frame_size: int
+    response: float
+    method: str
+    level: float = 0.95
+    quantity: str = "accuracy"
+    standard_error: float | None = None
+    provisional: bool = False
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.value <= self.high:
+            raise InputError(
+                f"an interval holds its estimate; got {self.low} <= {self.value} <= {self.high} from {self.method}"
+            )
+        if not 0 < self.level < 1:
+            raise InputError(f"level must lie strictly between 0 and 1; got {self.level}")
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One input to label. ``payload`` is what the annotator sees; the model's answer is not in it."""
+
+    id: int
+    monitor: str
+    round: int
+    input_id: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What an annotator said of a task: the truth, or None for «I cannot tell» (a skip)."""
+
+    task_id: int
+    annotator: str
+    truth: str | None
+    at: datetime
+
+    def __post_init__(self) -> None:
+        _require_aware(self.at, "at")
+
+
+VerdictState = Literal["ok", "alarm", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a rule concluded from the estimates. ``message`` explains it to the person who is woken up."""
+
+    rule: str
+    state: VerdictState
+    message: str
+    value: float | None = None
+    threshold: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Evidence so far and whatever else the rule wants kept; must be representable as JSON."""
+
+
+def _require_aware(moment: datetime, name: str) -> None:
+    if moment.tzinfo is None:
+        raise InputError(f"{name} must carry a time zone; got {moment.isoformat()} without one")
