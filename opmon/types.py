@@ -51,6 +51,23 @@ class Slice:
         _require_aware(self.arrived_at, "arrived_at")
 
 
+@dataclass(frozen=True, slots=True)
+class ModelVersion:
+    """One version of a registered model, resolved from an address such as ``models:/digits@champion``."""
+
+    name: str
+    version: str
+    flavors: tuple[str, ...]
+    run_id: str | None = None
+    """The training run, where the registry knows it."""
+    model_id: str | None = None
+    """MLflow's LoggedModel, where there is one."""
+
+    @property
+    def uri(self) -> str:
+        return f"models:/{self.name}/{self.version}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Some consecutive rows of one slice: row ``i`` of ``rows`` is row ``first_row + i`` of slice number ``slice_index``."""
