@@ -1,0 +1,94 @@
+"""What every estimator does first and last: look at the answers, and word the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+from opmon.types import Draw, Estimate, Sample
+
+
+def answered(sample: Sample) -> NDArray[np.bool_]:
+    """Which draws have an answer; an error where none has."""
+    if not len(sample.draw):
+        raise InputError("the draw is empty; draw at least one input before estimating")
+    answers = sample.answered
+    if not answers.any():
+        raise InputError(
+            f"none of the {len(sample.draw)} draws has an answer yet; an estimate needs at least one. "
+            f"Wait for labels, or import them."
+        )
+    return answers
+
+
+def is_binary(outcomes: NDArray[np.float64]) -> bool:
+    """Whether the outcomes are those of a classifier: each right (0) or wrong (1)."""
+    return bool(np.isin(outcomes, (0.0, 1.0)).all())
+
+
+def require_design(sample: Sample, *designs: str) -> None:
+    """An error where the draw was made by a design that the estimator is not for."""
+    if sample.draw.design not in designs:
+        allowed = " or ".join(repr(design) for design in designs)
+        raise InputError(
+            f"this estimator is for draws of design {allowed}; got {sample.draw.design!r}. "
+            f"Use the estimator of that name."
+        )
+
+
+def column(draw: Draw, name: str) -> NDArray[Any]:
+    """One value per draw, or an error that says what is missing."""
+    if name not in draw.columns:
+        raise InputError(
+            f"a draw of design {draw.design!r} needs the column {name!r}; it has: {', '.join(draw.columns) or 'none'}"
+        )
+    return draw.columns[name]
+
+
+def constant(draw: Draw, name: str) -> NDArray[Any]:
+    """What belongs to the design as a whole, or an error that says what is missing."""
+    if name not in draw.constants:
+        raise InputError(
+            f"a draw of design {draw.design!r} needs the constant {name!r}; "
+            f"it has: {', '.join(draw.constants) or 'none'}"
+        )
+    return draw.constants[name]
+
+
+def accuracy(
+    sample: Sample,
+    loss: float,
+    low: float,
+    high: float,
+    *,
+    method: str,
+    level: float,
+    standard_error: float | None,
+    notes: tuple[str, ...] = (),
+) -> Estimate:
+    """The estimate of ``1 − mean loss`` from the mean loss and its interval.
+
+    The interval always holds the value. An unbiased estimate of a share may itself leave [0, 1] by chance; it is then
+    reported as it is, with a note, because cutting it would bias the mean over rounds.
+    """
+    binary = is_binary(sample.outcomes[sample.answered])
+    low = max(low, 0.0)
+    if binary:
+        high = min(high, 1.0)
+        if not 0 <= loss <= 1:
+            notes = (*notes, "the estimate leaves [0, 1] by chance, as an unbiased estimate of few draws may")
+    return Estimate(
+        value=float(1 - loss),
+        low=float(1 - max(high, loss)),
+        high=float(1 - min(low, loss)),
+        n=len(sample.draw),
+        frame_size=sample.draw.frame_size,
+        response=sample.response,
+        method=method,
+        level=level,
+        standard_error=None if standard_error is None else float(standard_error),
+        notes=notes,
+    )

@@ -1,0 +1,99 @@
+"""Intervals of a proportion.
+
+``counted`` inverts the exact test of a count, by default with the mid-P correction: as short as Wilson's interval on
+average, but without its collapse near 0 and 1 (coverage down to 0.85 at n = 50). ``effective`` is Wilson's interval at
+an effective number of draws, for designs whose estimate is no plain count.
+
+References: Lancaster, JASA 56 (1961) for mid-P; Brown, Cai and DasGupta, Statistical Science 16 (2001); Korn and
+Graubard, Survey Methodology 24 (1998) for the effective sample size.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+
+def effective(rate: float, n: float, level: float) -> tuple[float, float]:
+    """Wilson's interval for an estimated ``rate`` with the variance of ``n`` independent draws."""
+    z = float(special.ndtri((1 + level) / 2))
+    rate = min(max(rate, 0.0), 1.0)
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@functools.lru_cache(maxsize=4096)
+def counted(failures: int, n: int, level: float, size: int | None = None, mid: bool = True) -> tuple[float, float]:
+    """The interval of a failure rate after ``failures`` in ``n`` draws, from ``size`` inputs without replacement.
+
+    With ``size`` None the draws are independent (binomial), else hypergeometric: a census has no width.
+    """
+    tail = (1 - level) / 2
+    if size is None:
+        return _binomial(failures, n, tail, mid)
+    return _hypergeometric(failures, n, size, tail, mid)
+
+
+def _binomial(failures: int, n: int, tail: float, mid: bool) -> tuple[float, float]:
+    if not mid:
+        low = 0.0 if failures == 0 else float(special.betaincinv(failures, n - failures + 1, tail))
+        high = 1.0 if failures == n else float(special.betaincinv(failures + 1, n - failures, 1 - tail))
+        return low, high
+
+    def below(rate: float) -> float:
+        return float(special.bdtr(failures, n, rate) - 0.5 * stats.binom.pmf(failures, n, rate))
+
+    low = 0.0 if failures == 0 else _crossing(below, 1 - tail)
+    high = 1.0 if failures == n else _crossing(below, tail)
+    return low, high
+
+
+def _crossing(decreasing: Callable[[float], float], value: float) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(45):
+        middle = (low + high) / 2
+        low, high = (middle, high) if decreasing(middle) > value else (low, middle)
+    return (low + high) / 2
+
+
+def _hypergeometric(failures: int, n: int, size: int, tail: float, mid: bool) -> tuple[float, float]:
+    """Bounds on the number of failures in the frame, by bisection on whole numbers."""
+    counts = np.arange(n + 1, dtype=np.float64)
+    half = 0.5 if mid else 0.0
+
+    def probabilities(total: int) -> NDArray[np.float64]:
+        possible = (counts <= total) & (n - counts <= size - total)
+        k = np.where(possible, counts, max(0, n - (size - total)))
+        log = _log_choose(total, k) + _log_choose(size - total, n - k) - _log_choose(size, np.float64(n))
+        return np.where(possible, np.exp(log), 0.0)
+
+    def at_most(total: int) -> float:
+        p = probabilities(total)
+        return float(p[: failures + 1].sum() - half * p[failures])
+
+    def at_least(total: int) -> float:
+        p = probabilities(total)
+        return float(p[failures:].sum() - half * p[failures])
+
+    fewest, most = failures, size - (n - failures)
+    high = _last(lambda total: at_most(total) > tail, fewest, most)
+    low = fewest + most - _last(lambda total: at_least(fewest + most - total) > tail, fewest, most)
+    return low / size, high / size
+
+
+def _last(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The last whole number in low..high for which ``holds`` is true, where it is true first and then false."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _log_choose(n: float, k: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))

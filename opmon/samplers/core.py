@@ -1,0 +1,55 @@
+"""What every sampler does first: check its arguments, look at the auxiliary variable, label a small frame whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from opmon.errors import InputError
+from opmon.types import Draw, Floats, Frame
+
+CHUNK = 1 << 16
+"""Inputs handled at a time, so that a pass over the frame never needs a second copy of it."""
+
+
+def checked_budget(budget: int) -> int:
+    """The number of draws asked for, or an error where it is none."""
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+        raise InputError(f"the budget is a whole number of draws, at least 1; got {budget!r}")
+    return int(budget)
+
+
+def checked_share(value: float, name: str, *, one_allowed: bool = True) -> float:
+    """``value`` where it lies in [0, 1] (or [0, 1)), else an error that names the parameter."""
+    if not (0 <= value < 1 or (one_allowed and value == 1)):
+        raise InputError(f"{name} must lie in [0, 1{']' if one_allowed else ')'}; got {value!r}")
+    return float(value)
+
+
+def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
+    """Consecutive slices that cover ``0..size``."""
+    for start in range(0, size, length):
+        yield slice(start, min(start + length, size))
+
+
+def auxiliary(frame: Frame, name: str) -> Floats:
+    """The auxiliary variable ``name``, every value of it finite and not negative."""
+    values = frame.variable(name)
+    for part in chunks(len(values)):
+        piece = values[part]
+        good = np.isfinite(piece) & (piece >= 0)
+        if not good.all():
+            at = part.start + int(np.argmin(good))
+            raise InputError(
+                f"variable {name!r} must be finite and >= 0 for every input (larger = more suspicious); "
+                f"got {values[at]} at position {at}. Mend what computes it, or draw with the sampler 'srs'."
+            )
+    return values
+
+
+def take_all(frame: Frame, rng: np.random.Generator) -> Draw:
+    """Every input once, in random order: the design of a frame that is no larger than its budget."""
+    if frame.size < 1:
+        raise InputError("the frame is empty; there is nothing to draw from")
+    return Draw("srs", frame.size, rng.permutation(frame.size), constants={"replacement": np.array(False)})

@@ -1,0 +1,52 @@
+"""SUPS: unequal-probability sampling with replacement, in proportion to an auxiliary variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opmon.samplers.core import auxiliary, checked_budget, checked_share, take_all
+from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights
+from opmon.types import Draw, Frame
+
+
+@dataclass(frozen=True)
+class ProportionalToSize:
+    """Draw with replacement with probability ``p_i = (1 − λ) χ_i / Σχ + λ / N`` (DeepSample, section 3.4.2).
+
+    ``λ`` is ``defensive``. λ = 0 is the paper's design: it exposes most failures, but one failure among the inputs
+    that the variable trusts then weighs without limit. λ > 0 bounds every weight ``1 / (N p_i)`` by ``1 / λ``;
+    λ = 1 is simple random sampling with replacement.
+
+    Columns: ``probability`` (p_i) and ``stratum``, the class of similar probability the draw is in;
+    constant ``stratum_size``: the inputs in each class.
+
+    >>> frame = Frame({"confidence": np.array([0.9, 0.1, 0.1, 0.1])})
+    >>> draw = ProportionalToSize(defensive=0.0).draw(frame, 2, np.random.default_rng(1))
+    >>> draw.columns["probability"].round(3)
+    array([0.083, 0.75 ])
+    """
+
+    variable: str = "confidence"
+    defensive: float = 0.1
+
+    def __post_init__(self) -> None:
+        checked_share(self.defensive, "defensive")
+
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        n = checked_budget(budget)
+        values = auxiliary(frame, self.variable)
+        if frame.size <= n:
+            return take_all(frame, rng)
+        mixture = Mixture(Weights.of(values), self.defensive)
+        positions = mixture.draw(n, rng)
+        classes = ProbabilityClasses.of(mixture, max(1, min(10, n // 10)))
+        probability = mixture.at(positions)
+        return Draw(
+            "sups",
+            frame.size,
+            positions,
+            columns={"probability": probability, "stratum": classes.at(probability)},
+            constants={"stratum_size": classes.sizes},
+        )
