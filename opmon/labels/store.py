@@ -1,0 +1,225 @@
+"""The queue of tasks and the labels given to them, in SQL. Labels are only added: a correction is a new label."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.errors import InputError, NotFoundError
+from opmon.labels.adjudication import Answer, adjudicate
+from opmon.store.schema import labels, rounds, tasks
+from opmon.types import Label, Task
+from opmon.values import canonical_class
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """A task to queue: ``position`` is the input's place in the round's frame."""
+
+    position: int
+    input_id: str
+    prediction: str
+    variables: Mapping[str, float]
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A task and what its labels amount to so far."""
+
+    task_id: int
+    position: int
+    input_id: str
+    prediction: str
+    variables: Mapping[str, float]
+    payload: Mapping[str, Any]
+    answer: Answer | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What became of some labels: those that say what the annotator said already change nothing."""
+
+    new: int
+    unchanged: int
+
+
+def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: Sequence[NewTask], at: datetime) -> None:
+    """Queue tasks in the order given, which is the order in which annotators meet them."""
+    connection.execute(
+        tasks.insert(),
+        [
+            {
+                "monitor": monitor,
+                "round_id": round_id,
+                "wave": wave,
+                "place": place,
+                "position": task.position,
+                "input_id": task.input_id,
+                "prediction": task.prediction,
+                "variables": dict(task.variables),
+                "payload": dict(task.payload),
+                "created_at": at,
+            }
+            for place, task in enumerate(new)
+        ],
+    )
+
+
+def open_tasks(connection: Connection, monitor: str | None = None, limit: int | None = None) -> list[Task]:
+    """The tasks that nobody has said anything of, oldest round first, in queue order."""
+    said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
+    query = (
+        sa.select(tasks, rounds.c.number)
+        .join(rounds, rounds.c.id == tasks.c.round_id)
+        .where(~said)
+        .order_by(rounds.c.monitor, rounds.c.number, tasks.c.wave, tasks.c.place)
+    )
+    if monitor is not None:
+        query = query.where(tasks.c.monitor == monitor)
+    if limit is not None:
+        query = query.limit(limit)
+    return [
+        Task(row.id, row.monitor, row.number, row.input_id, row.payload) for row in connection.execute(query)
+    ]
+
+
+def find(connection: Connection, monitor: str, input_id: str) -> int:
+    """The newest task of an input, or an error."""
+    query = sa.select(sa.func.max(tasks.c.id)).where(tasks.c.monitor == monitor, tasks.c.input_id == input_id)
+    found = connection.scalar(query)
+    if found is None:
+        raise NotFoundError(f"monitor {monitor!r} asked for no label of input {input_id!r}")
+    return int(found)
+
+
+def record(connection: Connection, given: Sequence[Label], at: datetime) -> Recorded:
+    """Add labels, all or none: an unknown task or an impossible truth is an error that names the first ones."""
+    asked = _asked(connection, {label.task_id for label in given})
+    problems = [problem for label in given if (problem := _problem(label, asked.get(label.task_id)))]
+    if problems:
+        more = f" … and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise InputError(f"no label was recorded, because {'; '.join(problems[:5])}{more}")
+    said = _last_words(connection, {label.task_id for label in given})
+    rows = []
+    for label in given:
+        truth = _canonical(label.truth, asked[label.task_id].problem)
+        if said.get((label.task_id, label.annotator), _NOTHING) == truth:
+            continue
+        said[label.task_id, label.annotator] = truth
+        rows.append(
+            {
+                "task_id": label.task_id,
+                "round_id": asked[label.task_id].round_id,
+                "annotator": label.annotator,
+                "truth": truth,
+                "at": label.at,
+                "received_at": at,
+            }
+        )
+    if rows:
+        connection.execute(labels.insert(), rows)
+    return Recorded(len(rows), len(given) - len(rows))
+
+
+def answers(connection: Connection, round_id: int) -> list[Answered]:
+    """Every task of a round, in frame order, with what its labels amount to."""
+    said: dict[int, list[Label]] = defaultdict(list)
+    for row in connection.execute(sa.select(labels).where(labels.c.round_id == round_id).order_by(labels.c.id)):
+        said[row.task_id].append(Label(row.task_id, row.annotator, row.truth, row.at))
+    query = sa.select(tasks).where(tasks.c.round_id == round_id).order_by(tasks.c.position)
+    return [
+        Answered(
+            row.id,
+            row.position,
+            row.input_id,
+            row.prediction,
+            row.variables,
+            row.payload,
+            adjudicate(said.get(row.id, ())),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def count(connection: Connection, round_id: int) -> int:
+    """How many labels a round has ever received: grows with each new one, whatever order transactions end in."""
+    return connection.scalar(sa.select(sa.func.count()).where(labels.c.round_id == round_id)) or 0
+
+
+def progress(connection: Connection, monitor: str | None = None) -> dict[str, tuple[int, int]]:
+    """Per monitor: how many tasks were asked and how many of them somebody has spoken of."""
+    said = sa.select(labels.c.task_id).distinct().subquery()
+    query = (
+        sa.select(tasks.c.monitor, sa.func.count(), sa.func.count(said.c.task_id))
+        .outerjoin(said, said.c.task_id == tasks.c.id)
+        .group_by(tasks.c.monitor)
+    )
+    if monitor is not None:
+        query = query.where(tasks.c.monitor == monitor)
+    return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    round_id: int
+    input_id: str
+    problem: str
+    classes: Sequence[str] | None
+
+
+_NOTHING = object()
+
+
+def _asked(connection: Connection, task_ids: Iterable[int]) -> dict[int, _Asked]:
+    found: dict[int, _Asked] = {}
+    for some in _chunks(sorted(task_ids)):
+        query = (
+            sa.select(tasks.c.id, tasks.c.input_id, tasks.c.round_id, rounds.c.plan, rounds.c.classes)
+            .join(rounds, rounds.c.id == tasks.c.round_id)
+            .where(tasks.c.id.in_(some))
+        )
+        for row in connection.execute(query):
+            found[row.id] = _Asked(row.round_id, row.input_id, row.plan["problem"], row.classes)
+    return found
+
+
+def _last_words(connection: Connection, task_ids: Iterable[int]) -> dict[tuple[int, str], Any]:
+    said: dict[tuple[int, str], Any] = {}
+    for some in _chunks(sorted(task_ids)):
+        query = sa.select(labels).where(labels.c.task_id.in_(some)).order_by(labels.c.id)
+        for row in connection.execute(query):
+            said[row.task_id, row.annotator] = row.truth
+    return said
+
+
+def _chunks(ids: Sequence[int], size: int = 500) -> Iterable[Sequence[int]]:
+    return (ids[start : start + size] for start in range(0, len(ids), size))
+
+
+def _canonical(truth: str | None, problem: str) -> str | None:
+    return canonical_class(truth) if truth is not None and problem == "classification" else truth
+
+
+def _problem(label: Label, asked: _Asked | None) -> str | None:
+    if asked is None:
+        return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"
+    if label.truth is None:
+        return None
+    if asked.problem == "regression":
+        try:
+            number = float(label.truth)
+        except ValueError:
+            number = math.nan
+        return None if math.isfinite(number) else f"task {label.task_id} asks for a number; got {label.truth!r}"
+    if asked.classes is not None and canonical_class(label.truth) not in asked.classes:
+        have = ", ".join(asked.classes[:12]) + (", …" if len(asked.classes) > 12 else "")
+        return f"task {label.task_id} asks for one of the classes {have}; got {label.truth!r}"
+    return None

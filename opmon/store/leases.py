@@ -1,0 +1,176 @@
+"""A lease per monitor: at most one process works on it, whoever dies.
+
+* A lease has a holder, a token and a time of expiry. Taking it gives a token larger than every one before.
+* It is renewed in the background while work goes on. A holder that died is replaced when the lease expires, or at once
+  where its process can be seen to be gone (same machine, same process namespace).
+* Every transaction that moves a round calls :meth:`Lease.fence` first: a holder that was presumed dead and wakes up
+  (a suspended machine, a long stop) finds another token and its transaction is dropped. So correctness does not rest on
+  clocks; only waiting does. Clocks that differ by more than the time to live make a takeover early, never a double.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+from sqlalchemy.exc import IntegrityError
+
+from opmon.errors import LeaseHeld, LeaseLost, OpmonError
+from opmon.store.engine import Store
+from opmon.store.schema import leases
+
+log = logging.getLogger(__name__)
+
+TIME_TO_LIVE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A lease that this process holds."""
+
+    store: Store
+    name: str
+    token: int
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def fence(self, connection: Connection) -> None:
+        """Make sure, inside a transaction, that the lease is still ours until the transaction ends."""
+        query = sa.select(leases.c.token).where(leases.c.name == self.name).with_for_update()
+        if connection.scalar(query) != self.token:
+            raise LeaseLost(
+                f"the lease on {self.name!r} went to another process while this one worked; "
+                "its work since the last commit is dropped and the other goes on from there"
+            )
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A fenced transaction."""
+        with self.store.write() as connection:
+            self.fence(connection)
+            yield connection
+
+    def renew(self) -> None:
+        with self.store.write() as connection:
+            self.fence(connection)
+            connection.execute(
+                leases.update().where(leases.c.name == self.name).values(expires_at=_now() + TIME_TO_LIVE)
+            )
+
+    def keep_alive(self) -> None:
+        """Renew until told to stop; a database that does not answer is tried again, as the work itself will be."""
+        while not self._stop.wait(TIME_TO_LIVE.total_seconds() / 4):
+            try:
+                self.renew()
+            except LeaseLost:
+                return
+            except OpmonError as exc:
+                log.warning("the lease on %s could not be renewed: %s", self.name, exc)
+
+
+@contextmanager
+def hold(store: Store, name: str) -> Iterator[Lease]:
+    """Hold the lease ``name``, or raise :class:`LeaseHeld` that says who has it."""
+    lease = Lease(store, name, _take(store, name))
+    keeper = threading.Thread(target=lease.keep_alive, name=f"lease-{name}", daemon=True)
+    keeper.start()
+    try:
+        yield lease
+    finally:
+        lease._stop.set()
+        keeper.join(timeout=5)
+        _release(lease)
+
+
+def _take(store: Store, name: str) -> int:
+    try:
+        with store.write() as connection:
+            row = connection.execute(sa.select(leases).where(leases.c.name == name).with_for_update()).one_or_none()
+            if row is None:
+                connection.execute(leases.insert().values(name=name, token=1, **_mine()))
+                return 1
+            if row.expires_at > _now() and not _is_gone(row.holder):
+                raise LeaseHeld(_who(row))
+            connection.execute(leases.update().where(leases.c.name == name).values(token=row.token + 1, **_mine()))
+            return int(row.token) + 1
+    except IntegrityError as exc:
+        raise LeaseHeld(f"another process has just started on monitor {name!r}; let it work, or try again") from exc
+
+
+def _release(lease: Lease) -> None:
+    try:
+        with lease.store.write() as connection:
+            connection.execute(
+                leases.update()
+                .where(leases.c.name == lease.name, leases.c.token == lease.token)
+                .values(expires_at=_now() - timedelta(seconds=1))
+            )
+    except OpmonError as exc:
+        log.warning("the lease on %s could not be given back and will expire by itself: %s", lease.name, exc)
+
+
+def _mine() -> dict[str, object]:
+    return {"holder": _holder(os.getpid()), "expires_at": _now() + TIME_TO_LIVE}
+
+
+def _who(row: Row[tuple[object, ...]]) -> str:
+    host, pid, *_ = str(row.holder).split("|")
+    seconds = max(0, round((row.expires_at - _now()).total_seconds()))
+    return (
+        f"monitor {row.name!r} is being worked on by process {pid} on {host}; "
+        f"let it finish, or wait {seconds} s for its lease to run out if it died"
+    )
+
+
+def _holder(pid: int) -> str:
+    return "|".join((socket.gethostname(), str(pid), _namespace(), _started(pid)))
+
+
+def _is_gone(holder: str) -> bool:
+    """True only where the holder surely no longer runs; false whenever we cannot know."""
+    host, pid, namespace, started = holder.split("|")
+    if host != socket.gethostname() or namespace != _namespace():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, ValueError):
+        return False
+    return _started(int(pid)) != started or _is_zombie(int(pid))
+
+
+def _namespace() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - not a file's path
+    except OSError:
+        return ""
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _started(pid: int) -> str:
+    fields = _stat(pid)
+    return fields[19] if len(fields) > 19 else ""
+
+
+def _is_zombie(pid: int) -> bool:
+    return _stat(pid)[:1] == ["Z"]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,321 @@
+"""Rounds, their slices and estimates: the queries that ``monitor`` is written in.
+
+Every function takes a connection and does not commit: what belongs together is one transaction of the caller's.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.errors import NotFoundError
+from opmon.store.schema import estimates, labels, rounds, slices, verdicts
+from opmon.types import Draw, Estimate, Slice, Verdict
+
+STATES = ("opened", "scored", "drawn", "labelling", "estimated", "closed")
+
+
+@dataclass(frozen=True)
+class Round:
+    """One row of ``rounds``."""
+
+    id: int
+    monitor: str
+    number: int
+    state: str
+    model_name: str
+    model_version: str
+    only_version: str | None
+    plan: Mapping[str, Any]
+    opened_at: datetime
+    received: int
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    deadline_at: datetime | None = None
+    closed_at: datetime | None = None
+    inputs: int | None = None
+    unscorable: int | None = None
+    duplicates: int | None = None
+    skew: float | None = None
+    classes: Sequence[str] | None = None
+    draw: bytes | None = None
+    waves: int = 0
+    drift: Mapping[str, Any] | None = None
+    run_id: str | None = None
+    timeline_run_id: str | None = None
+    reported: int = -1
+    problem: str | None = None
+
+    @property
+    def model_uri(self) -> str:
+        return f"models:/{self.model_name}/{self.model_version}"
+
+    @property
+    def key(self) -> str:
+        """What its MLflow run is found by."""
+        return f"{self.monitor}/round/{self.number}"
+
+    @property
+    def timeline_key(self) -> str:
+        return f"{self.monitor}/timeline/{self.model_name}/{self.model_version}"
+
+
+@dataclass(frozen=True)
+class Revision:
+    """An estimate of a round, the how-manyeth, and what it was made from."""
+
+    round_number: int
+    revision: int
+    estimate: Estimate
+    failures: int
+    labels_seen: int
+    made_at: datetime
+
+
+def positions(connection: Connection, monitor: str) -> dict[str, str]:
+    """Where the monitor stands in every part it has read."""
+    last = sa.select(sa.func.max(slices.c.id)).where(slices.c.monitor == monitor).group_by(slices.c.part)
+    rows = connection.execute(sa.select(slices.c.part, slices.c.stop).where(slices.c.id.in_(last)))
+    return {row.part: row.stop for row in rows}
+
+
+def add(
+    connection: Connection, monitor: str, pieces: Sequence[Slice], *, received: int, only_version: str | None, **values: Any
+) -> None:
+    """Open a round: the row and the slices it covers, which moves the cursor."""
+    highest = connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor))
+    round_id = connection.execute(
+        rounds.insert()
+        .values(
+            monitor=monitor,
+            number=(highest or 0) + 1,
+            state="opened",
+            received=received,
+            only_version=only_version,
+            **values,
+        )
+        .returning(rounds.c.id)
+    ).scalar_one()
+    connection.execute(
+        slices.insert(),
+        [
+            {
+                "round_id": round_id,
+                "monitor": monitor,
+                "place": place,
+                "part": piece.part,
+                "start": piece.start,
+                "stop": piece.stop,
+                "rows": piece.rows,
+                "arrived_at": piece.arrived_at,
+                "only_version": only_version or "",
+            }
+            for place, piece in enumerate(pieces)
+        ],
+    )
+
+
+def slices_of(connection: Connection, round_id: int) -> list[Slice]:
+    rows = connection.execute(sa.select(slices).where(slices.c.round_id == round_id).order_by(slices.c.place))
+    return [Slice(row.part, row.start, row.stop, row.rows, row.arrived_at) for row in rows]
+
+
+def update(connection: Connection, round_id: int, **values: Any) -> None:
+    connection.execute(rounds.update().where(rounds.c.id == round_id).values(**values))
+
+
+def get(connection: Connection, monitor: str, number: int) -> Round:
+    query = sa.select(rounds).where(rounds.c.monitor == monitor, rounds.c.number == number)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        highest = connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor))
+        have = f"rounds 1 to {highest}" if highest else "no round yet"
+        raise NotFoundError(f"monitor {monitor!r} has no round {number}; it has {have}")
+    return Round(**row._mapping)
+
+
+def unfinished(connection: Connection, monitor: str) -> list[Round]:
+    """Every round that is not closed, and every closed one whose labels have grown since its last estimate."""
+    seen = (
+        sa.select(estimates.c.round_id, sa.func.max(estimates.c.labels_seen).label("seen"))
+        .group_by(estimates.c.round_id)
+        .subquery()
+    )
+    have = sa.select(labels.c.round_id, sa.func.count().label("have")).group_by(labels.c.round_id).subquery()
+    query = (
+        sa.select(rounds)
+        .outerjoin(seen, seen.c.round_id == rounds.c.id)
+        .outerjoin(have, have.c.round_id == rounds.c.id)
+        .where(rounds.c.monitor == monitor)
+        .where(
+            sa.or_(
+                rounds.c.state != "closed",
+                sa.func.coalesce(have.c.have, 0) > sa.func.coalesce(seen.c.seen, 0),
+            )
+        )
+        .order_by(rounds.c.number)
+    )
+    return [Round(**row._mapping) for row in connection.execute(query)]
+
+
+def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:
+    query = sa.select(rounds).where(rounds.c.monitor == monitor).order_by(rounds.c.number.desc()).limit(limit)
+    return [Round(**row._mapping) for row in connection.execute(query)]
+
+
+def add_estimate(
+    connection: Connection, round_id: int, estimate: Estimate, *, failures: int, labels_seen: int, made_at: datetime
+) -> int:
+    """Add the next revision; gives its number, the first being 0."""
+    last = connection.scalar(sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == round_id))
+    revision = 0 if last is None else last + 1
+    connection.execute(
+        estimates.insert().values(
+            round_id=round_id,
+            revision=revision,
+            quantity=estimate.quantity,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            level=estimate.level,
+            standard_error=estimate.standard_error,
+            n=estimate.n,
+            frame_size=estimate.frame_size,
+            response=estimate.response,
+            method=estimate.method,
+            provisional=estimate.provisional,
+            notes=list(estimate.notes),
+            failures=failures,
+            labels_seen=labels_seen,
+            made_at=made_at,
+        )
+    )
+    return revision
+
+
+def latest_estimates(
+    connection: Connection, monitor: str, *, version: str | None = None, limit: int | None = None
+) -> list[Revision]:
+    """The newest revision of each round, oldest round first; the last ``limit`` rounds where it is given."""
+    newest_revision = (
+        sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision).label("revision"))
+        .group_by(estimates.c.round_id)
+        .subquery()
+    )
+    query = (
+        sa.select(estimates, rounds.c.number)
+        .join(rounds, rounds.c.id == estimates.c.round_id)
+        .join(
+            newest_revision,
+            sa.and_(
+                newest_revision.c.round_id == estimates.c.round_id,
+                newest_revision.c.revision == estimates.c.revision,
+            ),
+        )
+        .where(rounds.c.monitor == monitor)
+        .order_by(rounds.c.number.desc())
+    )
+    if version is not None:
+        query = query.where(rounds.c.model_version == version)
+    if limit is not None:
+        query = query.limit(limit)
+    return [_revision(row) for row in reversed(connection.execute(query).all())]
+
+
+def _revision(row: Any) -> Revision:
+    estimate = Estimate(
+        value=row.value,
+        low=row.low,
+        high=row.high,
+        n=row.n,
+        frame_size=row.frame_size,
+        response=row.response,
+        method=row.method,
+        level=row.level,
+        quantity=row.quantity,
+        standard_error=row.standard_error,
+        provisional=row.provisional,
+        notes=tuple(row.notes),
+    )
+    return Revision(row.number, row.revision, estimate, row.failures, row.labels_seen, row.made_at)
+
+
+def add_verdicts(connection: Connection, round_id: int, revision: int, found: Sequence[Verdict]) -> None:
+    for verdict in found:
+        connection.execute(
+            verdicts.insert().values(
+                round_id=round_id,
+                revision=revision,
+                rule=verdict.rule,
+                state=verdict.state,
+                message=verdict.message,
+                value=verdict.value,
+                threshold=verdict.threshold,
+                details=dict(verdict.details),
+            )
+        )
+
+
+def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
+    """What the rules said of the newest revision of a round."""
+    newest_revision = sa.select(sa.func.max(verdicts.c.revision)).where(verdicts.c.round_id == round_id)
+    query = (
+        sa.select(verdicts)
+        .where(verdicts.c.round_id == round_id, verdicts.c.revision == newest_revision.scalar_subquery())
+        .order_by(verdicts.c.id)
+    )
+    return [
+        Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
+        for row in connection.execute(query)
+    ]
+
+
+def verdict_before(connection: Connection, monitor: str, version: str, rule: str, number: int) -> str | None:
+    """How the rule stood in the last round before ``number`` of the same model version."""
+    query = (
+        sa.select(verdicts.c.state)
+        .join(rounds, rounds.c.id == verdicts.c.round_id)
+        .where(
+            rounds.c.monitor == monitor,
+            rounds.c.model_version == version,
+            rounds.c.number < number,
+            verdicts.c.rule == rule,
+        )
+        .order_by(rounds.c.number.desc(), verdicts.c.revision.desc())
+        .limit(1)
+    )
+    return connection.scalar(query)
+
+
+def pack_draw(draw: Draw) -> bytes:
+    """A draw as bytes: an ``.npz`` of plain arrays, no pickles."""
+    arrays: dict[str, Any] = {"design": np.array(draw.design), "frame_size": np.array(draw.frame_size)}
+    arrays["positions"] = draw.positions
+    arrays |= {f"column.{name}": np.asarray(values) for name, values in draw.columns.items()}
+    arrays |= {f"constant.{name}": np.asarray(values) for name, values in draw.constants.items()}
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+def unpack_draw(data: bytes) -> Draw:
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        named = {prefix: {} for prefix in ("column", "constant")}  # type: dict[str, dict[str, Any]]
+        for key in arrays.files:
+            prefix, _, name = key.partition(".")
+            if name:
+                named[prefix][name] = arrays[key]
+        return Draw(
+            design=str(arrays["design"]),
+            frame_size=int(arrays["frame_size"]),
+            positions=arrays["positions"],
+            columns=named["column"],
+            constants=named["constant"],
+        )

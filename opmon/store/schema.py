@@ -1,0 +1,215 @@
+"""The tables. Migrations in ``migrations/`` lead here; a test compares the two.
+
+A row of ``rounds`` moves through ``opened → scored → drawn → labelling → estimated → closed``. ``slices`` is the cursor:
+what a monitor has read is the union of its slices, and its unique constraint makes reading a piece twice impossible.
+``labels``, ``estimates`` and ``verdicts`` are only ever added to.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment with its time zone; stored in UTC, so that SQLite and PostgreSQL give back the same."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_N_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Key = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+"""SQLite numbers rows only in a column that is exactly INTEGER."""
+
+
+def _round_id() -> sa.Column[int]:
+    return sa.Column("round_id", Key, sa.ForeignKey("rounds.id"), nullable=False)
+
+
+rounds = sa.Table(
+    "rounds",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("model_name", sa.String(300), nullable=False),
+    sa.Column("model_version", sa.String(50), nullable=False),
+    sa.Column("only_version", sa.String(50)),  # set where the log names versions: the others' rows belong to other rounds
+    sa.Column("plan", sa.JSON(none_as_null=True), nullable=False),  # sampler, budget, level, seed as configured when the round opened
+    sa.Column("opened_at", UtcDateTime, nullable=False),
+    sa.Column("starts_at", UtcDateTime),
+    sa.Column("ends_at", UtcDateTime),
+    sa.Column("deadline_at", UtcDateTime),
+    sa.Column("closed_at", UtcDateTime),
+    sa.Column("received", sa.Integer, nullable=False),
+    sa.Column("inputs", sa.Integer),
+    sa.Column("unscorable", sa.Integer),
+    sa.Column("duplicates", sa.Integer),
+    sa.Column("skew", sa.Float),
+    sa.Column("classes", sa.JSON(none_as_null=True)),
+    sa.Column("draw", sa.LargeBinary),
+    sa.Column("waves", sa.Integer, nullable=False, default=0),
+    sa.Column("drift", sa.JSON(none_as_null=True)),
+    sa.Column("reported", sa.Integer, nullable=False, default=-1),  # the revision that MLflow has been told
+    sa.Column("run_id", sa.String(64)),
+    sa.Column("timeline_run_id", sa.String(64)),
+    sa.Column("problem", sa.Text),  # why the last attempt to move it did not succeed
+    sa.UniqueConstraint("monitor", "number"),
+    sa.Index("ix_rounds_monitor_state", "monitor", "state"),
+)
+
+slices = sa.Table(
+    "slices",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    _round_id(),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    sa.Column("place", sa.Integer, nullable=False),
+    sa.Column("part", sa.String(1000), nullable=False),
+    sa.Column("start", sa.String(200), nullable=False),
+    sa.Column("stop", sa.String(200), nullable=False),
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("arrived_at", UtcDateTime, nullable=False),
+    sa.Column("only_version", sa.String(50), nullable=False, default=""),
+    sa.UniqueConstraint("monitor", "part", "start", "only_version"),
+    sa.Index("ix_slices_round_id", "round_id"),
+)
+
+seen = sa.Table(
+    "seen",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    _round_id(),
+    sa.Column("hashes", sa.LargeBinary, nullable=False),  # of the round's input ids, sorted uint64: finds what comes twice
+    sa.UniqueConstraint("round_id"),
+)
+
+tasks = sa.Table(
+    "tasks",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    _round_id(),
+    sa.Column("wave", sa.Integer, nullable=False),
+    sa.Column("place", sa.Integer, nullable=False),  # the random order in which annotators meet them
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("input_id", sa.String(1000), nullable=False),
+    sa.Column("prediction", sa.Text, nullable=False),
+    sa.Column("variables", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("payload", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("round_id", "position"),
+    sa.Index("ix_tasks_monitor_input_id", "monitor", "input_id"),
+)
+
+labels = sa.Table(
+    "labels",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("task_id", Key, sa.ForeignKey("tasks.id"), nullable=False),
+    _round_id(),
+    sa.Column("annotator", sa.String(200), nullable=False),
+    sa.Column("truth", sa.Text),  # NULL: a skip
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("received_at", UtcDateTime, nullable=False),
+    sa.Index("ix_labels_task_id", "task_id"),
+    sa.Index("ix_labels_round_id", "round_id"),
+)
+
+estimates = sa.Table(
+    "estimates",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    _round_id(),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("quantity", sa.String(50), nullable=False),
+    sa.Column("value", sa.Float, nullable=False),
+    sa.Column("low", sa.Float, nullable=False),
+    sa.Column("high", sa.Float, nullable=False),
+    sa.Column("level", sa.Float, nullable=False),
+    sa.Column("standard_error", sa.Float),
+    sa.Column("n", sa.Integer, nullable=False),
+    sa.Column("frame_size", sa.Integer, nullable=False),
+    sa.Column("response", sa.Float, nullable=False),
+    sa.Column("method", sa.String(200), nullable=False),
+    sa.Column("provisional", sa.Boolean, nullable=False),
+    sa.Column("notes", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("labels_seen", sa.Integer, nullable=False),
+    sa.Column("made_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("round_id", "revision"),
+)
+
+verdicts = sa.Table(
+    "verdicts",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    _round_id(),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("rule", sa.String(200), nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("value", sa.Float),
+    sa.Column("threshold", sa.Float),
+    sa.Column("details", sa.JSON(none_as_null=True), nullable=False),
+    sa.UniqueConstraint("round_id", "revision", "rule"),
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    _round_id(),
+    sa.Column("rule", sa.String(200), nullable=False),
+    sa.Column("type", sa.String(50), nullable=False),
+    sa.Column("body", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Index("ix_events_monitor_created_at", "monitor", "created_at"),
+)
+
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("event_id", sa.String(64), sa.ForeignKey("events.id"), nullable=False),
+    sa.Column("action", sa.String(200), nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),  # pending, delivered, dead
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("next_at", UtcDateTime, nullable=False),
+    sa.Column("delivered_at", UtcDateTime),
+    sa.Column("problem", sa.Text),
+    sa.UniqueConstraint("event_id", "action"),
+    sa.Index("ix_deliveries_state_next_at", "state", "next_at"),
+)
+
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("holder", sa.Text, nullable=False),
+    sa.Column("token", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", UtcDateTime, nullable=False),
+)

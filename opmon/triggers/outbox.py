@@ -1,0 +1,159 @@
+"""Events wait here from the transaction of their verdict until every action has taken them.
+
+An event and one delivery per configured action are written together with the verdict, so neither exists without the
+other. Deliveries are tried until the action says yes: at least once, always with the same event id, so that a receiver
+that remembers ids sees each event once. After ``ATTEMPTS`` refusals, or one that no retry can help, a delivery is dead:
+it is kept, shown by ``opmon events`` and can be replayed.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.errors import DeliveryError, NotFoundError, OpmonError
+from opmon.store.leases import Lease
+from opmon.store.schema import deliveries, events
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 12
+FIRST_WAIT = timedelta(seconds=5)
+LONGEST_WAIT = timedelta(hours=6)
+
+_NAMESPACE = uuid.UUID("6f1d5b0e-58c3-4b7e-9a35-0d2f0f4f6a11")
+
+
+class Acting(Protocol):
+    def act(self, event: Mapping[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One event on its way to one action."""
+
+    id: int
+    event_id: str
+    action: str
+    state: str
+    attempts: int
+    body: Mapping[str, Any]
+
+
+def event_id(monitor: str, rule: str, version: str, kind: str, number: int) -> str:
+    """The same verdict gives the same id, so an event that is made again after a kill is the same event."""
+    return str(uuid.uuid5(_NAMESPACE, "\x1f".join((monitor, rule, version, kind, str(number)))))
+
+
+def add(connection: Connection, round_id: int, body: Mapping[str, Any], actions: Sequence[str], at: datetime) -> bool:
+    """Write an event and its deliveries; false where this very event is already there."""
+    if connection.scalar(sa.select(events.c.id).where(events.c.id == body["id"])) is not None:
+        return False
+    connection.execute(
+        events.insert().values(
+            id=body["id"],
+            monitor=body["monitor"],
+            round_id=round_id,
+            rule=body["rule"],
+            type=body["type"],
+            body=dict(body),
+            created_at=at,
+        )
+    )
+    for action in actions:
+        connection.execute(
+            deliveries.insert().values(event_id=body["id"], action=action, state="pending", attempts=0, next_at=at)
+        )
+    return True
+
+
+def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
+    """What should be tried now, oldest first."""
+    query = (
+        sa.select(deliveries, events.c.body)
+        .join(events, events.c.id == deliveries.c.event_id)
+        .where(events.c.monitor == monitor, deliveries.c.state == "pending", deliveries.c.next_at <= at)
+        .order_by(deliveries.c.id)
+    )
+    return [
+        Delivery(row.id, row.event_id, row.action, row.state, row.attempts, row.body)
+        for row in connection.execute(query)
+    ]
+
+
+def deliver(lease: Lease, monitor: str, actions: Mapping[str, Acting], clock: Callable[[], datetime]) -> tuple[int, int]:
+    """Try every delivery that is due once; gives how many were taken and how many were not."""
+    with lease.store.read() as connection:
+        waiting = due(connection, monitor, clock())
+    taken = 0
+    for delivery in waiting:
+        values = _attempt(delivery, actions.get(delivery.action), clock)
+        taken += values["state"] == "delivered"
+        with lease.write() as connection:
+            connection.execute(deliveries.update().where(deliveries.c.id == delivery.id).values(**values))
+    return taken, len(waiting) - taken
+
+
+def replay(connection: Connection, event: str, at: datetime) -> int:
+    """Send an event again to every action that has not taken it; gives how many that are."""
+    if connection.scalar(sa.select(events.c.id).where(events.c.id == event)) is None:
+        raise NotFoundError(f"there is no event {event!r}; 'opmon events list' shows those there are")
+    return connection.execute(
+        deliveries.update()
+        .where(deliveries.c.event_id == event, deliveries.c.state != "delivered")
+        .values(state="pending", attempts=0, next_at=at, problem=None)
+    ).rowcount
+
+
+def listing(connection: Connection, monitor: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
+    """The newest events with the state of their deliveries."""
+    query = sa.select(events).order_by(events.c.created_at.desc(), events.c.id).limit(limit)
+    if monitor is not None:
+        query = query.where(events.c.monitor == monitor)
+    found = {row.id: dict(row._mapping) | {"deliveries": []} for row in connection.execute(query)}
+    for row in connection.execute(sa.select(deliveries).where(deliveries.c.event_id.in_(found)).order_by(deliveries.c.id)):
+        found[row.event_id]["deliveries"].append(dict(row._mapping))
+    return list(found.values())
+
+
+def wait_after(attempts: int, retry_after: float | None = None) -> timedelta:
+    """Exponential backoff with full jitter above a half; never sooner than the target asked for."""
+    longest = min(FIRST_WAIT * 3.0 ** (attempts - 1), LONGEST_WAIT)
+    wait = longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
+    return max(wait, min(timedelta(seconds=retry_after or 0), timedelta(days=1)))
+
+
+def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], datetime]) -> dict[str, Any]:
+    attempts = delivery.attempts + 1
+    if action is None:
+        return {
+            "state": "dead",
+            "problem": f"no action {delivery.action!r} is configured any more; put it back and replay the event",
+        }
+    try:
+        action.act(delivery.body)
+    except DeliveryError as exc:
+        final, problem, retry_after = exc.final, str(exc), exc.retry_after
+    except OpmonError as exc:
+        final, problem, retry_after = False, str(exc), None
+    except Exception as exc:  # noqa: BLE001 - an action is a plugin: it may fail in any way and must not stop the round
+        log.exception("action %s failed on event %s", delivery.action, delivery.event_id)
+        final, problem, retry_after = False, f"{type(exc).__name__}: {exc}", None
+    else:
+        return {"state": "delivered", "attempts": attempts, "delivered_at": clock(), "problem": None}
+    log.warning("action %s did not take event %s: %s", delivery.action, delivery.event_id, problem)
+    dead = final or attempts >= ATTEMPTS
+    return {
+        "state": "dead" if dead else "pending",
+        "attempts": attempts,
+        "next_at": clock() + wait_after(attempts, retry_after),
+        "problem": problem,
+    }
