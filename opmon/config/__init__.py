@@ -1,0 +1,46 @@
+"""``opmon.yaml`` and the ``OPMON_*`` variables: the one place where configuration is read.
+
+:func:`load` gives frozen :class:`Settings`, or a :class:`opmon.errors.ConfigError` of one or two lines that names the
+file, the line, the key, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+from opmon.config.example import render_example
+from opmon.config.fields import duration
+from opmon.config.files import load
+from opmon.config.plugged import ActionSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
+from opmon.config.redaction import Address, without_password
+from opmon.config.settings import (
+    ColumnSettings,
+    DriftSettings,
+    InputSettings,
+    LabelSettings,
+    MlflowSettings,
+    MonitorSettings,
+    RoundSettings,
+    ScheduleSettings,
+    Settings,
+)
+
+__all__ = [
+    "ActionSettings",
+    "Address",
+    "ColumnSettings",
+    "DriftSettings",
+    "InputSettings",
+    "LabelSettings",
+    "MlflowSettings",
+    "MonitorSettings",
+    "Plugged",
+    "RoundSettings",
+    "RuleSettings",
+    "SamplerSettings",
+    "ScheduleSettings",
+    "Settings",
+    "SourceSettings",
+    "duration",
+    "load",
+    "render_example",
+    "without_password",
+]

@@ -1,0 +1,138 @@
+"""The kinds of values that the configuration holds beside plain text and numbers."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
+
+from opmon.config.redaction import Address
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LONGEST = timedelta(days=3660)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+
+
+def folder_of(info: ValidationInfo) -> Path:
+    """The folder that relative paths start from: the one of opmon.yaml."""
+    return Path((info.context or {}).get("folder", "."))
+
+
+def absolute(path: str, folder: Path) -> str:
+    """The path below ``folder`` unless it is absolute, begins with ``~`` or is an address such as ``s3://…``."""
+    if not path or _SCHEME.match(path):
+        return path
+    joined = folder / Path(path).expanduser()
+    return f"{joined}/" if path.endswith("/") and len(path) > 1 else str(joined)
+
+
+def duration(value: Any) -> timedelta:
+    """
+    >>> duration("90m")
+    datetime.timedelta(seconds=5400)
+    """
+    if isinstance(value, timedelta):
+        return value
+    match = _DURATION.match(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("must be a number with its unit, such as 30s, 15m, 1h, 7d or 2w")
+    number, unit = float(match.group(1)), _UNITS[match.group(2)]
+    if number > 10**9 or not timedelta() < timedelta(**{unit: number}) <= _LONGEST:
+        raise ValueError("must be longer than 0s and at most 3660d")
+    return timedelta(**{unit: number})
+
+
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+def _whole(value: Any) -> Any:
+    _no_boolean(value)
+    if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", value):
+        return float(value)  # 1e6 is text in YAML 1.1
+    return value
+
+
+def _local_path(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError("must not be empty")
+        return Path(absolute(value, folder_of(info)))
+    return value
+
+
+def _database(value: Any, info: ValidationInfo) -> Any:
+    address = _sqlite_below(value, info)
+    if not isinstance(address, Address):
+        return address
+    url = address.get_secret_value()
+    scheme, separator, rest = url.partition("://")
+    if scheme in ("postgresql", "postgres"):
+        scheme = "postgresql+psycopg"
+    if not separator or scheme not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise ValueError("must be sqlite:///file.db or postgresql+psycopg://user:${DB_PASSWORD}@host/name")
+    if scheme.startswith("postgresql"):
+        _check_port(url)
+    return Address(f"{scheme}://{rest}")
+
+
+def _check_port(url: str) -> None:
+    try:
+        _ = urlsplit(url).port
+    except ValueError as exc:
+        raise ValueError(
+            "cannot be read as an address; percent-encode special characters of the password (@ is %40, / is %2F)"
+        ) from exc
+
+
+def _tracking(value: Any, info: ValidationInfo) -> Any:
+    address = _sqlite_below(value, info)
+    if not isinstance(address, Address):
+        return address
+    uri = address.get_secret_value()
+    if uri.startswith("databricks") or _SCHEME.match(uri):
+        return address
+    return Address(absolute(uri, folder_of(info)))
+
+
+def _sqlite_below(value: Any, info: ValidationInfo) -> Any:
+    """The address, with the file of a relative ``sqlite:///file`` placed in the folder of opmon.yaml."""
+    if isinstance(value, Address):
+        value = value.get_secret_value()
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        raise ValueError("must not be empty")
+    scheme, _, path = value.partition(":///")
+    if scheme.startswith("sqlite") and path and not path.startswith(("/", ":memory:", "file:")):
+        return Address(f"{scheme}:///{(folder_of(info) / Path(path).expanduser()).absolute()}")
+    return Address(value)
+
+
+def _show(address: Address) -> str:
+    return str(address)
+
+
+def _show_duration(value: timedelta) -> str:
+    seconds = value.total_seconds()
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
+
+
+Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(_show_duration)]
+Count = Annotated[int, BeforeValidator(_whole), Field(ge=1)]
+Number = Annotated[float, BeforeValidator(_no_boolean)]
+LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str)]
+DatabaseAddress = Annotated[Address, BeforeValidator(_database), PlainSerializer(_show)]
+TrackingAddress = Annotated[Address, BeforeValidator(_tracking), PlainSerializer(_show)]

@@ -1,0 +1,46 @@
+"""What all parts of the configuration share: they are frozen, and an unknown key names the nearest valid one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
+
+
+class Part(BaseModel):
+    """A group of keys of the configuration."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, validate_default=True
+    )
+    derived: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are filled in, not written by the user."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            allowed = [name for name in cls.model_fields if name not in cls.derived]
+            for key in data:
+                if key not in allowed:
+                    raise at_key(str(key), unknown(str(key), allowed))
+        return data
+
+
+def at_key(key: str, message: str) -> PydanticCustomError:
+    """An error that belongs to ``key`` inside the value being validated."""
+    return PydanticCustomError("at_key", "{message}", {"message": message, "key": key})
+
+
+def unknown(name: str, allowed: Iterable[str], what: str = "key") -> str:
+    """
+    >>> unknown("bugdet", ["type", "budget"])
+    "there is no such key; did you mean 'budget'? The keys here are: type, budget"
+    """
+    allowed = list(allowed)
+    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"there is no such {what}; {hint}The {what}s here are: {', '.join(allowed) or 'none'}"

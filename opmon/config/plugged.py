@@ -1,0 +1,166 @@
+"""The parts of a monitor that name a plugin: ``{type: sups, variable: confidence}``.
+
+``type`` names the plugin, the other keys are its parameters. The plugin is made when the configuration is read, so
+that a wrong name or value is found then; the made object is kept in ``plugin``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
+
+from opmon import plugins
+from opmon.config.fields import Count, absolute, folder_of
+from opmon.config.part import Part, at_key, unknown
+from opmon.config.problems import words
+from opmon.config.redaction import shown
+from opmon.errors import PluginError
+
+
+class Plugged(Part):
+    """A plugin by its name, with its parameters, made."""
+
+    kind: ClassVar[str]
+    own: ClassVar[tuple[str, ...]] = ("type",)
+    """The keys that are opmon's, not the plugin's."""
+    default_type: ClassVar[str | None] = None
+
+    type: str = Field(min_length=1)
+    parameters: dict[str, Any] = Field(default_factory=dict, repr=False)
+    """As they were given to the plugin; may hold secrets: :meth:`shown` is what may be printed."""
+    plugin: Any = Field(default=None, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _make(cls, data: Any, info: ValidationInfo) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        own = {key: data[key] for key in cls.own if key in data}
+        kind = own.setdefault("type", cls.default_type)
+        if not isinstance(kind, str):
+            raise at_key("type", f"is required: one of {', '.join(plugins.names(cls.kind))}")
+        factory = cls._factory(kind)
+        given = {str(key): value for key, value in data.items() if key not in cls.own}
+        allowed = plugins.parameters(factory)
+        for key in given:
+            if key not in allowed:
+                raise at_key(key, unknown(key, [*cls.own, *allowed]))
+        parameters = cls._prepared(_checked(factory, given), folder_of(info))
+        return {**own, "parameters": parameters, "plugin": _made(cls.kind, kind, parameters)}
+
+    @classmethod
+    def _factory(cls, name: str) -> Callable[..., Any]:
+        if name not in plugins.names(cls.kind):
+            raise at_key("type", unknown(name, plugins.names(cls.kind), cls.kind))
+        try:
+            return plugins.load(cls.kind, name)
+        except PluginError as exc:
+            raise at_key("type", str(exc)) from exc
+
+    @classmethod
+    def _prepared(cls, parameters: dict[str, Any], folder: Path) -> dict[str, Any]:
+        return parameters
+
+    @model_serializer(mode="plain")
+    def shown(self) -> dict[str, Any]:
+        """As in the file, with all that is secret hidden."""
+        own = {key: getattr(self, key) for key in self.own}
+        return {**own, **{key: shown(value, key) for key, value in self.parameters.items()}}
+
+
+class SamplerSettings(Plugged):
+    """Which inputs are worth a label, and how many of them in a round."""
+
+    kind = "sampler"
+    own = ("type", "budget")
+    budget: Count = 100
+
+
+class SourceSettings(Plugged):
+    """Where production logs its inputs."""
+
+    kind = "source"
+    default_type = "files"
+
+    @classmethod
+    def _prepared(cls, parameters: dict[str, Any], folder: Path) -> dict[str, Any]:
+        path = parameters.get("path")
+        if isinstance(path, str | Path):
+            return {**parameters, "path": type(path)(absolute(str(path), folder))}
+        return parameters
+
+
+class RuleSettings(Plugged):
+    """What makes an alarm."""
+
+    kind = "rule"
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.plugin, "name", self.type))
+
+
+class ActionSettings(Plugged):
+    """What is done on an alarm."""
+
+    kind = "action"
+    own = ("type", "name")
+    name: str = ""
+    """What its deliveries are known by; the type, where nothing is given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_name(cls, data: Any) -> Any:
+        return {"name": data.get("type"), **data} if isinstance(data, Mapping) else data
+
+
+def _checked(factory: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as the plugin's own type hints want them; what has no usable hint is left as it is."""
+    try:
+        hints = typing.get_type_hints(factory if not inspect.isclass(factory) else _hinted(factory))
+    except (NameError, TypeError, AttributeError):
+        return given
+    return {key: _converted(key, value, hints[key]) if key in hints else value for key, value in given.items()}
+
+
+def _hinted(factory: type) -> Any:
+    return factory if hasattr(factory, "__dataclass_fields__") else factory.__init__  # type: ignore[misc]
+
+
+def _converted(key: str, value: Any, hint: Any) -> Any:
+    try:
+        adapter = TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False, arbitrary_types_allowed=True))
+    except (PydanticUserError, TypeError):
+        try:
+            adapter = TypeAdapter(hint)
+        except (PydanticUserError, TypeError):
+            return value
+    try:
+        return adapter.validate_python(value, strict=True if isinstance(value, bool) else None)
+    except ValidationError as exc:
+        raise at_key(key, words(exc.errors(include_url=False)[-1])) from None
+
+
+def _made(kind: str, name: str, parameters: dict[str, Any]) -> Any:
+    try:
+        return plugins.make(kind, name, parameters)
+    except Exception as exc:
+        message = str(exc) or type(exc).__name__
+        about = next((key for key in parameters if message.split(" ")[0].strip("'\"`:,") == key), None)
+        if about is not None:
+            raise at_key(about, message.split(" ", 1)[-1]) from exc
+        raise ValueError(message) from exc

@@ -1,0 +1,115 @@
+"""What pydantic found wrong, in one or two plain lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from opmon.config.document import Document, KeyPath, dotted
+from opmon.config.redaction import HIDDEN, is_secret_name, shown
+from opmon.errors import ConfigError
+
+_LONGEST = 300
+_NOTHING = object()
+_PLAIN = {
+    "missing": "is required",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a smaller whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text (in quotes where it looks like a number, a date, yes or no)",
+    "string_too_short": "must not be empty",
+    "model_type": "must hold keys (key: value)",
+    "dict_type": "must hold keys (key: value)",
+    "mapping_type": "must hold keys (key: value)",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+}
+
+
+def config_error(error: ValidationError, document: Document, overridden: Mapping[KeyPath, str]) -> ConfigError:
+    """The first problem in full, the others by their keys; ``overridden`` names the variables that set a key."""
+    problems = error.errors(include_url=False)
+    paths = [_path(problem, document.data) for problem in problems]
+    message = _line(problems[0], paths[0], document, overridden)
+    others = list(dict.fromkeys(dotted(path) for path in paths[1:] if path != paths[0]))
+    if others:
+        more = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
+        message += f"\nalso wrong: {more}"
+    return ConfigError(message)
+
+
+def words(problem: ErrorDetails) -> str:
+    """What is wrong and what is allowed, without the value."""
+    kind, context = problem["type"], problem.get("ctx", {})
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind == "literal_error":
+        return f"must be {context['expected']}"
+    if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
+        sign = {"greater_than": ">", "greater_than_equal": ">=", "less_than": "<", "less_than_equal": "<="}[kind]
+        return f"must be {sign} {next(iter(context.values()))}"
+    if kind == "value_error" and "error" in context:
+        return str(context["error"])
+    return problem["msg"].replace("Input should be", "must be")
+
+
+def _path(problem: ErrorDetails, data: Any) -> KeyPath:
+    """The key path of the problem, without the parts that pydantic adds for the members of a union."""
+    path: list[str | int] = []
+    for part in problem["loc"]:
+        known = (isinstance(data, Mapping) and part in data) or (isinstance(data, list) and isinstance(part, int))
+        if known:
+            data = data[part]
+        elif not (isinstance(data, Mapping) and problem["type"] == "missing"):
+            continue
+        path.append(part)
+    if problem["type"] == "at_key":
+        path.append(problem["ctx"]["key"])
+    return tuple(path)
+
+
+def _line(problem: ErrorDetails, path: KeyPath, document: Document, overridden: Mapping[KeyPath, str]) -> str:
+    what = " ".join(words(problem).split())
+    value = _given(path, document)
+    got = (
+        ""
+        if value is None or repr(value) in what
+        else f"; got {value!r}"
+        if isinstance(value, str)
+        else f"; got {value}"
+    )
+    for reference, secret in document.resolved.items():
+        if len(secret) > 3 and secret not in reference:
+            what = what.replace(secret, reference)
+    what = what if len(what) <= _LONGEST else what[:_LONGEST] + "…"
+    where = f"{overridden[path]}: " if path in overridden else document.place(path)
+    return f"{where}{what}{got}"
+
+
+def _given(path: KeyPath, document: Document) -> Any:
+    """The value as it may be shown: as written where it holds a reference, hidden where the key is secret."""
+    value: Any = document.data
+    for part in path:
+        if (isinstance(value, Mapping) and part in value) or (isinstance(value, list) and isinstance(part, int)):
+            value = value[part]
+        else:
+            return None
+    if any(isinstance(part, str) and is_secret_name(part) for part in path):
+        return HIDDEN
+    if path in document.written:
+        value = document.written[path]
+    if isinstance(value, Mapping | list):
+        return "keys" if isinstance(value, Mapping) and False else None
+    if value is None:
+        return "null" if path else None
+    text = shown(value)
+    return text if len(str(text)) <= 80 else str(text)[:80] + "…"

@@ -1,0 +1,263 @@
+"""The configuration as frozen, validated values: one class per group of keys of opmon.yaml."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+
+from opmon.config import document as documents
+from opmon.config.fields import Count, DatabaseAddress, Duration, LocalPath, Number, TrackingAddress, duration
+from opmon.config.part import Part, at_key, unknown
+from opmon.config.plugged import ActionSettings, RuleSettings, SamplerSettings, SourceSettings
+from opmon.config.problems import config_error
+from opmon.errors import NotFoundError
+from opmon.types import Problem
+
+_MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
+_MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
+
+
+class MlflowSettings(Part):
+    """Where MLflow is."""
+
+    tracking_uri: TrackingAddress = Field(default="sqlite:///mlflow.db")  # type: ignore[assignment]
+    registry_uri: TrackingAddress | None = None
+
+
+class InputSettings(Part):
+    """Which columns of the source the model takes: a list of columns, or one column that holds a list."""
+
+    features: tuple[str, ...] | None = None
+    tensor: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.features is not None and self.tensor is not None:
+            raise at_key(
+                "tensor", "give either features (one column each) or tensor (one column with a list), not both"
+            )
+        if self.features is not None and not self.features:
+            raise at_key("features", "must name at least one column, or be left out")
+        return self
+
+
+class ColumnSettings(Part):
+    """The columns of the source that are not inputs of the model."""
+
+    id: str | None = None
+    timestamp: str | None = None
+    prediction: str | None = None
+    model_version: str | None = None
+    image: str | None = None
+    text: str | None = None
+
+
+class RoundSettings(Part):
+    """When a round opens: at ``min_inputs``, or when the oldest input is ``max_age`` old."""
+
+    min_inputs: Count = 1000
+    max_age: Duration = Field(default="1h")  # type: ignore[assignment]
+    max_inputs: Count = 1_000_000
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.max_inputs < self.min_inputs:
+            raise at_key("max_inputs", f"must be at least min_inputs, which is {self.min_inputs}")
+        return self
+
+
+class LabelSettings(Part):
+    """How long answers are waited for, and what annotators see."""
+
+    max_wait: Duration = Field(default="7d")  # type: ignore[assignment]
+    show_prediction: bool = False
+
+
+class DriftSettings(Part):
+    """The drift report, which is advice only."""
+
+    enabled: bool = True
+    reference: LocalPath | None = None
+    max_columns: Count = 20
+    max_rows: Count = 10_000
+
+
+class ScheduleSettings(Part):
+    """When ``opmon serve`` looks at the monitor: ``every`` some time, or at the times of ``cron``."""
+
+    every: Duration | None = None
+    cron: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.every is None) == (self.cron is None):
+            raise ValueError('must hold either every (such as 10m) or cron (such as "0 * * * *")')
+        if self.every is not None and self.every.total_seconds() < 1:
+            raise at_key("every", "must be at least 1s")
+        return self
+
+    @field_validator("cron")
+    @classmethod
+    def _crontab(cls, value: str | None) -> str | None:
+        if value is not None:
+            from apscheduler.triggers.cron import CronTrigger
+
+            try:
+                CronTrigger.from_crontab(value)
+            except ValueError as exc:
+                raise ValueError(
+                    f'must be five fields: minute hour day month weekday, such as "0 * * * *" ({exc})'
+                ) from exc
+        return value
+
+
+def _class_name(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be text: put yes, no, true, false in quotes")
+    return str(value) if isinstance(value, int) else value
+
+
+class MonitorSettings(Part):
+    """A watch over one registered model."""
+
+    derived: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    name: str = ""
+    model: str
+    problem: Problem = "classification"
+    classes: tuple[Annotated[str, BeforeValidator(_class_name)], ...] | None = None
+    convert_sklearn: bool = False
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    threads: Count | None = None
+    scores: Literal["auto", "probabilities", "logits"] = "auto"
+    output: str | None = None
+    inputs: InputSettings = InputSettings()
+    source: SourceSettings
+    columns: ColumnSettings = ColumnSettings()
+    round: RoundSettings = RoundSettings()
+    sampler: SamplerSettings
+    level: Number = 0.95
+    labels: LabelSettings = LabelSettings()
+    rules: tuple[RuleSettings, ...] = ()
+    actions: tuple[ActionSettings, ...] = Field(default=({"type": "registry_tag"},))  # type: ignore[arg-type]
+    drift: DriftSettings = DriftSettings()
+    schedule: ScheduleSettings = ScheduleSettings(every=duration("10m"))
+    seed: Annotated[int, BeforeValidator(_class_name), Field(ge=0, lt=2**63)] = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_sampler(cls, data: Any) -> Any:
+        """SUPS on confidence for classes; a regression model has no confidence, so the plain random one."""
+        if not isinstance(data, Mapping):
+            return data
+        sampler = data.get("sampler", {})
+        if isinstance(sampler, Mapping) and "type" not in sampler:
+            kind = "srs" if data.get("problem") == "regression" else "sups"
+            return {**data, "sampler": {"type": kind, **sampler}}
+        return data
+
+    @field_validator("model")
+    @classmethod
+    def _registered(cls, value: str) -> str:
+        if not _MODEL.match(value):
+            raise ValueError("must be the address of a registered model: models:/name@alias or models:/name/3")
+        return value
+
+    @field_validator("level")
+    @classmethod
+    def _share(cls, value: float) -> float:
+        if not 0 < value < 1:
+            hint = f" (did you mean {value / 100:g}?)" if 1 < value < 100 else ""
+            raise ValueError(f"must lie strictly between 0 and 1{hint}")
+        return value
+
+    @field_validator("classes")
+    @classmethod
+    def _distinct(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and (len(set(value)) < len(value) or len(value) < 2):
+            raise ValueError("must name at least two classes, each once, in the order of the model's output")
+        return value
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> Self:
+        for key, found in (
+            ("rules", [rule.name for rule in self.rules]),
+            ("actions", [act.name for act in self.actions]),
+        ):
+            twice = next((name for name in found if found.count(name) > 1), None)
+            if twice is not None:
+                raise at_key(key, f"two of them are called {twice!r}; give each a «name:» of its own")
+        return self
+
+
+class Settings(Part):
+    """The whole configuration. All paths in it are absolute."""
+
+    derived: ClassVar[frozenset[str]] = frozenset({"folder"})
+
+    folder: Path = Path()
+    mlflow: MlflowSettings = Field(default={})  # type: ignore[assignment]
+    database: DatabaseAddress = Field(default="sqlite:///opmon.db")  # type: ignore[assignment]
+    state: LocalPath = Field(default=".opmon")  # type: ignore[assignment]
+    monitors: dict[str, MonitorSettings]
+
+    @field_validator("monitors", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        if not value:
+            raise ValueError("must hold at least one monitor, such as «digits:» with its model and source")
+        for name in value:
+            if not _MONITOR_NAME.match(str(name)):
+                raise at_key(
+                    str(name),
+                    "a monitor's name has letters, digits, - _ . only, at most 100, and begins with none of - .",
+                )
+        return value
+
+    @field_validator("monitors")
+    @classmethod
+    def _named(cls, value: dict[str, MonitorSettings]) -> dict[str, MonitorSettings]:
+        return {name: monitor.model_copy(update={"name": name}) for name, monitor in value.items()}
+
+    @classmethod
+    def from_mapping(
+        cls,
+        mapping: Mapping[str, Any],
+        folder: Path | str = ".",
+        environment: Mapping[str, str] | None = None,
+    ) -> Settings:
+        """The settings of plain values, as a YAML file would hold them; ``folder`` is where relative paths start."""
+        variables = os.environ if environment is None else environment
+        return checked(documents.from_mapping(mapping, variables), Path(folder))
+
+    def monitor(self, name: str) -> MonitorSettings:
+        """The monitor of that name, or an error that names those there are."""
+        try:
+            return self.monitors[name]
+        except KeyError:
+            raise NotFoundError(f"{name!r}: {unknown(name, self.monitors, 'monitor')}") from None
+
+    def dump(self) -> dict[str, Any]:
+        """The settings with all defaults as JSON-ready values; secrets and passwords are hidden."""
+        return self.model_dump(mode="json")
+
+
+def checked(
+    document: documents.Document, folder: Path, overridden: Mapping[documents.KeyPath, str] | None = None
+) -> Settings:
+    """The settings of a document; what is wrong with it is one :class:`ConfigError`."""
+    folder = folder.expanduser().absolute()
+    problem: Exception
+    try:
+        settings = Settings.model_validate(document.data, context={"folder": folder})
+        return settings.model_copy(update={"folder": folder})
+    except ValidationError as exc:
+        problem = config_error(exc, document, overridden or {})
+    raise problem  # outside the handler: pydantic's own error holds the values, secrets among them

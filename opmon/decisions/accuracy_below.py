@@ -1,0 +1,118 @@
+"""The plain level rule: is the accuracy under a line?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Literal
+
+from opmon.errors import InputError
+from opmon.types import Estimate, Verdict
+
+
+@dataclass(frozen=True)
+class AccuracyBelow:
+    r"""Alarms when the accuracy of ``patience`` rounds running lies under ``threshold``.
+
+    With ``certainty="interval"`` a round counts when the upper end of its interval lies under the line,
+    :math:`\hat\xi_{high} < t`; with ``"estimate"`` when the estimate itself does, :math:`\hat\xi < t`.
+
+    **False alarms.** This rule repeats a fixed-level decision every round and holds no bound over its life. For
+    independent rounds of a model whose accuracy is exactly at the line, a two-sided interval of level :math:`c` lies
+    under it with probability :math:`q = (1-c)/2` at most (where the interval covers). The probability of any false
+    alarm in :math:`R` rounds is then, for patience 1, :math:`1-(1-q)^R`, and for patience :math:`k` at most
+    :math:`(R-k+1)\,q^k`. At :math:`c = 0.95`:
+
+    ============  ======  =======  =================
+    patience        R=24    R=168    R=8760 (hourly,
+                   1 day   1 week    a year)
+    ============  ======  =======  =================
+    1               0.46     0.99                  1
+    2              0.014     0.10               0.99
+    3             0.0003   0.0026               0.12
+    ============  ======  =======  =================
+
+    A model well above the line alarms far less often: the line of the table is the worst case of a healthy one. With
+    ``certainty="estimate"`` :math:`q` is about one half: only for accuracies known almost exactly.
+
+    >>> from opmon.types import Estimate
+    >>> low = Estimate(value=0.85, low=0.80, high=0.90, n=200, frame_size=5000, response=1.0, method="srs wilson")
+    >>> AccuracyBelow(threshold=0.92).decide([low]).state
+    'alarm'
+    """
+
+    threshold: float
+    name: str = "accuracy-below"
+    certainty: Literal["interval", "estimate"] = "interval"
+    patience: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.threshold, int | float) or isinstance(self.threshold, bool):
+            raise InputError(f"threshold must be a number such as 0.92; got {self.threshold!r}")
+        if not math.isfinite(self.threshold) or self.threshold > 1:
+            hint = f" (did you mean {self.threshold / 100:g}?)" if 1 < self.threshold <= 100 else ""
+            raise InputError(f"threshold must be a number of at most 1, as the accuracy is; got {self.threshold}{hint}")
+        if self.certainty not in ("interval", "estimate"):
+            raise InputError(f"certainty must be 'interval' or 'estimate'; got {self.certainty!r}")
+        if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
+            raise InputError(f"patience must be a whole number of rounds >= 1; got {self.patience!r}")
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InputError(f"name must be text, such as 'accuracy-floor'; got {self.name!r}")
+
+    def decide(self, estimates: Sequence[Estimate]) -> Verdict:
+        """The verdict on the last round, given the rounds of one model version, oldest first."""
+        if not estimates or estimates[-1].n < 1:
+            message = "no round has an estimate yet" if not estimates else "the last round has no answers yet"
+            return Verdict(self.name, "unknown", f"{message}; nothing is known about the line {self.threshold:g}",
+                           threshold=self.threshold)  # fmt: skip
+        last = estimates[-1]
+        running = len(list(takewhile(self._below, reversed(estimates))))
+        alarm = running >= self.patience
+        return Verdict(
+            rule=self.name,
+            state="alarm" if alarm else "ok",
+            message=self._message(last, running),
+            value=last.value,
+            threshold=self.threshold,
+            details={
+                "low": last.low,
+                "high": last.high,
+                "level": last.level,
+                "n": last.n,
+                "distance": last.value - self.threshold,
+                "certainty": self.certainty,
+                "rounds_below": running,
+                "patience": self.patience,
+            },
+        )
+
+    def _below(self, estimate: Estimate) -> bool:
+        return self._evidence(estimate) < self.threshold and estimate.n > 0
+
+    def _evidence(self, estimate: Estimate) -> float:
+        return estimate.high if self.certainty == "interval" else estimate.value
+
+    def _message(self, last: Estimate, running: int) -> str:
+        found = (
+            f"{last.quantity} {last.value:.4g}, {last.level:.4g} interval {last.low:.4g} to {last.high:.4g} "
+            f"from {last.n:,} labels of {last.frame_size:,} inputs"
+        )
+        if last.provisional:
+            found += f" (provisional: {last.response:.0%} of the answers are in)"
+        what = "the interval's upper end" if self.certainty == "interval" else "the estimate"
+        distance = self._evidence(last) - self.threshold
+        side = "below" if distance < 0 else "above" if distance > 0 else "away from"
+        found += f"; {what} is {abs(distance):.4g} {side} the line {self.threshold:g}"
+        if running == 0:
+            return f"{found}{self._doubt(last)}"
+        rounds = f"{running} round{'s' if running > 1 else ''} running"
+        return f"{found}, {rounds}" + ("" if running >= self.patience else f"; an alarm takes {self.patience}")
+
+    def _doubt(self, last: Estimate) -> str:
+        if self.certainty == "interval" and last.value < self.threshold:
+            return ": the estimate is below the line, but more labels are needed to be sure"
+        if self.certainty == "interval" and last.low < self.threshold:
+            return ": the interval still holds the line"
+        return ""
