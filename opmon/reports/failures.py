@@ -1,0 +1,142 @@
+"""The failures that labelling exposed: a dataset to retrain on, an overview, and a page to read."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opmon.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN_ROWS = 200
+"""The most failures that a page lists; the dataset holds them all."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One labelled input on which the model is wrong."""
+
+    input_id: str
+    truth: str
+    prediction: str | None
+    confidence: float | None = None
+    weight: float = 1.0
+    """How many inputs of the frame this one stands for: the inverse of its expected number of draws."""
+    annotators: tuple[str, ...] = ()
+    pointer: str | None = None
+    """Where the input was read, such as ``part.parquet#17``."""
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            raise InputError(f"a weight is a number above 0; got {self.weight} for input {self.input_id!r}")
+
+    @property
+    def caption(self) -> str:
+        return f"said {self.prediction if self.prediction is not None else 'nothing'}, is {self.truth}"
+
+
+OVERVIEW = ("input_id", "truth", "prediction", "confidence", "weight", "annotators", "pointer")
+"""The columns that every failures table has, in order; the payload's own columns follow."""
+
+
+def failures_table(failures: Sequence[Failure]) -> pa.Table:
+    """All failures as one Arrow table: the columns of :data:`OVERVIEW`, then one column per payload column.
+
+    A payload column keeps the name it has in production, so that the table can be appended to training data; one
+    that is called like a column of the overview is prefixed with ``payload_``. Values of one column that share no
+    Arrow type are stored as JSON text.
+    """
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [
+            ("input_id", pa.string()),
+            ("truth", pa.string()),
+            ("prediction", pa.string()),
+            ("confidence", pa.float64()),
+            ("weight", pa.float64()),
+            ("annotators", pa.list_(pa.string())),
+            ("pointer", pa.string()),
+        ]
+    )
+    rows = [{name: getattr(failure, name) for name in OVERVIEW} for failure in failures]
+    table = pa.Table.from_pylist(rows, schema=schema)
+    for name in dict.fromkeys(column for failure in failures for column in failure.payload):
+        values = [failure.payload.get(name) for failure in failures]
+        table = table.append_column(_free_name(name, table.column_names), _column(values))
+    return table
+
+
+def write_failures(failures: Sequence[Failure], folder: Path) -> tuple[Path, Path]:
+    """Writes ``failures.parquet`` (everything) and ``failures.csv`` (without the payload) and returns their paths."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    dataset, overview = folder / "failures.parquet", folder / "failures.csv"
+    pq.write_table(failures_table(failures), dataset, compression="zstd")
+    with overview.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(OVERVIEW)
+        for failure in failures:
+            values = (getattr(failure, name) for name in OVERVIEW)
+            writer.writerow([_cell(value) for value in values])
+    return dataset, overview
+
+
+def failures_page(failures: Sequence[Failure], path: Path, *, title: str = "Failures", limit: int = SHOWN_ROWS) -> Path:
+    """Writes an HTML page that lists the first ``limit`` failures and says how many there are in all."""
+    from opmon.reports.page_core import write_page
+
+    return write_page(path, "failures.html", title=title, failures=failures[:limit], total=len(failures))
+
+
+def _column(values: list[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    values = [_native(value) for value in values]
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return pa.array([None if value is None else json.dumps(value, default=str) for value in values], pa.string())
+
+
+def _native(value: Any) -> Any:
+    """Arrow takes NumPy's vectors and scalars as they are, and higher dimensions as nested lists."""
+    return value.tolist() if getattr(value, "ndim", 0) > 1 else value
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name = f"payload_{name}"
+    return name
+
+
+def _cell(value: Any) -> str:
+    """A CSV cell that no spreadsheet takes for a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        value = ";".join(value)
+    if isinstance(value, float):
+        return repr(value)
+    text = str(value)
+    if text.startswith(_FORMULA) and not _is_number(text):
+        return "'" + text
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,55 @@
+"""HTML pages that stand alone: one file, no scripts, nothing fetched, everything escaped."""
+
+from __future__ import annotations
+
+import base64
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from opmon.reports import text
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def render(template: str, **values: Any) -> str:
+    """The page that ``template`` makes of ``values``."""
+    return _environment().get_template(template).render(**values)
+
+
+def write_page(path: Path, template: str, **values: Any) -> Path:
+    """Writes the page and returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(template, **values), encoding="utf-8")
+    return path
+
+
+def data_uri(content: bytes, media_type: str) -> str:
+    """``content`` as an address that holds it."""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def safe_link(address: str) -> str | None:
+    """``address`` where a page may link to it (http and https), else None: never ``javascript:`` or ``file:``."""
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        return None
+    return address.strip() if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("opmon.reports", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(shown=text.shown, percent=text.percent, counted=text.counted, safe_link=safe_link)
+    return environment

@@ -1,0 +1,130 @@
+"""One page per round: how the model does, how sure that is, and what it got wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from opmon.reports.drift import DriftSummary
+from opmon.reports.failures import Failure
+from opmon.reports.figures import AccuracyPoint, figure_bytes
+from opmon.reports.page_core import data_uri, write_page
+from opmon.reports.text import counted, percent
+from opmon.reports.timeline import RoundFacts
+from opmon.types import Estimate, Verdict
+
+LISTED_FAILURES = 25
+"""The most failures the page lists; the dataset holds them all."""
+LISTED_COLUMNS = 30
+"""The most drifted or skipped columns the page names."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSummary:
+    """All that a round's page shows. What is None or empty is left out of it, or said to be missing."""
+
+    monitor: str
+    round: int
+    model: str
+    model_version: str
+    facts: RoundFacts
+    estimate: Estimate | None = None
+    verdicts: Sequence[Verdict] = ()
+    started_at: datetime | None = None
+    """When the oldest input of the round arrived."""
+    ended_at: datetime | None = None
+    sampler: str = ""
+    design: Mapping[str, Any] = field(default_factory=dict)
+    """How the sample was drawn, by name: budget, variable, seed, draws, …"""
+    points: Sequence[AccuracyPoint] = ()
+    """The rounds so far, this one included."""
+    truth: Sequence[float | None] | None = None
+    """The true accuracy of each point, where it is known."""
+    threshold: float | None = None
+    failures: Sequence[Failure] = ()
+    pictures: bytes | None = None
+    """The PNG that :func:`opmon.reports.pictures.picture_grid` made of the failures."""
+    pictures_shown: int = 0
+    drift: DriftSummary | None = None
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Words and the http(s) address behind them; other addresses are shown without a link."""
+
+
+def round_page(summary: RoundSummary, path: Path) -> Path:
+    """Writes the page of one round: a single HTML file, without scripts, for light and dark screens and phones."""
+    return write_page(
+        path,
+        "round.html",
+        round=summary,
+        headline=_headline(summary.estimate),
+        figures=_figures(summary),
+        pictures=None if summary.pictures is None else data_uri(summary.pictures, "image/png"),
+        failures=summary.failures[:LISTED_FAILURES],
+        facts=_facts(summary.facts),
+        drift_words=_drift_words(summary.drift),
+        listed_columns=LISTED_COLUMNS,
+    )
+
+
+def _headline(estimate: Estimate | None) -> Mapping[str, str] | None:
+    if estimate is None:
+        return None
+    as_share = estimate.low >= 0 and estimate.high <= 1
+    value, low, high = (
+        percent(number) if as_share else f"{number:.4g}" for number in (estimate.value, estimate.low, estimate.high)
+    )
+    return {"value": value, "low": low, "high": high, "level": f"{100 * estimate.level:.4g}\N{NO-BREAK SPACE}%"}
+
+
+def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
+    """The accuracy figure for wide and narrow, light and dark screens."""
+    if not summary.points:
+        return None
+    return {
+        f"{ground}_{name}": data_uri(
+            figure_bytes(
+                summary.points,
+                kind="svg",
+                threshold=summary.threshold,
+                truth=summary.truth,
+                title="Accuracy over the rounds",
+                width=width,
+                dark=ground == "dark",
+            ),
+            "image/svg+xml",
+        )
+        for ground in ("light", "dark")
+        for name, width in (("wide", 900), ("narrow", 360))
+    }
+
+
+def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
+    """What happened, as (name, value, remark)."""
+    rows = [
+        ("Inputs received", f"{facts.received:,}", ""),
+        ("Unscorable", f"{facts.unscorable:,}", "the model could not be run on these" if facts.unscorable else ""),
+        ("Duplicates", f"{facts.duplicates:,}", "logged more than once, counted once" if facts.duplicates else ""),
+        ("Labels", f"{facts.returned:,} of {facts.asked:,}", f"response {percent(facts.response)}"),
+        ("Failures exposed", f"{facts.failures:,}", _failure_remark(facts)),
+    ]
+    if facts.skew is not None:
+        rows.append(("Serving skew", percent(facts.skew), "inputs where the registered model answers otherwise"))
+    return rows
+
+
+def _failure_remark(facts: RoundFacts) -> str:
+    if facts.failure_rate is None:
+        return ""
+    return f"{percent(facts.failure_rate)} of the answers; not an estimate of the failure rate"
+
+
+def _drift_words(drift: DriftSummary | None) -> str:
+    if drift is None:
+        return "No reference to compare the inputs with."
+    if drift.share is None:
+        return f"No drift report: {drift.problem or 'no column can be compared'}."
+    columns = counted(len(drift.columns), "column")
+    return f"{len(drift.drifted)} of {columns} drifted ({percent(drift.share, 0)})."
