@@ -98,8 +98,9 @@ def _compose(text: str, name: str) -> yaml.Node | None:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH or count > 2 * MAX_VALUES:
                 what = f"nested deeper than {MAX_DEPTH}" if depth > MAX_DEPTH else f"more than {MAX_VALUES:,} values"
-                raise ConfigError(f"{name}:{event.start_mark.line + 1}: {what}: this is no configuration of opmon")
-        return yaml.compose(text, Loader=yaml.SafeLoader)  # type: ignore[no-any-return]
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise ConfigError(f"{name}:{line}: {what}: this is no configuration of opmon")
+        return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
         raise ConfigError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from opmon.config.document import MAX_BYTES, Document, KeyPath, parse
 from opmon.config.settings import Settings, checked
@@ -33,16 +34,12 @@ def _override(document: Document, environment: Mapping[str, str]) -> dict[KeyPat
         value = environment.get(variable)
         if not value:
             continue
-        group = document.data
+        group: Any = document.data
         for part in path[:-1]:
-            inner = group.get(part)
-            if inner is None:
-                inner = group[str(part)] = {}
-            if not isinstance(inner, dict):
-                break  # the file is wrong there, which is told of the file
-            group = inner
-        else:
-            group[str(path[-1])] = value
+            group[part] = group.get(part) or {}
+            group = group[part]
+        if isinstance(group, dict):  # else the file is wrong there, and is told so
+            group[path[-1]] = value
             document.written.pop(path, None)
             overridden[path] = variable
     _use_mlflow_own(document, environment)

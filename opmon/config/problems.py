@@ -97,19 +97,19 @@ def _line(problem: ErrorDetails, path: KeyPath, document: Document, overridden: 
 
 def _given(path: KeyPath, document: Document) -> Any:
     """The value as it may be shown: as written where it holds a reference, hidden where the key is secret."""
-    value: Any = document.data
-    for part in path:
-        if (isinstance(value, Mapping) and part in value) or (isinstance(value, list) and isinstance(part, int)):
-            value = value[part]
-        else:
-            return None
     if any(isinstance(part, str) and is_secret_name(part) for part in path):
         return HIDDEN
-    if path in document.written:
-        value = document.written[path]
-    if isinstance(value, Mapping | list):
-        return "keys" if isinstance(value, Mapping) and False else None
-    if value is None:
-        return "null" if path else None
-    text = shown(value)
-    return text if len(str(text)) <= 80 else str(text)[:80] + "…"
+    value = document.written.get(path, _at(path, document.data))
+    if value is _NOTHING or isinstance(value, Mapping | list):
+        return None
+    text = "null" if value is None else shown(value)
+    return text if len(str(text)) <= 80 else f"{str(text)[:80]}…"
+
+
+def _at(path: KeyPath, value: Any) -> Any:
+    for part in path:
+        known = isinstance(value, Mapping) and part in value
+        if not known and not (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+            return _NOTHING
+        value = value[part]
+    return value

@@ -1,0 +1,123 @@
+"""The action that posts an event to a URL, signed as Standard Webhooks say.
+
+The request carries ``webhook-id`` (the event's id: the receiver's key against doing it twice), ``webhook-timestamp``
+and, where there is a secret, ``webhook-signature: v1,<base64 HMAC-SHA256 of "id.timestamp.body">``.
+Reference: https://www.standardwebhooks.com
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpcore
+
+from opmon.errors import DeliveryError, InputError
+from opmon.triggers.guard import Guard, GuardedBackend
+from opmon.triggers.webhook_core import Target, body, check_headers, key, retry_after, signature, target
+
+_TRY_AGAIN = (408, 425, 429)
+_LONGEST_ANSWER = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """Posts events as JSON to ``url``; delivered is what is answered with 2xx.
+
+    ``timeout`` bounds the whole delivery in seconds, from the name server to the last byte. Redirects are not
+    followed. ``allow`` names hosts and networks that are not public and yet meant; plain http is for those only.
+    ``secret`` is ``whsec_`` and the base64 of at least 24 random bytes. ``headers`` are sent as they are.
+    """
+
+    url: str = field(repr=False)
+    secret: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    timeout: float = 10.0
+    allow: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "allow", tuple(self.allow))
+        to = target(self.url)
+        if not Guard(self.allow).named(to.host) and to.scheme == "http":
+            raise InputError("url must begin with https://; http:// is for hosts named in «allow»")
+        if self.secret is not None:
+            key(self.secret)
+        if isinstance(self.timeout, bool) or not (math.isfinite(self.timeout) and 0 < self.timeout <= 300):
+            raise InputError(f"timeout must be a number of seconds above 0 and at most 300; got {self.timeout!r}")
+        check_headers(self.headers or {})
+
+    def act(self, event: Mapping[str, Any]) -> None:
+        """Post the event once; :class:`DeliveryError` where it was not taken."""
+        to, content = target(self.url), body(event)
+        backend = GuardedBackend(Guard(self.allow), time.monotonic() + self.timeout)
+        try:
+            status, wait = _post(to, backend, content, self._headers(to, event, content))
+        except (httpcore.TimeoutException, TimeoutError) as exc:
+            raise DeliveryError(f"{to.shown} did not answer within {self.timeout:g} s") from exc
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as exc:
+            raise DeliveryError(f"{to.shown} could not be reached: {exc or type(exc).__name__}") from exc
+        _judge(to, status, wait)
+
+    def _headers(self, to: Target, event: Mapping[str, Any], content: bytes) -> list[tuple[str, str]]:
+        identifier, seconds = str(event["id"]), str(int(time.time()))
+        headers = {
+            "Host": to.netloc,
+            "User-Agent": "opmon",
+            "Content-Type": "application/json",
+            "Content-Length": str(len(content)),
+            "Connection": "close",
+            "webhook-id": identifier,
+            "webhook-timestamp": seconds,
+        }
+        if to.authorization is not None:
+            headers["Authorization"] = to.authorization
+        if self.secret is not None:
+            headers["webhook-signature"] = signature(self.secret, identifier, seconds, content)
+        given = {name.lower() for name in self.headers or {}}
+        ours = [(name, value) for name, value in headers.items() if name.lower() not in given]
+        return [*ours, *(self.headers or {}).items()]
+
+
+def _post(
+    to: Target, backend: GuardedBackend, content: bytes, headers: list[tuple[str, str]]
+) -> tuple[int, float | None]:
+    """The status of the answer, and for how many seconds it asks to be left alone."""
+    url = httpcore.URL(scheme=to.scheme, host=to.host, port=to.port, target=to.path)
+    with (
+        httpcore.ConnectionPool(network_backend=backend) as pool,
+        pool.stream("POST", url, headers=headers, content=content) as response,
+    ):
+        answer = {name.lower(): value.decode("latin-1") for name, value in response.headers}
+        if response.status < 300:
+            _finish(response)
+        return response.status, retry_after(answer.get(b"retry-after"))
+
+
+def _judge(to: Target, status: int, wait: float | None) -> None:
+    """Nothing where the event was taken, else the error that says whether trying again helps."""
+    if 200 <= status < 300:
+        return
+    if 300 <= status < 400:
+        raise DeliveryError(
+            f"{to.shown} answered {status}, a redirect, which is not followed; put the final address in url",
+            final=True,
+        )
+    if 400 <= status < 500 and status not in _TRY_AGAIN:
+        gone = ": the receiver wants no more events" if status == 410 else ""
+        raise DeliveryError(f"{to.shown} refused the event with {status}{gone}", final=True)
+    raise DeliveryError(f"{to.shown} answered {status}", retry_after=wait)
+
+
+def _finish(response: httpcore.Response) -> None:
+    """Read a little of the answer, so that the receiver sees it taken; what happens to the rest matters no more."""
+    read = 0
+    try:
+        for chunk in response.iter_stream():
+            read += len(chunk)
+            if read > _LONGEST_ANSWER:
+                return
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError):
+        return

@@ -1,0 +1,153 @@
+"""The pure parts of a webhook: its address, its body, its signature and what the receiver answers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from opmon.errors import InputError
+
+PREFIX = "whsec_"
+_MAKE_ONE = "python -c \"import base64, secrets; print('whsec_' + base64.b64encode(secrets.token_bytes(32)).decode())\""
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\Z")
+_OURS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
+_UNQUOTED = "/%:@!$&'()*+,;=~-._"
+_LONGEST_WAIT = 7 * 86400.0
+
+
+def body(event: Mapping[str, Any]) -> bytes:
+    """The event as it is posted: ``type``, ``timestamp`` and all the rest in ``data``."""
+    data = {key: value for key, value in event.items() if key not in ("type", "at")}
+    message = {"type": event["type"], "timestamp": event["at"], "data": data}
+    return json.dumps(_finite(message), ensure_ascii=False, allow_nan=False, default=str).encode()
+
+
+def signature(secret: str, identifier: str, timestamp: str, content: bytes) -> str:
+    """The signature of Standard Webhooks.
+
+    >>> key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    >>> signature(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}')
+    'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
+    """
+    signed = f"{identifier}.{timestamp}.".encode() + content
+    return "v1," + base64.b64encode(hmac.new(key(secret), signed, hashlib.sha256).digest()).decode()
+
+
+def retry_after(value: str | None, now: datetime | None = None) -> float | None:
+    """The seconds that a ``Retry-After`` header asks for, given as a number or a date; None where it makes no sense.
+
+    >>> retry_after("120")
+    120.0
+    >>> retry_after("Wed, 21 Oct 2026 07:28:30 GMT", datetime(2026, 10, 21, 7, 28, tzinfo=UTC))
+    30.0
+    """
+    if value is None:
+        return None
+    value = value.strip()
+    if re.fullmatch(r"\d{1,12}", value, re.ASCII):
+        return min(float(value), _LONGEST_WAIT)
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0), _LONGEST_WAIT)
+
+
+def key(secret: str) -> bytes:
+    problem = InputError(
+        f"secret must be {PREFIX} followed by the base64 of at least 24 random bytes; make one: {_MAKE_ONE}"
+    )
+    if not isinstance(secret, str) or not secret.startswith(PREFIX):
+        raise problem
+    encoded = secret.removeprefix(PREFIX)
+    try:
+        decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise problem from None
+    if len(decoded) < 24:
+        raise problem
+    return decoded
+
+
+@dataclass(frozen=True)
+class Target:
+    """The parts of a webhook's address. Its path and query can be secret: only ``shown`` may be told."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    authorization: str | None
+
+    @property
+    def netloc(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port is None else f"{host}:{self.port}"
+
+    @property
+    def shown(self) -> str:
+        return f"{self.scheme}://{self.netloc}"
+
+
+def target(url: str) -> Target:
+    """The address taken apart, or an error that does not hold it.
+
+    >>> target("https://hooks.example.com/opmon?key=1").shown
+    'https://hooks.example.com'
+    """
+    problem = InputError("url must be an address such as https://example.com/hooks/opmon, without spaces")
+    if not isinstance(url, str) or re.search(r"[\x00-\x20\x7f\\]", url):
+        raise problem
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        host = host if ":" in host else host.encode("idna").decode()
+    except (ValueError, UnicodeError):
+        raise problem from None
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        raise problem
+    path = quote(parts.path or "/", safe=_UNQUOTED)
+    query = f"?{quote(parts.query, safe=_UNQUOTED + '?')}" if parts.query else ""
+    return Target(parts.scheme, host, port, path + query, _basic(parts))
+
+
+def _basic(parts: SplitResult) -> str | None:
+    """What ``user:password@`` in the address means: HTTP's basic authorization."""
+    if parts.username is None:
+        return None
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _HEADER_NAME.match(name):
+            raise InputError(f"headers has a name that is no header: {name!r}")
+        if name.lower() in _OURS or name.lower().startswith("webhook-"):
+            raise InputError(f"headers must not set {name!r}: opmon sets it itself")
+        if not isinstance(value, str) or not _HEADER_VALUE.match(value):
+            raise InputError(f"headers: the value of {name!r} must be one line of plain ASCII text")
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and infinities as null, which JSON has no word for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value
