@@ -118,10 +118,8 @@ _NULLS = ["", "NULL", "null", "NA", "N/A", "n/a", "#N/A", "<NA>", "None"]
 
 def _simple(kind: pa.DataType) -> pa.DataType:
     """Numbers, truth values and text; dates and times stay the text they are."""
-    keep = (
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)
-    )
-    return kind if keep else pa.string()
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    return kind if any(test(kind) for test in tests) else pa.string()
 
 
 def _without_empty_text(column: pa.Array) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from opmon.sources.folder_core import Entry
 from opmon.sources.position_core import Position
@@ -24,7 +24,7 @@ class Span:
 class Format(Protocol):
     """One file format. ``age`` is how many seconds ago the file was last written."""
 
-    strong: bool
+    strong: ClassVar[bool]
     """Whether the file states its types; text leaves them to be inferred, and yields where they differ."""
 
     def count(self, entry: Entry, start: Position, limit: int | None, age: float) -> Span | None:

@@ -65,7 +65,7 @@ def _read(data: bytes, schema: pa.Schema | None) -> pa.Table:
 
 
 def _objects(data: bytes) -> list[Mapping[str, Any]]:
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for line in data.split(b"\n"):
         if not line.strip():
             continue
@@ -87,8 +87,8 @@ def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:
         return pa.array(values, field.type)
     except (pa.ArrowException, OverflowError, TypeError) as exc:
         raise ValueError(
-            f"column {field.name!r} is {field.type} in the first rows of the file, and is not here: {exc}. Write it the "
-            f"same way everywhere, or say types: {{{field.name}: string}} (or float64)"
+            f"column {field.name!r} is {field.type} in the first rows of the file, and is not here: {exc}. Write it "
+            f"the same way everywhere, or say types: {{{field.name}: string}} (or float64)"
         ) from exc
 
 

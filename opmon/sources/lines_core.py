@@ -11,7 +11,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +78,9 @@ class Lines:
         letters = np.frombuffer(data, np.uint8)
         newlines = np.flatnonzero(letters == _NEWLINE)
         if self.delimiter is None or b'"' not in data:
-            return newlines + 1
+            return np.asarray(newlines + 1, np.int64)
         toggles = self._toggles(data, letters)
-        return newlines[np.searchsorted(toggles, newlines) % 2 == 0] + 1
+        return np.asarray(newlines[np.searchsorted(toggles, newlines) % 2 == 0] + 1, np.int64)
 
     def closed(self, data: bytes) -> bool:
         """Whether the quotes of ``data`` are closed at its end."""
@@ -124,7 +124,7 @@ def open_bytes(entry: Entry) -> IO[bytes]:
     """The file's bytes, unpacked where it is gzip."""
     try:
         if entry.path.suffix.lower() == ".gz":
-            return gzip.open(entry.path, "rb")
+            return cast("IO[bytes]", gzip.open(entry.path, "rb"))
         return entry.path.open("rb")
     except OSError as exc:
         raise SourceError(f"{entry.part} cannot be opened: {exc.strerror or exc}") from exc

@@ -107,7 +107,8 @@ def _decoded(entry: Entry, file: Any, groups: Sequence[int], names: Sequence[str
 
 def _row_groups(metadata: Any, start: int, stop: int) -> tuple[list[int], int]:
     """The row groups that hold rows ``start`` to ``stop``, and the number of the first row in them."""
-    groups, first, before = [], 0, 0
+    groups: list[int] = []
+    first = before = 0
     for group in range(metadata.num_row_groups):
         after = before + metadata.row_group(group).num_rows
         if before < stop and after > start:

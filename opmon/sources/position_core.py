@@ -14,7 +14,7 @@ BEGIN = "0"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """``at`` rows or bytes are read of ``whole`` (None: unknown); ``size``, ``modified_ns`` and ``check`` know the file.
+    """``at`` rows or bytes are read of ``whole`` (None: unknown); ``size``, ``modified_ns``, ``check`` know the file.
 
     ``check`` is a checksum of bytes that must not change: around ``at`` in a text file, the footer of a Parquet file.
     """
