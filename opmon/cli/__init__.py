@@ -1,0 +1,117 @@
+"""The command line: parse, call, print. Every command is imported when it is asked for, so ``--help`` is quick.
+
+Exit codes:
+
+== ==================================================================================================
+0  done
+1  a fault in opmon itself; the traceback is shown, please report it
+2  wrong usage, configuration or input: nothing was changed
+3  something could not be done this time (MLflow, the database, a model or a source); nothing is lost, run again
+4  another process is working on the monitor
+== ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from typing import Any
+
+import click
+
+from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, PluginError
+
+COMMANDS = {
+    "init": ("opmon.cli.init:init", "Write a commented opmon.yaml to begin with."),
+    "check": ("opmon.cli.check:check", "Tell whether everything opmon needs is there and answers."),
+    "run": ("opmon.cli.run:run", "Move every monitor as far as it can go, once."),
+    "serve": ("opmon.cli.serve:serve", "Run every monitor on its schedule until told to stop."),
+    "status": ("opmon.cli.status:status", "How accurate is each model, and what waits for whom."),
+    "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
+    "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),
+    "demo": ("opmon.cli.demo:demo", "See it work: a model, a drifting stream, an alarm, a retraining."),
+}
+
+DONE, FAULT, WRONG, LATER, HELD = range(5)
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is run, not when it is listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in COMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
+
+
+def _version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        from opmon import __version__
+
+        click.echo(f"opmon {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings=CONTEXT, no_args_is_help=True)
+@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
+@click.option("-v", "--verbose", count=True, help="Tell what is done (-v) and how (-vv).")
+@click.option("-q", "--quiet", is_flag=True, help="Tell only errors.")
+def group(verbose: int, quiet: bool) -> None:
+    """How accurate is the model in production today, how sure are we, and when must we retrain?
+
+    Begin with «opmon demo», or with «opmon init» and «opmon check» for a model of your own.
+
+    \b
+    Exit codes: 0 done, 1 a fault in opmon, 2 wrong usage or configuration,
+    3 not possible this time (run again), 4 another process is at it.
+    """
+    level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("opmon").setLevel(level)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point: errors become one or two lines and an exit code."""
+    try:
+        result: Any = group.main(args=arguments, prog_name="opmon", standalone_mode=False)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(exc.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped; run the same command again to go on", err=True)
+        sys.exit(130)
+    except OpmonError as exc:
+        click.echo(f"opmon: {exc}", err=True)
+        sys.exit(exit_code(exc))
+    sys.exit(result if isinstance(result, int) else DONE)
+
+
+def exit_code(exc: OpmonError) -> int:
+    """What a program that calls opmon should know of an error."""
+    if isinstance(exc, LeaseHeld):
+        return HELD
+    return WRONG if isinstance(exc, InputError | NotFoundError | PluginError) else LATER

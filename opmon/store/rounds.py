@@ -229,6 +229,19 @@ def latest_estimates(
     return [_revision(row) for row in reversed(connection.execute(query).all())]
 
 
+def latest_estimate(connection: Connection, round_id: int) -> Revision | None:
+    """The newest revision of one round."""
+    query = (
+        sa.select(estimates, rounds.c.number)
+        .join(rounds, rounds.c.id == estimates.c.round_id)
+        .where(estimates.c.round_id == round_id)
+        .order_by(estimates.c.revision.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _revision(row)
+
+
 def _revision(row: Any) -> Revision:
     estimate = Estimate(
         value=row.value,
@@ -263,6 +276,28 @@ def add_verdicts(connection: Connection, round_id: int, revision: int, found: Se
         )
 
 
+def latest_final(connection: Connection, monitor: str) -> tuple[Round, Revision, list[Verdict]] | None:
+    """The newest round that has a final estimate, with that estimate and what the rules said."""
+    query = (
+        sa.select(rounds)
+        .join(estimates, estimates.c.round_id == rounds.c.id)
+        .where(rounds.c.monitor == monitor, ~estimates.c.provisional)
+        .order_by(rounds.c.number.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    if row is None:
+        return None
+    round_ = Round(**row._mapping)
+    revision = latest_estimate(connection, round_.id)
+    return None if revision is None else (round_, revision, latest_verdicts(connection, round_.id))
+
+
+def count(connection: Connection, monitor: str) -> int:
+    """How many rounds a monitor has opened."""
+    return connection.scalar(sa.select(sa.func.count()).select_from(rounds).where(rounds.c.monitor == monitor)) or 0
+
+
 def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
     """What the rules said of the newest revision of a round."""
     newest_revision = sa.select(sa.func.max(verdicts.c.revision)).where(verdicts.c.round_id == round_id)
@@ -277,21 +312,51 @@ def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
     ]
 
 
-def verdict_before(connection: Connection, monitor: str, version: str, rule: str, number: int) -> str | None:
-    """How the rule stood in the last round before ``number`` of the same model version."""
+def alarmed(connection: Connection, monitor: str) -> set[int]:
+    """The numbers of the rounds whose newest verdicts hold an alarm."""
+    last = (
+        sa.select(verdicts.c.round_id, sa.func.max(verdicts.c.revision).label("revision"))
+        .group_by(verdicts.c.round_id)
+        .subquery()
+    )
     query = (
-        sa.select(verdicts.c.state)
+        sa.select(rounds.c.number)
+        .join(verdicts, verdicts.c.round_id == rounds.c.id)
+        .join(last, sa.and_(last.c.round_id == verdicts.c.round_id, last.c.revision == verdicts.c.revision))
+        .where(rounds.c.monitor == monitor, verdicts.c.state == "alarm")
+    )
+    return set(connection.scalars(query))
+
+
+def versions(connection: Connection, monitor: str) -> dict[int, tuple[str, datetime]]:
+    """By round number: the model version, and when the round's last input came."""
+    query = sa.select(rounds.c.number, rounds.c.model_version, rounds.c.ends_at, rounds.c.opened_at).where(
+        rounds.c.monitor == monitor
+    )
+    return {row.number: (row.model_version, row.ends_at or row.opened_at) for row in connection.execute(query)}
+
+
+def newest_estimated(connection: Connection, monitor: str, version: str) -> int | None:
+    """The newest round of a model version that has a final estimate."""
+    query = (
+        sa.select(sa.func.max(rounds.c.number))
+        .join(estimates, estimates.c.round_id == rounds.c.id)
+        .where(rounds.c.monitor == monitor, rounds.c.model_version == version, ~estimates.c.provisional)
+    )
+    return connection.scalar(query)
+
+
+def last_verdict(connection: Connection, monitor: str, version: str, rule: str) -> tuple[int, str] | None:
+    """The newest round of a model version that the rule has judged, and how it stood there last."""
+    query = (
+        sa.select(rounds.c.number, verdicts.c.state)
         .join(rounds, rounds.c.id == verdicts.c.round_id)
-        .where(
-            rounds.c.monitor == monitor,
-            rounds.c.model_version == version,
-            rounds.c.number < number,
-            verdicts.c.rule == rule,
-        )
+        .where(rounds.c.monitor == monitor, rounds.c.model_version == version, verdicts.c.rule == rule)
         .order_by(rounds.c.number.desc(), verdicts.c.revision.desc())
         .limit(1)
     )
-    return connection.scalar(query)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row.number, row.state)
 
 
 def pack_draw(draw: Draw) -> bytes:

@@ -113,6 +113,15 @@ def replay(connection: Connection, event: str, at: datetime) -> int:
     ).rowcount
 
 
+def get(connection: Connection, event: str) -> dict[str, Any]:
+    """One event with its deliveries."""
+    row = connection.execute(sa.select(events).where(events.c.id == event)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no event {event!r}; 'opmon events list' shows those there are")
+    query = sa.select(deliveries).where(deliveries.c.event_id == event).order_by(deliveries.c.id)
+    return dict(row._mapping) | {"deliveries": [dict(found._mapping) for found in connection.execute(query)]}
+
+
 def listing(connection: Connection, monitor: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
     """The newest events with the state of their deliveries."""
     query = sa.select(events).order_by(events.c.created_at.desc(), events.c.id).limit(limit)

@@ -1,0 +1,96 @@
+"""What several commands share: their options, and how they print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from opmon.config import Settings
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def config_option() -> Decorator:
+    return click.option(
+        "-c",
+        "--config",
+        "path",
+        type=click.Path(path_type=Path),
+        envvar="OPMON_CONFIG",
+        help="The configuration file [default: opmon.yaml].",
+    )
+
+
+def json_option() -> Decorator:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def monitor_option(multiple: bool = False) -> Decorator:
+    return click.option(
+        "-m", "--monitor", "monitors" if multiple else "monitor", multiple=multiple, help="Only this monitor."
+    )
+
+
+def settings_of(path: Path | None) -> Settings:
+    from opmon.config import load
+
+    return load(path)
+
+
+def chosen(settings: Settings, names: Sequence[str]) -> list[str]:
+    """The monitors named on the command line, or all."""
+    for name in names:
+        settings.monitor(name)
+    return list(dict.fromkeys(names)) or list(settings.monitors)
+
+
+def one_monitor(settings: Settings, name: str | None) -> str:
+    """The monitor named on the command line, or the only one there is."""
+    if name is not None:
+        return settings.monitor(name).name
+    if len(settings.monitors) > 1:
+        raise click.UsageError(f"say which monitor with --monitor: {', '.join(settings.monitors)}")
+    return next(iter(settings.monitors))
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, default=_plain, ensure_ascii=False))
+
+
+def console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def ago(moment: datetime | None) -> str:
+    """
+    >>> ago(None)
+    '–'
+    """
+    if moment is None:
+        return "–"
+    seconds = (datetime.now(UTC) - moment).total_seconds()
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return "just now"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, set | tuple):
+        return list(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

@@ -1,0 +1,99 @@
+"""``opmon run``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from opmon.cli import DONE, HELD, LATER
+from opmon.cli.common import chosen, config_option, console, json_option, monitor_option, print_json, settings_of
+from opmon.errors import LeaseHeld, OpmonError
+
+if TYPE_CHECKING:
+    from opmon.config import Settings
+    from opmon.steps.workplace import Progress
+
+
+@click.command()
+@config_option()
+@monitor_option(multiple=True)
+@json_option()
+def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
+    """Move every monitor as far as it can go, once: for cron, or by hand.
+
+    Safe at any time and after any kill: what was begun is finished, nothing is done twice.
+    """
+    settings = settings_of(path)
+    results = []
+    with _progress(quiet=as_json) as progress:
+        for name in chosen(settings, monitors):
+            results.append(_run_one(settings, name, progress))
+    if as_json:
+        for result in results:
+            print_json(result)
+    else:
+        _show(results)
+    return max((result["exit_code"] for result in results), default=DONE)
+
+
+def _run_one(settings: Settings, name: str, progress: Progress) -> dict[str, Any]:
+    from opmon.monitor import Monitor
+
+    result: dict[str, Any] = {"monitor": name, "problems": [], "exit_code": DONE}
+    try:
+        cycle = Monitor.from_settings(settings, name, progress=progress).advance()
+    except LeaseHeld as exc:
+        return result | {"problems": [str(exc)], "exit_code": HELD}
+    except OpmonError as exc:
+        return result | {"problems": [str(exc)], "exit_code": LATER}
+    return result | {
+        "opened": cycle.opened,
+        "closed": cycle.closed,
+        "waiting": cycle.waiting,
+        "delivered": cycle.delivered,
+        "undelivered": cycle.undelivered,
+        "problems": [str(problem) for problem in cycle.problems],
+        "exit_code": LATER if cycle.problems or cycle.undelivered else DONE,
+    }
+
+
+def _show(results: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("monitor", "opened", "closed", "wait for labels", "events sent", "events kept"):
+        table.add_column(heading, justify="left" if heading == "monitor" else "right")
+    for result in results:
+        numbers = (result.get(key, "–") for key in ("opened", "closed", "waiting", "delivered", "undelivered"))
+        table.add_row(result["monitor"], *(str(number) for number in numbers))
+    console().print(table)
+    for result in results:
+        for problem in result["problems"]:
+            click.echo(f"{result['monitor']}: {problem}", err=True)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress]:
+    """A bar for what takes long, on a terminal; nothing elsewhere."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from opmon.steps.workplace import silent
+
+    terminal = console(stderr=True)
+    if quiet or not terminal.is_terminal:
+        yield silent
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=terminal, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def tell(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done)
+
+        yield tell

@@ -1,0 +1,138 @@
+"""``opmon status``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
+
+if TYPE_CHECKING:
+    from opmon.store.engine import Store
+
+
+@click.command()
+@config_option()
+@monitor_option(multiple=True)
+@click.option("-n", "--rounds", "shown", default=5, show_default=True, help="How many of the newest rounds to show.")
+@json_option()
+def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bool) -> None:
+    """How accurate each model is, how sure that is, and what waits for whom."""
+    from opmon.store.engine import open_store
+
+    settings = settings_of(path)
+    store = open_store(settings.database.get_secret_value())
+    found = [_status(store, name, shown) for name in chosen(settings, monitors)]
+    if as_json:
+        for entry in found:
+            print_json(entry)
+        return
+    for entry in found:
+        _show(entry)
+
+
+def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
+    from opmon.labels import store as queue
+    from opmon.store import rounds
+
+    with store.read() as connection:
+        newest = rounds.newest(connection, name, shown)
+        numbers = {round_.number for round_ in newest}
+        estimates = {
+            revision.round_number: revision
+            for revision in rounds.latest_estimates(connection, name, limit=max(shown, 1) + 50)
+            if revision.round_number in numbers
+        }
+        verdicts = {round_.number: rounds.latest_verdicts(connection, round_.id) for round_ in newest}
+        latest = rounds.latest_final(connection, name)
+        asked, spoken = queue.progress(connection, name).get(name, (0, 0))
+        total = rounds.count(connection, name)
+    entry: dict[str, Any] = {
+        "monitor": name,
+        "status": "unknown",
+        "rounds": total,
+        "tasks_open": asked - spoken,
+        "labels_returned": spoken,
+        "latest": None,
+        "newest": [_round(round_, estimates.get(round_.number), verdicts[round_.number]) for round_ in newest],
+    }
+    if latest is not None:
+        round_, revision, judged = latest
+        entry["latest"] = _round(round_, revision, judged)
+        states = {verdict.state for verdict in judged}
+        entry["status"] = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
+    return entry
+
+
+def _round(round_: Any, revision: Any, verdicts: Any) -> dict[str, Any]:
+    estimate = revision.estimate if revision else None
+    return {
+        "round": round_.number,
+        "state": round_.state,
+        "model": round_.model_uri,
+        "ends_at": round_.ends_at,
+        "received": round_.received,
+        "inputs": round_.inputs,
+        "unscorable": round_.unscorable,
+        "duplicates": round_.duplicates,
+        "skew": round_.skew,
+        "drift_share": (round_.drift or {}).get("share"),
+        "accuracy": None if estimate is None else estimate.value,
+        "low": None if estimate is None else estimate.low,
+        "high": None if estimate is None else estimate.high,
+        "n": None if estimate is None else estimate.n,
+        "provisional": None if estimate is None else estimate.provisional,
+        "failures": None if revision is None else revision.failures,
+        "verdicts": [{"rule": v.rule, "state": v.state, "message": v.message} for v in verdicts],
+        "run_id": round_.run_id,
+        "problem": round_.problem,
+    }
+
+
+_COLOURS = {"healthy": "green", "degraded": "red", "unknown": "yellow"}
+
+
+def _show(entry: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    colour, latest = _COLOURS[entry["status"]], entry["latest"]
+    head = Text.assemble((entry["monitor"], "bold"), "  ", (entry["status"], f"bold {colour}"))
+    if latest is not None:
+        head.append(f"  accuracy {_interval(latest)} in round {latest['round']} ({ago(latest['ends_at'])})")
+    out.print(head)
+    out.print(f"  {entry['rounds']} rounds, {entry['tasks_open']} tasks wait for annotators", style="dim")
+    for verdict in (latest or {}).get("verdicts", []):
+        out.print(Text(f"  {verdict['rule']}: {verdict['message']}", style="red" if verdict["state"] == "alarm" else ""))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for heading, justify in (("  round", "right"), ("state", "left"), ("model", "left"), ("inputs", "right")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("accuracy (interval)")
+    table.add_column("labels", justify="right")
+    table.add_column("failures", justify="right")
+    for row in entry["newest"]:
+        table.add_row(
+            str(row["round"]),
+            row["state"],
+            "v" + row["model"].rpartition("/")[2],
+            f"{row['inputs'] if row['inputs'] is not None else row['received']:,}",
+            _interval(row),
+            "–" if row["n"] is None else str(row["n"]),
+            "–" if row["failures"] is None else str(row["failures"]),
+        )
+    if entry["newest"]:
+        out.print(table)
+    for row in entry["newest"]:
+        if row["problem"]:
+            out.print(Text(f"  round {row['round']}: {row['problem']}", style="yellow"))
+    out.print()
+
+
+def _interval(row: dict[str, Any]) -> str:
+    if row["accuracy"] is None:
+        return "–"
+    mark = " provisional" if row["provisional"] else ""
+    return f"{row['accuracy']:.3f} [{row['low']:.3f}, {row['high']:.3f}]{mark}"

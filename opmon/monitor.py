@@ -1,0 +1,177 @@
+"""A monitor, and one cycle of it: the story of opmon on one page.
+
+::
+
+    production ─► open ─► score ─► draw ─► labels come in ─► estimate ─► decide ─► report ─► act
+     inputs      (cursor) (frame)  (tasks)                   (interval)  (events)  (MLflow)  (outbox)
+
+:meth:`Monitor.advance` moves every round as far as it can go. It may be called at any time, from several processes, and
+after a kill at any point: the monitor's lease lets one process work, every change of a round is one transaction that
+checks the lease, and whatever is made outside the database is found again before it is made.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from opmon.config import MonitorSettings, Settings, load
+from opmon.errors import InputError, LeaseLost, OpmonError
+from opmon.registry import Registry
+from opmon.scoring.scorer import Scorer
+from opmon.steps.drawing import draw_round, publish_draw
+from opmon.steps.estimating import estimate_round
+from opmon.steps.framing import score_round
+from opmon.steps.opening import open_round
+from opmon.steps.reporting import report_round
+from opmon.steps.workplace import Progress, Workplace, silent
+from opmon.store import rounds
+from opmon.store.engine import Store, open_store
+from opmon.store.leases import hold
+from opmon.store.rounds import Round
+from opmon.triggers import outbox
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Cycle:
+    """What one :meth:`Monitor.advance` did."""
+
+    opened: int = 0
+    closed: int = 0
+    delivered: int = 0
+    undelivered: int = 0
+    waiting: int = 0
+    """Rounds that wait for labels."""
+    problems: list[OpmonError] = field(default_factory=list)
+    """What could not be done this time; the round it belongs to will be tried again."""
+
+
+@dataclass
+class Monitor:
+    """A configured watch over one registered model."""
+
+    settings: MonitorSettings
+    store: Store
+    registry: Registry
+    folder: Path
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    progress: Progress = silent
+    _scorers: dict[str, Scorer] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_yaml(cls, path: Path | str | None = None, name: str | None = None) -> Monitor:
+        """The monitor ``name`` of a configuration file, or its only one."""
+        settings = load(None if path is None else Path(path))
+        if name is None and len(settings.monitors) > 1:
+            raise InputError(f"name one of the monitors of that file: {', '.join(settings.monitors)}")
+        return cls.from_settings(settings, name or next(iter(settings.monitors)))
+
+    @classmethod
+    def from_settings(cls, settings: Settings, name: str, **options: Any) -> Monitor:
+        return cls(
+            settings.monitor(name),
+            open_store(settings.database.get_secret_value()),
+            Registry(
+                settings.mlflow.tracking_uri.get_secret_value(),
+                settings.mlflow.registry_uri.get_secret_value() if settings.mlflow.registry_uri else None,
+            ),
+            settings.state,
+            **options,
+        )
+
+    def advance(self) -> Cycle:
+        """Move every round of this monitor as far as it can go; raises LeaseHeld where another process is at it."""
+        cycle = Cycle()
+        with self._at_work() as work:
+            self._advance_rounds(work, cycle)
+            while self._attempt(cycle, lambda: open_round(work)):
+                self._advance_rounds(work, cycle, new=True)
+            cycle.waiting = len(self._rounds("labelling"))
+            cycle.delivered, cycle.undelivered = outbox.deliver(work.lease, work.name, self._actions(work), self.clock)
+        return cycle
+
+    def _advance_rounds(self, work: Workplace, cycle: Cycle, *, new: bool = False) -> None:
+        """Every unfinished round in order, or only those just opened."""
+        for round_ in self._rounds("opened" if new else None):
+            reached = self._attempt(cycle, lambda: self._advance_round(work, round_), round_, work)  # noqa: B023
+            cycle.opened += new
+            cycle.closed += reached == "closed"
+
+    def _rounds(self, state: str | None) -> list[Round]:
+        with self.store.read() as connection:
+            unfinished = rounds.unfinished(connection, self.settings.name)
+        return [round_ for round_ in unfinished if state in (None, round_.state)]
+
+    def _advance_round(self, work: Workplace, round_: Round) -> str:
+        """One step after another until the round is closed or waits for people."""
+        while True:
+            match round_.state:
+                case "opened":
+                    score_round(work, round_)
+                case "scored":
+                    draw_round(work, round_)
+                case "drawn":
+                    publish_draw(work, round_)
+                case "labelling" | "closed":
+                    if not estimate_round(work, round_) and not self._owes_report(round_):
+                        return round_.state
+                    round_ = self._again(round_)
+                    if self._owes_report(round_):
+                        report_round(work, round_)
+                case "estimated":
+                    report_round(work, round_)
+            round_ = self._again(round_)
+
+    def _again(self, round_: Round) -> Round:
+        with self.store.read() as connection:
+            return rounds.get(connection, round_.monitor, round_.number)
+
+    def _owes_report(self, round_: Round) -> bool:
+        with self.store.read() as connection:
+            latest = rounds.latest_estimate(connection, round_.id)
+        return latest is not None and latest.revision > round_.reported
+
+    def _attempt(
+        self, cycle: Cycle, step: Callable[[], Any], round_: Round | None = None, work: Workplace | None = None
+    ) -> Any:
+        """Do a step; what cannot be done now is kept with its reason and tried again next time."""
+        try:
+            return step()
+        except LeaseLost:
+            raise
+        except OpmonError as exc:
+            cycle.problems.append(exc)
+            log.warning("%s: %s", round_.key if round_ else self.settings.name, exc)
+            if round_ is not None and work is not None:
+                with work.write() as connection:
+                    rounds.update(connection, round_.id, problem=str(exc))
+            return None
+
+    @contextmanager
+    def _at_work(self) -> Iterator[Workplace]:
+        with hold(self.store, self.settings.name) as lease:
+            yield Workplace(
+                name=self.settings.name,
+                settings=self.settings,
+                store=self.store,
+                lease=lease,
+                registry=self.registry,
+                source=self.settings.source.plugin,
+                folder=self.folder,
+                clock=self.clock,
+                progress=self.progress,
+                scorers=self._scorers,
+            )
+
+    def _actions(self, work: Workplace) -> dict[str, Any]:
+        """The configured actions by name, given the registry where they ask for it."""
+        plugged = [action.plugin for action in self.settings.actions]
+        bound = [action.bind(self.registry) if hasattr(action, "bind") else action for action in plugged]
+        return dict(zip(work.action_names, bound, strict=True))

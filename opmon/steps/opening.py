@@ -1,0 +1,58 @@
+"""Open a round when enough has come in, or has waited long enough. This moves the cursor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC
+
+from opmon.store import rounds
+from opmon.steps.workplace import Workplace, plan_of
+from opmon.types import ModelVersion, Slice
+from opmon.values import canonical_class
+
+
+def open_round(work: Workplace) -> bool:
+    """Open the next round, or one for each model version that answered; false where there is nothing to open yet."""
+    with work.store.read() as connection:
+        positions = rounds.positions(connection, work.name)
+    slices = work.source.pending(positions, work.settings.round.max_inputs)
+    if not slices or not _is_ripe(work, slices):
+        return False
+    model = work.registry.resolve(work.settings.model)
+    versions = _versions(work, slices, model)
+    with work.write() as connection:
+        for version, received in versions.items():
+            rounds.add(
+                connection,
+                work.name,
+                slices,
+                received=received,
+                only_version=version,
+                model_name=model.name,
+                model_version=version or model.version,
+                plan=plan_of(work.settings) | {"current_version": model.version},
+                opened_at=work.clock(),
+            )
+    return True
+
+
+def _is_ripe(work: Workplace, slices: Sequence[Slice]) -> bool:
+    limits = work.settings.round
+    if sum(piece.rows for piece in slices) >= limits.min_inputs:
+        return True
+    oldest = min(piece.arrived_at for piece in slices)
+    return work.clock().astimezone(UTC) - oldest >= limits.max_age
+
+
+def _versions(work: Workplace, slices: Sequence[Slice], model: ModelVersion) -> dict[str | None, int]:
+    """How many rows each model version answered; one entry ``None`` where the log does not name versions."""
+    column = work.settings.columns.model_version
+    if column is None:
+        return {None: sum(piece.rows for piece in slices)}
+    counts: Counter[str | None] = Counter()
+    for batch in work.source.read(slices, [column]):
+        for entry in batch.rows.column(column).value_counts().to_pylist():
+            named = entry["values"]
+            counts[model.version if named is None else canonical_class(named)] += entry["counts"]
+    return dict(sorted(counts.items(), key=lambda item: str(item[0])))

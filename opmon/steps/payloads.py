@@ -1,0 +1,40 @@
+"""What an annotator gets to see of an input, as JSON."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from opmon.config import ColumnSettings
+
+
+def payload_of(row: Mapping[str, Any], columns: ColumnSettings) -> dict[str, Any]:
+    """The row without the model's own words: a prediction that is shown anchors the annotator."""
+    hidden = {columns.prediction, columns.model_version, columns.id}
+    return {name: _json(value) for name, value in row.items() if name not in hidden}
+
+
+def _json(value: Any) -> Any:
+    """
+    >>> _json({"pixels": [0.5, float("nan")], "raw": b"ab"})
+    {'pixels': [0.5, None], 'raw': {'base64': 'YWI='}}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(item) for item in value]
+    if isinstance(value, decimal.Decimal):
+        return str(value)
+    return str(value)

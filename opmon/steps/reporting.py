@@ -1,0 +1,249 @@
+"""estimated → closed: tell MLflow. Everything written has a fixed place, so that telling twice is telling once."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opmon.labels.store import Answered
+from opmon.reports.failures import Failure, failures_page, write_failures
+from opmon.reports.figures import AccuracyPoint, accuracy_figure
+from opmon.reports.labels import write_labels
+from opmon.reports.pictures import picture_grid
+from opmon.reports.summary import RoundSummary, round_page
+from opmon.reports.timeline import RoundFacts, timeline_metrics
+from opmon.steps.estimating import Answers, read_answers
+from opmon.steps.workplace import Workplace
+from opmon.store import rounds
+from opmon.store.rounds import Revision, Round
+from opmon.types import Draw, Verdict
+
+SHOWN_ROUNDS = 300
+"""The most rounds that a figure shows."""
+
+
+def report_round(work: Workplace, round_: Round) -> None:
+    """Log the newest revision of a round; a final one closes the round."""
+    with work.store.read() as connection:
+        revision = rounds.latest_estimate(connection, round_.id)
+        answers = read_answers(connection, round_)
+        verdicts = rounds.latest_verdicts(connection, round_.id)
+        history = rounds.latest_estimates(connection, work.name, limit=SHOWN_ROUNDS)
+        alarms = rounds.alarmed(connection, work.name)
+        versions = rounds.versions(connection, work.name)
+    if revision is None or round_.run_id is None or round_.timeline_run_id is None:
+        return
+    facts = _facts(round_, revision, answers)
+    _log_metrics(work, round_, revision, facts)
+    if not revision.estimate.provisional:
+        folder = work.round_folder(round_) / "report"
+        points = [_point(entry, alarms, versions) for entry in history]
+        _write_report(work, round_, revision, answers, facts, verdicts, points, folder)
+        work.registry.log_artifacts(round_.run_id, folder)
+        accuracy = folder.parent / "accuracy.png"
+        accuracy_figure(points, accuracy, threshold=_threshold(work), title=f"Accuracy of {work.name} in production")
+        work.registry.log_artifact(round_.timeline_run_id, accuracy)
+        work.registry.log_params(round_.run_id, _parameters(round_))
+        work.registry.finish_run(round_.run_id)
+        _tag_version(work, round_, revision, verdicts)
+    with work.write() as connection:
+        closing = {} if revision.estimate.provisional else {"state": "closed", "closed_at": work.clock()}
+        rounds.update(connection, round_.id, reported=revision.revision, problem=None, **closing)
+    if not revision.estimate.provisional:
+        shutil.rmtree(work.round_folder(round_), ignore_errors=True)  # MLflow has it all now
+
+
+def _facts(round_: Round, revision: Revision, answers: Answers) -> RoundFacts:
+    return RoundFacts(
+        received=round_.received,
+        unscorable=round_.unscorable or 0,
+        duplicates=round_.duplicates or 0,
+        asked=len(answers.tasks),
+        returned=answers.returned,
+        failures=revision.failures if answers.returned >= revision.failures else answers.returned,
+        skew=round_.skew,
+        drift=(round_.drift or {}).get("share"),
+    )
+
+
+def _log_metrics(work: Workplace, round_: Round, revision: Revision, facts: RoundFacts) -> None:
+    metrics = timeline_metrics(revision.estimate, facts)
+    at = (round_.ends_at or round_.opened_at) + timedelta(milliseconds=revision.revision)
+    work.registry.log_metrics(round_.timeline_run_id or "", metrics, round_.number, at, model=work.model(round_))
+    if not revision.estimate.provisional:
+        work.registry.log_metrics(round_.run_id or "", metrics, round_.number, at)
+
+
+def _point(entry: Revision, alarms: set[int], versions: dict[int, tuple[str, datetime]]) -> AccuracyPoint:
+    model_version, at = versions[entry.round_number]
+    estimate = entry.estimate
+    return AccuracyPoint(
+        entry.round_number,
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        at=at,
+        provisional=estimate.provisional,
+        alarm=entry.round_number in alarms,
+        model_version=model_version,
+        level=estimate.level,
+    )
+
+
+def _write_report(
+    work: Workplace,
+    round_: Round,
+    revision: Revision,
+    answers: Answers,
+    facts: RoundFacts,
+    verdicts: Sequence[Verdict],
+    points: Sequence[AccuracyPoint],
+    folder: Path,
+) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    failures = _failures(answers)
+    write_failures(failures, folder / "failures")
+    failures_page(failures, folder / "failures" / "failures.html", title=f"What {work.name} got wrong, round {round_.number}")
+    write_labels(answers.tasks, folder / "labels.parquet")
+    estimate = asdict(revision.estimate) | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
+    (folder / "estimate.json").write_text(json.dumps(estimate, indent=2) + "\n")
+    (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=2) + "\n")
+    pictures, shown = _pictures(work, failures, folder / "failures" / "failures.png")
+    round_page(
+        RoundSummary(
+            monitor=work.name,
+            round=round_.number,
+            model=round_.model_name,
+            model_version=round_.model_version,
+            facts=facts,
+            estimate=revision.estimate,
+            verdicts=verdicts,
+            started_at=round_.starts_at,
+            ended_at=round_.ends_at,
+            sampler=round_.plan["sampler"],
+            design=_design(round_),
+            points=points,
+            threshold=_threshold(work),
+            failures=failures,
+            pictures=pictures,
+            pictures_shown=shown,
+        ),
+        folder / "round.html",
+    )
+
+
+def _failures(answers: Answers) -> list[Failure]:
+    weights = weight_of(answers.sample.draw)
+    return [_failure(task, weights[task.position]) for task in answers.failures]
+
+
+def _failure(task: Answered, weight: float) -> Failure:
+    said = task.answer
+    return Failure(
+        input_id=task.input_id,
+        truth=(said.truth if said else None) or "",
+        prediction=task.prediction,
+        confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
+        weight=weight,
+        annotators=said.annotators if said else (),
+        payload=task.payload,
+    )
+
+
+def weight_of(draw: Draw) -> dict[int, float]:
+    """How many inputs of the frame each drawn one stands for; of an input drawn twice, both times together."""
+    probability = draw.columns.get("probability")
+    each = np.full(len(draw), draw.frame_size / len(draw)) if probability is None else 1 / (len(draw) * probability)
+    weights: Counter[int] = Counter()
+    for position, weight in zip(draw.positions.tolist(), each.tolist(), strict=True):
+        weights[position] += weight
+    return dict(weights)
+
+
+def _pictures(work: Workplace, failures: Sequence[Failure], path: Path) -> tuple[bytes | None, int]:
+    """The failures as pictures, where the inputs are pictures."""
+    column = work.settings.columns.image or work.settings.inputs.tensor or _only_list(failures)
+    images = [failure.payload.get(column) for failure in failures] if column else []
+    if not images or not all(_is_picture(image) for image in images):
+        return None, 0
+    raw = [_decoded(image) for image in images]
+    shown = picture_grid(raw, [failure.caption for failure in failures], path)
+    return path.read_bytes(), shown
+
+
+def _only_list(failures: Sequence[Failure]) -> str | None:
+    lists = [name for name, value in failures[0].payload.items() if isinstance(value, list)] if failures else []
+    return lists[0] if len(lists) == 1 else None
+
+
+def _is_picture(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "base64" in value
+    if not isinstance(value, list) or not value:
+        return False
+    return isinstance(value[0], list) or (len(value) >= 64 and round(len(value) ** 0.5) ** 2 == len(value))
+
+
+def _decoded(value: Any) -> Any:
+    return base64.b64decode(value["base64"]) if isinstance(value, dict) else value
+
+
+def _design(round_: Round) -> dict[str, Any]:
+    plan = round_.plan
+    return {"budget": plan["budget"], **plan["parameters"], "seed": plan["seed"], "frame": round_.inputs}
+
+
+def _parameters(round_: Round) -> dict[str, Any]:
+    plan = round_.plan
+    packages = ("opmon", "numpy", "onnx", "mlflow-skinny")
+    named = {f"version/{name}": version(name) for name in packages}
+    sampler = {f"sampler/{name}": value for name, value in plan["parameters"].items()}
+    return {
+        "sampler": plan["sampler"],
+        "budget": plan["budget"],
+        "level": plan["level"],
+        "seed": plan["seed"],
+        "frame_size": round_.inputs,
+        "model_version": round_.model_version,
+        **sampler,
+        **named,
+    }
+
+
+def _threshold(work: Workplace) -> float | None:
+    """The line to draw into the figure: that of the first rule on the accuracy."""
+    lines = [getattr(rule.plugin, "threshold", None) for rule in work.settings.rules if rule.type == "accuracy_below"]
+    return lines[0] if lines else None
+
+
+def _tag_version(work: Workplace, round_: Round, revision: Revision, verdicts: Sequence[Verdict]) -> None:
+    """How the model version does, on the version itself; setting a tag fires MLflow's own webhooks."""
+    with work.store.read() as connection:
+        if rounds.newest_estimated(connection, work.name, round_.model_version) != round_.number:
+            return
+    states = {verdict.state for verdict in verdicts}
+    status = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
+    estimate = revision.estimate
+    work.registry.tag_version(
+        work.model(round_),
+        {
+            "opmon.status": status,
+            "opmon.accuracy": f"{estimate.value:.4f}",
+            "opmon.accuracy.low": f"{estimate.low:.4f}",
+            "opmon.accuracy.high": f"{estimate.high:.4f}",
+            "opmon.round": str(round_.number),
+            "opmon.monitor": work.name,
+        },
+    )
+

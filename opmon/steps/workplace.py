@@ -1,0 +1,130 @@
+"""What every step works with: the monitor's settings and its collaborators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlalchemy.engine import Connection
+
+from opmon.config import MonitorSettings
+from opmon.errors import ModelError
+from opmon.plugins import Source
+from opmon.registry import Registry
+from opmon.scoring.scorer import Scorer
+from opmon.store.engine import Store
+from opmon.store.leases import Lease
+from opmon.store.rounds import Round
+from opmon.types import ModelVersion
+
+
+class Progress(Protocol):
+    """Hears how far a long step has come; ``total`` is None where it cannot be known."""
+
+    def __call__(self, what: str, done: int, total: int | None) -> None: ...
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """The progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """One monitor at work."""
+
+    name: str
+    settings: MonitorSettings
+    store: Store
+    lease: Lease
+    registry: Registry
+    source: Source
+    folder: Path
+    """Where models are cached and files are made before they go to MLflow: losing it loses nothing."""
+    clock: Callable[[], datetime]
+    progress: Progress
+    scorers: dict[str, Scorer]
+    """Models already loaded, by version."""
+
+    @property
+    def action_names(self) -> list[str]:
+        """A name for each configured action, in order: its type, numbered from the second of a type on."""
+        names: list[str] = []
+        for action in self.settings.actions:
+            same = sum(name.partition("-")[0] == action.type for name in names)
+            names.append(action.type if not same else f"{action.type}-{same + 1}")
+        return names
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with self.lease.write() as connection:
+            yield connection
+
+    def model(self, round_: Round) -> ModelVersion:
+        return self.registry.resolve(round_.model_uri)
+
+    def scorer(self, round_: Round) -> Scorer:
+        """The model of a round, loaded once per process."""
+        if round_.model_uri not in self.scorers:
+            model, settings = self.model(round_), self.settings
+            path = self.registry.fetch_onnx(model, self.folder / "models", convert_sklearn=settings.convert_sklearn)
+            try:
+                made = Scorer.open(
+                    path,
+                    settings.problem,
+                    classes=settings.classes,
+                    features=settings.inputs.features,
+                    tensor=settings.inputs.tensor,
+                    device=settings.device,
+                    threads=settings.threads,
+                    output=settings.output,
+                    scores=settings.scores,
+                )
+            except ModelError as exc:
+                raise ModelError(f"{model.uri}: {exc}") from exc
+            self.scorers.clear()  # one model in memory is enough: rounds come in order
+            self.scorers[round_.model_uri] = made
+        return self.scorers[round_.model_uri]
+
+    def round_folder(self, round_: Round) -> Path:
+        folder = self.folder / "rounds" / self.name / str(round_.number)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def runs(self, round_: Round) -> tuple[str, str]:
+        """The MLflow runs of a round: its timeline (one per model version) and its own, found or made."""
+        experiment = self.registry.experiment(f"opmon/{self.name}")
+        tags = {
+            "opmon.monitor": self.name,
+            "opmon.model": round_.model_name,
+            "opmon.model_version": round_.model_version,
+        }
+        timeline = self.registry.run(
+            experiment,
+            round_.timeline_key,
+            f"{round_.model_name} v{round_.model_version}",
+            tags={**tags, "opmon.kind": "timeline"},
+        )
+        own = self.registry.run(
+            experiment,
+            round_.key,
+            f"round {round_.number}",
+            parent=timeline,
+            tags={**tags, "opmon.kind": "round", "opmon.round": str(round_.number)},
+        )
+        return timeline, own
+
+
+def plan_of(settings: MonitorSettings) -> dict[str, Any]:
+    """What a round keeps of the configuration, so that changing it later does not change a round half done."""
+    return {
+        "problem": settings.problem,
+        "sampler": settings.sampler.type,
+        "parameters": dict(settings.sampler.parameters),
+        "budget": settings.sampler.budget,
+        "level": settings.level,
+        "seed": settings.seed,
+    }
