@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opmon.reports.drift_core import ColumnDrift, Prepared, prepare
+from opmon.reports.drift_columns import ColumnDrift
+from opmon.reports.drift_core import Prepared, prepare
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +24,9 @@ class DriftSummary:
     """What the comparison found."""
 
     columns: tuple[ColumnDrift, ...] = ()
-    """Each column compared, in the order of the reference."""
+    """Each column compared."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Columns that were not compared, and why."""
-    reference_rows: int = 0
-    current_rows: int = 0
     seconds: float = 0.0
     path: Path | None = None
     """The HTML report, where one was written."""
@@ -57,51 +56,79 @@ def drift_report(
     """Compares ``current`` with ``reference`` column by column and writes Evidently's report to ``path``.
 
     At most ``max_rows`` rows of each (a random sample, the same for the same ``seed``) and ``max_columns`` columns are
-    compared. Evidently chooses the test by kind of column and number of rows; each column's result names it.
+    compared. Evidently chooses the test by kind of column and number of rows; each column's result names it. The page
+    shows names and values with ``‹›`` for ``<>``: Evidently does not escape them.
 
     Whatever goes wrong is logged and told in ``problem``: a drift report is advice, and no reason to lose a round.
     """
     started = time.monotonic()
     try:
         prepared = prepare(reference, current, max_columns=max_columns, max_rows=max_rows, seed=seed)
-        compared = _compare(prepared, path) if prepared.compared else []
-    except Exception as exc:  # advisory: Evidently may fail in any way
+        prepared, tested = _compare_what_can_be(prepared, path)
+    except Exception as exc:  # Evidently may fail in any way
         logger.warning("no drift report: %s: %s", type(exc).__name__, exc, exc_info=True)
         return DriftSummary(problem=f"{type(exc).__name__}: {exc}", seconds=time.monotonic() - started)
-    found = {column.name: column for column in (*compared, *prepared.decided)}
-    if not found:
+    columns = (*tested, *prepared.decided.values())
+    if not columns:
         logger.info("no drift report: no column can be compared: %s", prepared.skipped)
     return DriftSummary(
-        columns=tuple(found[name] for name in prepared.order if name in found),
+        columns=columns,
         skipped=prepared.skipped,
-        reference_rows=len(prepared.reference),
-        current_rows=len(prepared.current),
         seconds=time.monotonic() - started,
-        path=path if compared else None,
-        problem=None if found else "no column can be compared",
+        path=path if tested else None,
+        problem=None if columns else "no column can be compared",
     )
 
 
+def _compare_what_can_be(prepared: Prepared, path: Path) -> tuple[Prepared, list[ColumnDrift]]:
+    """One column that Evidently fails on must not cost the others: it is found and left out."""
+    if not prepared.kinds:
+        return prepared, []
+    try:
+        return prepared, _compare(prepared, path)
+    except Exception:  # Evidently may fail in any way
+        logger.debug("Evidently failed; trying each column by itself", exc_info=True)
+    failed: dict[str, str] = {}
+    for name in prepared.kinds:
+        try:
+            _compare(prepared.only([name], {}), path)
+        except Exception as exc:  # Evidently may fail in any way
+            logger.warning("column %r is left out of the drift report", prepared.names[name], exc_info=True)
+            failed[name] = f"Evidently cannot compare it: {type(exc).__name__}: {exc}"
+    left = prepared.only(
+        [name for name in prepared.kinds if name not in failed],
+        {prepared.names[name]: reason for name, reason in failed.items()},
+    )
+    if not left.kinds:
+        path.unlink(missing_ok=True)
+        return left, []
+    return left, _compare(left, path)
+
+
 def _compare(prepared: Prepared, path: Path) -> list[ColumnDrift]:
-    os.environ.setdefault("DO_NOT_TRACK", "1")  # before the import: Evidently would call home unless this is set
+    import numpy as np
+
+    os.environ.setdefault("DO_NOT_TRACK", "1")  # before the import, so that nothing in Evidently can call home
     from evidently import DataDefinition, Dataset, Report
     from evidently.presets import DataDriftPreset
 
     definition = DataDefinition(
-        numerical_columns=list(prepared.numerical), categorical_columns=list(prepared.categorical)
+        numerical_columns=prepared.of_kind("numerical"), categorical_columns=prepared.of_kind("categorical")
     )
-    snapshot = Report([DataDriftPreset(columns=list(prepared.compared))], include_tests=False).run(
-        current_data=Dataset.from_pandas(prepared.current, definition),
-        reference_data=Dataset.from_pandas(prepared.reference, definition),
-    )
+    with np.errstate(all="ignore"):  # its tests divide by zero where a category is new
+        snapshot = Report([DataDriftPreset(columns=list(prepared.kinds))], include_tests=False).run(
+            current_data=Dataset.from_pandas(prepared.current, definition),
+            reference_data=Dataset.from_pandas(prepared.reference, definition),
+        )
+        results = snapshot.dict()["metrics"]
     path.parent.mkdir(parents=True, exist_ok=True)
     snapshot.save_html(str(path))
-    return [_column(metric) for metric in snapshot.dict()["metrics"] if "column" in metric["config"]]
+    return [_column(metric, prepared.names) for metric in results if "column" in metric["config"]]
 
 
-def _column(metric: Mapping[str, Any]) -> ColumnDrift:
-    """One ``ValueDrift``. Its names are read from ``config``: the metric's own name is not unambiguous."""
+def _column(metric: Mapping[str, Any], names: Mapping[str, str]) -> ColumnDrift:
+    """One ``ValueDrift``. Names are read from ``config``: the metric's own name is ambiguous."""
     config = metric["config"]
     value, threshold, method = float(metric["value"]), float(config["threshold"]), str(config["method"])
     drifted = value < threshold if "p_value" in method else value >= threshold
-    return ColumnDrift(name=str(config["column"]), drifted=drifted, method=method, value=value, threshold=threshold)
+    return ColumnDrift(names[str(config["column"])], drifted, method, value, threshold)

@@ -19,7 +19,7 @@ from opmon.types import Estimate, Verdict
 LISTED_FAILURES = 25
 """The most failures the page lists; the dataset holds them all."""
 LISTED_COLUMNS = 30
-"""The most drifted or skipped columns the page names."""
+"""The most drifted columns the page names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,10 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         failures=summary.failures[:LISTED_FAILURES],
         facts=_facts(summary.facts),
         drift_words=_drift_words(summary.drift),
-        listed_columns=LISTED_COLUMNS,
+        drifted=[column for column in summary.drift.columns if column.drifted][:LISTED_COLUMNS]
+        if summary.drift
+        else [],
+        skipped=_by_reason(summary.drift),
     )
 
 
@@ -128,3 +131,11 @@ def _drift_words(drift: DriftSummary | None) -> str:
         return f"No drift report: {drift.problem or 'no column can be compared'}."
     columns = counted(len(drift.columns), "column")
     return f"{len(drift.drifted)} of {columns} drifted ({percent(drift.share, 0)})."
+
+
+def _by_reason(drift: DriftSummary | None) -> Mapping[str, list[str]]:
+    """The columns that were not compared, under the reason they share."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in (drift.skipped if drift else {}).items():
+        reasons.setdefault(reason, []).append(name)
+    return reasons

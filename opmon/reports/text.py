@@ -27,7 +27,7 @@ def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage.
 
     >>> percent(0.9731), percent(None)
-    ('97.3 %', '–')
+    ('97.3\xa0%', '–')
     """
     if value is None or not math.isfinite(value):
         return ABSENT
@@ -51,7 +51,10 @@ def _plain(value: Any, limit: int) -> str:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"{len(value):,} bytes"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_plain(item, limit)}" for key, item in _first(value.items(), limit))
+        return ", ".join(
+            f"{_cut(str(key), limit // 3)}: {_cut(_plain(item, limit), limit // 3)}"
+            for key, item in _first(value.items(), limit)
+        )
     if hasattr(value, "tolist"):
         value = value.tolist()
         return _plain(value, limit)
