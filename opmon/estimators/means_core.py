@@ -1,35 +1,93 @@
-"""Intervals of a mean of unbounded, skewed terms, such as squared errors."""
+"""Arithmetic that several designs share: plain means, means of weighted terms, and who stands for whom."""
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from opmon.estimators.core import accuracy, answered, is_binary
+from opmon.estimators.intervals import losses, wilson
+from opmon.estimators.intervals_core import score_bounds
+from opmon.estimators.proportions_core import counted
+from opmon.types import Estimate, Sample
+
+UNBOUNDED = "one answer says nothing about the spread: there is no lower bound on the accuracy"
+ProportionInterval = Literal["mid-p", "exact", "wilson"]
 
 
-def skewed_mean(mean: float, standard_error: float, skewness: float, n: float, level: float) -> tuple[float, float]:
-    """Hall's interval: Student's t after a cubic transformation that removes the skewness ``γ`` of the terms.
+def mean_estimate(sample: Sample, *, replacement: bool, interval: ProportionInterval, level: float) -> Estimate:
+    """``1 − ȳ`` of equally likely draws, with the finite population where they are without replacement."""
+    y = sample.outcomes[answered(sample)]
+    n, N = len(y), sample.draw.frame_size
+    population = None if replacement else N
+    error = math.sqrt(mean_variance(y, N, replacement)) if n > 1 else None
+    notes: tuple[str, ...] = ()
+    name: str = interval
+    if not is_binary(y):
+        name = "hall"
+        low, high, notes = terms_interval(y, level, shrink=1.0 if replacement else (N - n) / max(N - 1, 1))
+    elif interval == "wilson":
+        low, high, _ = wilson(float(y.mean()), n, level, population)
+    else:
+        low, high = counted(int(y.sum()), n, level, population, interval == "mid-p")
+    method = f"{sample.draw.design}/{name}"
+    return accuracy(sample, float(y.mean()), low, high, method=method, level=level, standard_error=error, notes=notes)
 
-    ``g⁻¹(x) = (3√n/γ) · ((1 + (γ/√n)(x − γ/(6√n)))^{1/3} − 1)`` takes the place of the quantile ``x``, so that the
-    interval reaches further to the side of the long tail (Hall, J. R. Stat. Soc. B 54, 1992).
+
+def mean_variance(values: NDArray[np.float64], frame_size: int, replacement: bool) -> float:
+    """``(1 − f) s² / n``; zero for a census and for a single value."""
+    n = len(values)
+    if n < 2:
+        return 0.0
+    return float(values.var(ddof=1)) / n * (1.0 if replacement else max(0.0, 1 - n / frame_size))
+
+
+def terms_interval(
+    terms: NDArray[np.float64], level: float, shrink: float = 1.0
+) -> tuple[float, float, tuple[str, ...]]:
+    """Hall's interval of the mean of unbounded terms; ``shrink`` multiplies the variance (finite population)."""
+    n, one, mean = len(terms), np.ones(1), float(terms.mean())
+    if shrink <= 0:
+        return mean, mean, ()
+    if n < 2:
+        return 0.0, math.inf, (UNBOUNDED,)
+    third = float(((terms - mean) ** 3).mean()) * shrink**1.5
+    found = losses(one, n * one, mean * one, terms.var(ddof=1) * shrink * one, level, third * one)
+    return found.low, found.high, found.notes
+
+
+def response_weights(answers: NDArray[np.bool_], stratum: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What each answer stands for: the draws of its class divided by the answers there, 0 where there is no answer.
+
+    All ones with full response; a class without any answer is carried by the others.
     """
-    if standard_error == 0:
-        return mean, mean
-    t = float(special.stdtrit(max(n - 1, 1), (1 + level) / 2))
-    return mean - _inverse(t, skewness, n) * standard_error, mean - _inverse(-t, skewness, n) * standard_error
+    drawn = np.bincount(stratum, minlength=int(stratum.max()) + 1)
+    heard = np.bincount(stratum[answers], minlength=len(drawn))
+    factor = np.divide(drawn, heard, out=np.zeros(len(drawn)), where=heard > 0)
+    weights = factor[stratum] * answers
+    return np.asarray(weights * (len(answers) / weights.sum()))
 
 
-def _inverse(x: float, skewness: float, n: float) -> float:
-    if abs(skewness) < 1e-6:
-        return x
-    inner = 1 + skewness * (x - skewness / (6 * math.sqrt(n))) / math.sqrt(n)
-    return 3 * math.sqrt(n) / skewness * (math.copysign(abs(inner) ** (1 / 3), inner) - 1)
+def classes_interval(
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    stratum: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    level: float,
+) -> tuple[float, float]:
+    """An interval of a failure rate from weighted draws, post-stratified in classes ``h`` of similar probability.
 
-
-def skewness_of(terms: NDArray[np.float64]) -> float:
-    """The sample skewness, 0 where the terms do not vary."""
-    deviation = terms - terms.mean()
-    spread = math.sqrt(float((deviation**2).mean()))
-    return float((deviation**3).mean() / spread**3) if spread > 0 else 0.0
+    Each class holds ``m_h = (Σw)²/Σw²`` effective draws at the weighted failure rate ``ȳ_h`` and stands for its share
+    ``N_h/N`` of the frame; the score interval of their sum follows. A class with few draws may hide failures that
+    were not seen, and widens the interval by what it could hide.
+    """
+    count = len(sizes)
+    sums = np.bincount(stratum, weights=weight, minlength=count)
+    squares = np.bincount(stratum, weights=weight**2, minlength=count)
+    failed = np.bincount(stratum, weights=weight * y, minlength=count)
+    m = np.divide(sums**2, squares, out=np.zeros(count), where=sums > 0)
+    rate = np.divide(failed, sums, out=np.zeros(count), where=sums > 0)
+    return score_bounds(sizes / sizes.sum(), m, m * rate, level)

@@ -1,31 +1,17 @@
-"""Intervals of a proportion.
+"""The interval of a count: the exact test inverted, by default with the mid-P correction.
 
-``counted`` inverts the exact test of a count, by default with the mid-P correction: as short as Wilson's interval on
-average, but without its collapse near 0 and 1 (coverage down to 0.85 at n = 50). ``effective`` is Wilson's interval at
-an effective number of draws, for designs whose estimate is no plain count.
-
-References: Lancaster, JASA 56 (1961) for mid-P; Brown, Cai and DasGupta, Statistical Science 16 (2001); Korn and
-Graubard, Survey Methodology 24 (1998) for the effective sample size.
+Mid-P is as short as Wilson's interval on average, but without its collapse near 0 and 1 (coverage down to 0.85 at
+n = 50). Lancaster, JASA 56 (1961); Brown, Cai and DasGupta, Statistical Science 16 (2001).
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
-
-
-def effective(rate: float, n: float, level: float) -> tuple[float, float]:
-    """Wilson's interval for an estimated ``rate`` with the variance of ``n`` independent draws."""
-    z = float(special.ndtri((1 + level) / 2))
-    rate = min(max(rate, 0.0), 1.0)
-    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 @functools.lru_cache(maxsize=4096)

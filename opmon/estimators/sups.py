@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
-from opmon.estimators.means_core import skewed_mean, skewness_of
-from opmon.estimators.weighted_core import poststratified_share, response_weights, weighted_mean_error
+from opmon.estimators.core import answered, column, constant, require_design
+from opmon.estimators.means_core import response_weights
+from opmon.estimators.weighted_core import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
 
@@ -26,21 +27,19 @@ class HansenHurwitz:
     """
 
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
+        a = self.coefficients(sample)
+        sizes = np.asarray(constant(sample.draw, "stratum_size"))
+        variance = self.variance(sample, sample.outcomes)
+        return weighted_estimate(sample, a, variance, column(sample.draw, "stratum"), sizes, level)
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64]:
+        """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
         require_design(sample, "sups")
+        stands_for = response_weights(answered(sample), column(sample.draw, "stratum"))
+        n, N = len(sample.draw), sample.draw.frame_size
+        return np.asarray(stands_for / (n * N * column(sample.draw, "probability")))
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
+        """The estimated variance of ``Σ a_k values_k``."""
         answers = answered(sample)
-        stratum = column(sample.draw, "stratum")
-        weight = 1 / (sample.draw.frame_size * column(sample.draw, "probability"))
-        stands_for = response_weights(answers, stratum)[answers]
-        y, terms_weight = sample.outcomes[answers], weight[answers]
-        terms = y * terms_weight * stands_for * len(y) / len(answers)
-        loss, error = float(terms.mean()), weighted_mean_error(terms)
-        if is_binary(y):
-            sizes = np.asarray(constant(sample.draw, "stratum_size"))
-            low, high = poststratified_share(y, terms_weight, stratum[answers], sizes, level)
-            method = "sups/post-stratified"
-        elif error is not None:
-            low, high = skewed_mean(loss, error, skewness_of(terms), len(y), level)
-            method = "sups/hall"
-        else:
-            low, high, method = 0.0, np.inf, "sups/unbounded"
-        return accuracy(sample, loss, low, high, method=method, level=level, standard_error=error)
+        return terms_variance((self.coefficients(sample)[answers] * values[answers]) * answers.sum())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from opmon.errors import InputError
 from opmon.types import Draw, Floats, Frame
+
+Prepared = Callable[[np.random.Generator], Draw]
+"""What ``prepare(frame, budget)`` of a sampler gives: all that does not depend on chance is done, for simulations that
+draw many times from one frame. ``draw(frame, budget, rng)`` is ``prepare(frame, budget)(rng)``."""
 
 CHUNK = 1 << 16
 """Inputs handled at a time, so that a pass over the frame never needs a second copy of it."""
@@ -46,6 +50,11 @@ def auxiliary(frame: Frame, name: str) -> Floats:
                 f"got {values[at]} at position {at}. Mend what computes it, or draw with the sampler 'srs'."
             )
     return values
+
+
+def is_whole(frame: Frame, budget: int) -> bool:
+    """Whether the budget covers the whole frame."""
+    return frame.size <= checked_budget(budget)
 
 
 def take_all(frame: Frame, rng: np.random.Generator) -> Draw:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import checked_budget, take_all
+from opmon.samplers.core import is_whole, take_all
 from opmon.types import Draw, Frame
 
 
@@ -17,6 +17,8 @@ class SimpleRandom:
     Without replacement (the default) no label is spent twice and the interval takes the finite population into
     account; with replacement is the design of the papers (DeepSample, section 3.4.1).
 
+    Constant ``replacement``: which of the two it was.
+
     >>> draw = SimpleRandom().draw(Frame({}, size=1000), 3, np.random.default_rng(1))
     >>> len(draw.unique_positions)
     3
@@ -25,11 +27,10 @@ class SimpleRandom:
     replacement: bool = False
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        n = checked_budget(budget)
-        if frame.size <= n:
+        if is_whole(frame, budget):
             return take_all(frame, rng)
         if self.replacement:
-            positions = rng.integers(0, frame.size, n)
+            positions = rng.integers(0, frame.size, budget)
         else:
-            positions = rng.choice(frame.size, n, replace=False, shuffle=True)
+            positions = rng.choice(frame.size, budget, replace=False, shuffle=True)
         return Draw("srs", frame.size, positions, constants={"replacement": np.array(self.replacement)})

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import auxiliary, checked_budget, checked_share, take_all
-from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights
+from opmon.samplers.core import Prepared, auxiliary, checked_share, is_whole, take_all
+from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights, class_count
 from opmon.types import Draw, Frame
 
 
@@ -35,18 +35,24 @@ class ProportionalToSize:
         checked_share(self.defensive, "defensive")
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        n = checked_budget(budget)
+        return self.prepare(frame, budget)(rng)
+
+    def prepare(self, frame: Frame, budget: int) -> Prepared:
         values = auxiliary(frame, self.variable)
-        if frame.size <= n:
-            return take_all(frame, rng)
+        if is_whole(frame, budget):
+            return lambda rng: take_all(frame, rng)
         mixture = Mixture(Weights.of(values), self.defensive)
-        positions = mixture.draw(n, rng)
-        classes = ProbabilityClasses.of(mixture, max(1, min(10, n // 10)))
-        probability = mixture.at(positions)
-        return Draw(
-            "sups",
-            frame.size,
-            positions,
-            columns={"probability": probability, "stratum": classes.at(probability)},
-            constants={"stratum_size": classes.sizes},
-        )
+        classes = ProbabilityClasses.of(mixture, class_count(budget))
+
+        def draw(rng: np.random.Generator) -> Draw:
+            positions = mixture.draw(budget, rng)
+            probability = mixture.at(positions)
+            return Draw(
+                "sups",
+                frame.size,
+                positions,
+                columns={"probability": probability, "stratum": classes.at(probability)},
+                constants={"stratum_size": classes.sizes},
+            )
+
+        return draw

@@ -27,9 +27,9 @@ class Weights:
     sums: NDArray[np.float64]
 
     @classmethod
-    def of(cls, values: Floats) -> Weights:
+    def of(cls, values: Floats, floor: float = FLOOR) -> Weights:
         total = sum(float(values[part].sum(dtype=np.float64)) for part in chunks(len(values)))
-        floor = FLOOR * total / len(values) if total > 0 else 1.0
+        floor = floor * total / len(values) if total > 0 else 1.0
         sums = np.array([np.maximum(values[part], floor).sum(dtype=np.float64) for part in chunks(len(values))])
         return cls(values, floor, sums)
 
@@ -56,6 +56,24 @@ class Weights:
                 found = np.searchsorted(np.cumsum(self.of_chunk(part)), inside[here], side="right")
                 positions[here] = part.start + np.minimum(found, part.stop - part.start - 1)
         return positions
+
+    def draw_without_replacement(self, count: int, rng: np.random.Generator) -> Positions:
+        """Up to ``count`` inputs, one after another in proportion to the weight among those that are left.
+
+        The ``count`` smallest of the exponential keys ``e_i / w_i``, in order (Efraimidis and Spirakis, 2006): taking
+        any other inputs away in between leaves the law of the rest as it is, because the keys have no memory.
+        """
+        best, keys = np.empty(0, dtype=np.int64), np.empty(0)
+        for part in chunks(len(self.values)):
+            weight = self.of_chunk(part)
+            with np.errstate(divide="ignore"):
+                key = rng.standard_exponential(len(weight)) / weight
+            limit = keys[-1] if len(keys) == count else np.inf
+            near = np.flatnonzero(key < limit)
+            keys = np.concatenate((keys, key[near]))
+            order = np.argsort(keys)[:count]
+            best, keys = np.concatenate((best, part.start + near))[order], keys[order]
+        return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +136,8 @@ class ProbabilityClasses:
     def at(self, probability: NDArray[np.float64]) -> NDArray[np.int64]:
         """The class of each probability."""
         return np.searchsorted(self.edges, probability, side="right").astype(np.int64)
+
+
+def class_count(budget: int) -> int:
+    """How many classes an interval can use: about ten draws in each, ten classes at most."""
+    return max(1, min(10, budget // 10))

@@ -1,0 +1,38 @@
+"""The mean of a CES sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.estimators.core import answered, require_design
+from opmon.estimators.means_core import mean_estimate, mean_variance
+from opmon.types import Estimate, Sample
+
+
+@dataclass(frozen=True)
+class CrossEntropyEstimator:
+    """Accuracy ``1 − ȳ``, as Li et al. (ESEC/FSE 2019) estimate it; the interval is that of simple random sampling.
+
+    **Not unbiased**: CES picks groups for being typical, so inputs have unequal and unknown probabilities, and the
+    bias grows with the budget on hard tasks. No interval from the sample alone can account for that; every
+    estimate says so in its notes. Take the default sampler where the interval matters.
+    """
+
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
+        require_design(sample, "ces")
+        found = mean_estimate(sample, replacement=False, interval="mid-p", level=level)
+        note = "CES is not unbiased: the interval does not account for the choice of typical inputs"
+        return Estimate(**{name: getattr(found, name) for name in found.__slots__} | {"notes": (*found.notes, note)})
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64]:
+        """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
+        require_design(sample, "ces")
+        answers = answered(sample)
+        return np.asarray(answers / answers.sum())
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
+        """The estimated variance of ``Σ a_k values_k``."""
+        return mean_variance(values[answered(sample)], sample.draw.frame_size, replacement=False)

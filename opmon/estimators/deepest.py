@@ -1,0 +1,48 @@
+"""The estimator of DeepEST: every step estimates the mean, and the steps are averaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.estimators.core import answered, column, constant, require_design
+from opmon.estimators.means_core import response_weights
+from opmon.estimators.weighted_core import terms_variance, weighted_estimate
+from opmon.types import Estimate, Sample
+
+
+@dataclass(frozen=True)
+class DeepEstEstimator:
+    """Accuracy ``1 − (1/n) Σ_k z_k`` with ``z_k = (1/N)(Σ_{j<k} y_j + y_k / q_k)``, for both tasks; unbiased.
+
+    ``q_k`` is the probability of the k-th draw given those before it, and the first draw is uniform. Given the past
+    every ``z_k`` is unbiased, so their sample variance over ``n`` estimates the variance (Guerriero et al., ICSE 2021,
+    equations 3 and 4). Equation 11 of DeepSample for regression is not the Hansen–Hurwitz total and is biased; here
+    the squared errors take the place of the failures. As one sum, draw ``k`` has the coefficient
+    ``a_k = (1/q_k + n − k) / (nN)``. The interval post-stratifies on the draw probability.
+    """
+
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
+        a = self.coefficients(sample)
+        sizes = np.asarray(constant(sample.draw, "stratum_size"))
+        variance = self.variance(sample, sample.outcomes)
+        return weighted_estimate(sample, a, variance, column(sample.draw, "stratum"), sizes, level)
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64]:
+        """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
+        require_design(sample, "deepest")
+        n, N = len(sample.draw), sample.draw.frame_size
+        later = np.arange(n - 1, -1, -1)
+        stands_for = response_weights(answered(sample), column(sample.draw, "stratum"))
+        return np.asarray(stands_for * (1 / column(sample.draw, "probability") + later) / (n * N))
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
+        """The estimated variance of ``Σ a_k values_k``, from the steps that have an answer."""
+        answers = answered(sample)
+        stands_for = response_weights(answers, column(sample.draw, "stratum"))
+        y = np.where(answers, values, 0.0) * stands_for
+        seen = np.cumsum(y) - y
+        steps = (seen + y / column(sample.draw, "probability")) / sample.draw.frame_size
+        return terms_variance(steps) * len(steps) / int(answers.sum())

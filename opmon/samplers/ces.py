@@ -1,0 +1,142 @@
+"""CES: the sample whose hidden-layer activations look most like those of the frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+from opmon.samplers.core import Prepared, chunks, is_whole, take_all
+from opmon.types import Draw, Floats, Frame
+
+SMOOTHING = 0.5
+"""Added to every section's count: an empty section of the sample costs much, but not without bound."""
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """Grow a sample by the group of inputs that brings its activations closest to those of the frame.
+
+    Li et al., ESEC/FSE 2019, algorithm 1: ``p`` (``first``) random inputs, then the best of ``ℓ`` (``groups``) random
+    groups of ``q`` (``group_size``) again and again. The last hidden layer's neurons are cut into ``K`` (``sections``)
+    equal sections; a sample ``T`` is scored by the mean over neurons of ``−Σ_z P_S(z) log P_T(z)``. Frames of fewer
+    than ``small`` inputs start with 5 and use ``D_KL(P_T ‖ P_S)``. All groups are scored in one vectorised step on
+    counts that are carried along: the bins of an activation are computed once.
+
+    The estimate from it is a plain mean and **not unbiased**: the choice of the groups favours typical inputs, and
+    the bias grows with the budget on hard tasks.
+    """
+
+    first: int = 30
+    group_size: int = 5
+    groups: int = 300
+    sections: int = 20
+    small: int = 500
+
+    def __post_init__(self) -> None:
+        for name in ("first", "group_size", "groups"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1; got {getattr(self, name)!r}")
+        if not 2 <= self.sections <= 256:
+            raise InputError(f"sections must lie in 2..256; got {self.sections!r}")
+
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        return self.prepare(frame, budget)(rng)
+
+    def prepare(self, frame: Frame, budget: int) -> Prepared:
+        if frame.activations is None:
+            raise InputError("CES needs the frame's activations (one row per input); name another sampler, such as srs")
+        if is_whole(frame, budget):
+            return lambda rng: take_all(frame, rng)
+        bins = section_indices(frame.activations, self.sections)
+        counts = np.zeros((bins.shape[1], self.sections))
+        for neuron in range(bins.shape[1]):
+            counts[neuron] = np.bincount(bins[:, neuron], minlength=self.sections)
+        search = _Search(bins, counts / frame.size, small=frame.size < self.small)
+
+        def draw(rng: np.random.Generator) -> Draw:
+            first = min(5 if search.small else self.first, budget)
+            return Draw("ces", frame.size, search.run(first, budget, self.groups, self.group_size, rng))
+
+        return draw
+
+
+def section_indices(activations: Floats, sections: int) -> NDArray[np.uint8]:
+    """Which of ``sections`` equal parts of its neuron's range each activation lies in; both ends belong to a part."""
+    if activations.ndim != 2 or not activations.shape[1]:
+        raise InputError(f"activations must have one row per input and a column per neuron; got {activations.shape}")
+    low, high = activations.min(axis=0), activations.max(axis=0)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise InputError("activations must be finite; got NaN or infinity. Mend what computes them")
+    scale = np.where(high > low, sections / np.where(high > low, high - low, 1), 0).astype(activations.dtype)
+    bins = np.empty(activations.shape, dtype=np.uint8)
+    for part in chunks(len(activations), 1024):
+        bins[part] = np.minimum((activations[part] - low) * scale, sections - 1)
+    return bins
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    bins: NDArray[np.uint8]
+    target: NDArray[np.float64]
+    """P_S: one row per neuron, one column per section."""
+    small: bool
+
+    def run(self, first: int, budget: int, groups: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        left = rng.permutation(len(self.bins))
+        neurons, sections = self.target.shape
+        offsets = (np.arange(neurons) * sections).astype(np.int32)
+        counts = np.bincount((self.bins[left[:first]] + offsets).ravel(), minlength=neurons * sections)
+        taken = first
+        while taken < budget:
+            q = min(size, budget - taken)
+            picks = taken + _distinct(len(left) - taken, groups, q, rng)
+            bins = self.bins[left[picks]]
+            gain = self._gains(bins, counts, offsets, q)
+            best = picks[int(np.argmax(gain))]
+            counts += np.bincount((self.bins[left[best]] + offsets).ravel(), minlength=len(counts))
+            for place in np.sort(best):
+                left[[taken, place]] = left[[place, taken]]
+                taken += 1
+        return left[:budget].astype(np.int64)
+
+    def _gains(
+        self, bins: NDArray[np.uint8], counts: NDArray[np.int64], offsets: NDArray[np.int32], q: int
+    ) -> NDArray[np.float64]:
+        """How much each group of ``q`` improves the objective; what all groups share is left out."""
+        table = np.stack([self._step(counts + already) for already in range(q)]).astype(np.float32).ravel()
+        gain = np.zeros(len(bins))
+        for k in range(q):
+            already = np.zeros(bins[:, k].shape, dtype=np.int32)
+            for earlier in range(k):
+                already += bins[:, earlier] == bins[:, k]
+            already *= len(counts)
+            already += bins[:, k]
+            already += offsets
+            gain += table[already].sum(axis=1)
+        return gain
+
+    def _step(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The gain of one more input in each section that now holds ``counts``."""
+        target = self.target.ravel()
+        if not self.small:
+            return np.asarray(target * np.log1p(1 / (counts + SMOOTHING)))
+        safe = np.maximum(target, 1e-12)
+        after = (counts + 1) * np.log((counts + 1) / safe)
+        before = np.where(counts > 0, counts * np.log(np.maximum(counts, 1) / safe), 0.0)
+        return np.asarray(before - after)
+
+
+def _distinct(stop: int, rows: int, columns: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows of distinct integers below ``stop``."""
+    if columns * 4 > stop:
+        return np.stack([rng.permutation(stop)[:columns] for _ in range(rows)])
+    found = rng.integers(0, stop, (rows, columns))
+    while True:
+        ordered = np.sort(found, axis=1)
+        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if not len(twice):
+            return found
+        found[twice] = rng.integers(0, stop, (len(twice), columns))

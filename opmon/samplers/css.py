@@ -1,0 +1,62 @@
+"""CSS: confidence-based stratified sampling, the second sampler of the CES paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opmon.samplers.core import Prepared, auxiliary, is_whole, take_all
+from opmon.samplers.strata_core import Strata, proportional
+from opmon.types import Draw, Frame
+
+FRAME_SHARES = (0.8, 0.1, 0.1)
+BUDGET_SHARES = (0.2, 0.4, 0.4)
+
+
+@dataclass(frozen=True)
+class ConfidenceStratified:
+    """Three strata: the 80 % most trusted inputs, the next 10 %, the last 10 %, with 20, 40 and 40 % of the draws.
+
+    Li et al., ESEC/FSE 2019, section 4.1. Excellent when the model fits its context, poor when it does not: the
+    paper reports 0.2 to 0.4 of the variance of simple random sampling in the first case and 3 to 4 times it in the
+    second. Inputs of equal confidence are split at random.
+
+    Column ``stratum``; constant ``stratum_size``: the inputs in each stratum.
+    """
+
+    variable: str = "confidence"
+
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        return self.prepare(frame, budget)(rng)
+
+    def prepare(self, frame: Frame, budget: int) -> Prepared:
+        values = auxiliary(frame, self.variable)
+        if is_whole(frame, budget):
+            return lambda rng: take_all(frame, rng)
+        N = frame.size
+        order = np.argsort(values, kind="stable")
+        cuts = np.unique(np.clip(np.rint(np.cumsum(FRAME_SHARES) * N).astype(np.int64), 1, N))
+        if budget < len(cuts):
+            cuts = cuts[-1:]
+        sizes = np.diff(cuts, prepend=0)
+        shares = np.array(BUDGET_SHARES) if len(cuts) == 3 else sizes / N
+        counts = proportional(shares, budget, sizes, least=1)
+        ties = [np.flatnonzero(values[order] == values[order[cut - 1]]) for cut in cuts[:-1]]
+
+        def draw(rng: np.random.Generator) -> Draw:
+            members = order.copy()
+            for tied in ties:
+                members[tied] = rng.permutation(members[tied])
+            strata = Strata(members, sizes, np.empty(0), np.empty(0))
+            positions = np.concatenate([strata.draw(h, int(n_h), rng) for h, n_h in enumerate(counts)])
+            mixed = rng.permutation(budget)
+            return Draw(
+                "css",
+                N,
+                positions[mixed],
+                columns={"stratum": np.repeat(np.arange(len(sizes)), counts)[mixed]},
+                constants={"stratum_size": sizes},
+            )
+
+        return draw

@@ -1,0 +1,68 @@
+"""2-UPS: a stratum in proportion to its size, then an input uniformly inside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opmon.errors import InputError
+from opmon.samplers.core import Prepared, auxiliary, checked_share, is_whole, take_all
+from opmon.samplers.strata_core import Strata
+from opmon.samplers.weights_core import FLOOR
+from opmon.types import Draw, Frame, Positions
+
+
+@dataclass(frozen=True)
+class TwoStage:
+    """For each draw a stratum with probability ``ψ_h = (1 − λ) Σ_{i∈h} χ_i / Σχ + λ N_h / N``, then an input inside it.
+
+    Strata come back with replacement, inputs inside a stratum without it until all of them are drawn (DeepSample,
+    section 3.4.6). λ is ``defensive``; 0 is the paper's design, λ > 0 bounds the weights ``N_h / (N ψ_h)`` by ``1/λ``.
+
+    Column ``stratum``; constants ``stratum_size`` (N_h) and ``stratum_probability`` (ψ_h).
+    """
+
+    variable: str = "confidence"
+    strata: int = 10
+    defensive: float = 0.1
+
+    def __post_init__(self) -> None:
+        checked_share(self.defensive, "defensive")
+        if self.strata < 1 or self.strata > 200:
+            raise InputError(f"strata must lie in 1..200; got {self.strata!r}")
+
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        return self.prepare(frame, budget)(rng)
+
+    def prepare(self, frame: Frame, budget: int) -> Prepared:
+        values = auxiliary(frame, self.variable)
+        if is_whole(frame, budget):
+            return lambda rng: take_all(frame, rng)
+        strata = Strata.by_kmeans(values, self.strata)
+        sums = np.maximum(strata.sums, max(FLOOR * strata.sums.sum() / frame.size, 1e-300) * strata.sizes)
+        psi = (1 - self.defensive) * sums / sums.sum() + self.defensive * strata.sizes / frame.size
+        psi /= psi.sum()
+
+        def draw(rng: np.random.Generator) -> Draw:
+            chosen = rng.choice(strata.count, budget, p=psi)
+            positions = np.empty(budget, dtype=np.int64)
+            for h in np.unique(chosen):
+                here = np.flatnonzero(chosen == h)
+                positions[here] = _inside(strata, int(h), len(here), rng)
+            return Draw(
+                "two_stage",
+                frame.size,
+                positions,
+                columns={"stratum": chosen},
+                constants={"stratum_size": strata.sizes, "stratum_probability": psi},
+            )
+
+        return draw
+
+
+def _inside(strata: Strata, stratum: int, count: int, rng: np.random.Generator) -> Positions:
+    """``count`` inputs of a stratum, every one once before any comes again."""
+    size = int(strata.sizes[stratum])
+    rounds = [size] * (count // size) + [count % size]
+    return np.concatenate([strata.draw(stratum, number, rng) for number in rounds])
