@@ -82,7 +82,7 @@ def _numerical(before: pd.Series[Any], after: pd.Series[Any]) -> Sides:
     before, after = (side.where(side.abs() < math.inf) for side in (before, after))
     scale = max(float(before.abs().max()), float(after.abs().max())) or 1.0
     deviation = float((before / scale).std()) * scale
-    power = math.ceil(-math.log10(deviation)) if 0 < deviation < SMALL else 0
+    power = min(300, math.ceil(-math.log10(deviation))) if 0 < deviation < SMALL else 0
     before, after = ((side / scale).round(9) * (scale * 10.0**power) for side in (before, after))
     return Sides("numerical", before, after, power)
 

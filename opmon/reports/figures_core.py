@@ -1,12 +1,22 @@
-"""How the accuracy figure is drawn: on matplotlib's ``Figure`` itself, without pyplot and its state between threads."""
+"""The layout of the accuracy figure: axes, ticks, legend. matplotlib's ``Figure`` is used without pyplot's state."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from opmon.reports.figures_marks import (
+    by_version,
+    draw_alarms,
+    draw_estimates,
+    draw_threshold,
+    draw_truth,
+    draw_versions,
+    drawable,
+    span,
+)
+from opmon.reports.palette import DARK, LIGHT, Palette
 from opmon.reports.text import shown
 
 if TYPE_CHECKING:
@@ -15,35 +25,7 @@ if TYPE_CHECKING:
 
     from opmon.reports.figures import AccuracyPoint
 
-MOST_BARS = 60
 _FONT = "DejaVu Sans"
-
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """Okabe and Ito's colours, told apart with every kind of colour blindness."""
-
-    paper: str = "#ffffff"
-    ink: str = "#1f2430"
-    quiet: str = "#636b7a"
-    grid: str = "#e6e9ee"
-    estimate: str = "#0072b2"
-    threshold: str = "#8a4b00"
-    alarm: str = "#d55e00"
-    truth: str = "#1f2430"
-
-
-LIGHT = Palette()
-DARK = Palette(
-    paper="#161a22",
-    ink="#e8ebf1",
-    quiet="#9aa3b2",
-    grid="#2a303c",
-    estimate="#56b4e9",
-    threshold="#e69f00",
-    alarm="#ff8a3d",
-    truth="#f4f6fa",
-)
 
 
 def draw(
@@ -71,13 +53,13 @@ def draw(
         _nothing_yet(axes, colours)
         return figure
     _limits(axes, points, threshold, truth)
-    _threshold(axes, threshold, colours)
-    _versions(axes, points, width, colours)
+    draw_threshold(axes, threshold, colours)
+    draw_versions(axes, points, width, colours)
     known = {point.round: value for point, value in zip(points, truth, strict=True) if value is not None}
-    for part in _by_version(points):
-        _estimates(axes, part, len(points), colours)
-        _truth(axes, [point for point in part if point.round in known], known, len(points), colours)
-    _alarms(figure, axes, points, colours)
+    for part in by_version(points):
+        draw_estimates(axes, part, len(points), colours)
+        draw_truth(axes, [point for point in part if point.round in known], known, len(points), colours)
+    draw_alarms(figure, axes, points, colours)
     _rounds(axes, points, width, colours)
     _legend(figure, axes, height, inches, colours)
     return figure
@@ -98,7 +80,7 @@ def _title(figure: Figure, title: str, height: float, inches: float, colours: Pa
     figure.text(
         0.16 / inches,
         1 - 0.15 / height,
-        _drawable(title),
+        drawable(title),
         va="top",
         fontsize=13,
         fontweight="bold",
@@ -142,144 +124,8 @@ def _limits(
         )
 
 
-def _threshold(axes: Axes, threshold: float | None, colours: Palette) -> None:
-    if threshold is not None:
-        word = f"{100 * threshold:.4g} %" if 0 <= threshold <= 1 else f"{threshold:.4g}"
-        axes.axhline(
-            threshold, color=colours.threshold, linewidth=1.4, linestyle=(0, (5, 3)), label=f"threshold {word}"
-        )
-
-
-def _by_version(points: Sequence[AccuracyPoint]) -> Iterator[list[AccuracyPoint]]:
-    """The points of each model version: a line never connects two versions."""
-    for version in dict.fromkeys(point.model_version for point in points):
-        yield [point for point in points if point.model_version == version]
-
-
-def _versions(axes: Axes, points: Sequence[AccuracyPoint], width: int, colours: Palette) -> None:
-    """A line where a version appears for the first time, and its name above as long as there is room for it."""
-    firsts = [part[0] for part in _by_version(points)]
-    left, right = _span(points)
-    pixels = (width - 90) / (right - left)
-    free_from = -math.inf
-    for index, point in enumerate(firsts):
-        if point.model_version is None:
-            continue
-        x = left if index == 0 else point.round - 0.5
-        if index:
-            axes.axvline(x, color=colours.quiet, linewidth=0.9, linestyle=(0, (1, 2)))
-        name = _drawable(f"version {shown(point.model_version, 14)}")
-        if x >= free_from and (right - x) * pixels > 6 * len(name):
-            axes.annotate(
-                name,
-                (x, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(3, 3),
-                textcoords="offset points",
-                fontsize=8.5,
-                color=colours.quiet,
-                annotation_clip=False,
-                parse_math=False,
-            )
-            free_from = x + 6.6 * (len(name) + 2) / pixels
-
-
-def _estimates(axes: Axes, part: Sequence[AccuracyPoint], count: int, colours: Palette) -> None:
-    rounds = [point.round for point in part]
-    bounds = [point.low for point in part], [point.high for point in part]
-    level = _level(part)
-    if count <= MOST_BARS:
-        thickness = 6 if count <= 25 else 3.2
-        axes.vlines(rounds, *bounds, color=colours.estimate, alpha=0.35, linewidth=thickness, label=level)
-    else:
-        axes.fill_between(rounds, *bounds, color=colours.estimate, alpha=0.25, linewidth=0, label=level)
-    size = 5.5 if count <= 25 else 4.0 if count <= MOST_BARS else 1.6
-    line = 1.5 if count <= MOST_BARS else 0.9
-    axes.plot(rounds, [point.value for point in part], color=colours.estimate, linewidth=line)
-    for provisional, label in ((False, "estimate"), (True, "provisional")):
-        chosen = [point for point in part if point.provisional is provisional]
-        if chosen:
-            axes.plot(
-                [point.round for point in chosen],
-                [point.value for point in chosen],
-                linestyle="none",
-                marker="o",
-                color=colours.estimate,
-                markersize=max(size, 4.5) if provisional else size,
-                markerfacecolor=colours.paper if provisional else colours.estimate,
-                markeredgewidth=1.5 if provisional else 0,
-                zorder=4,
-            )
-            _legend_mark(axes, label, provisional, line, colours)
-
-
-def _legend_mark(axes: Axes, label: str, provisional: bool, line: float, colours: Palette) -> None:
-    """The legend's own mark: as drawn, but never too small to be seen."""
-    axes.plot(
-        [],
-        [],
-        color=colours.estimate,
-        linewidth=0 if provisional else line,
-        marker="o",
-        markersize=5,
-        markerfacecolor=colours.paper if provisional else colours.estimate,
-        markeredgewidth=1.5 if provisional else 0,
-        label=label,
-    )
-
-
-def _level(part: Sequence[AccuracyPoint]) -> str:
-    levels = {point.level for point in part}
-    return f"{100 * levels.pop():.4g} % interval" if len(levels) == 1 else "interval"
-
-
-def _truth(axes: Axes, part: Sequence[AccuracyPoint], known: Mapping[int, float], count: int, colours: Palette) -> None:
-    """The true accuracy, where it is known, as a dark line under the estimates' points."""
-    if part:
-        axes.plot(
-            [point.round for point in part],
-            [known[point.round] for point in part],
-            color=colours.truth,
-            linewidth=1.4 if count <= MOST_BARS else 1.0,
-            linestyle=(0, (3, 1.5)) if count <= MOST_BARS else "solid",
-            marker="D" if count <= 25 else None,
-            markersize=3.2,
-            label="true accuracy",
-            zorder=3,
-        )
-
-
-def _alarms(figure: Figure, axes: Axes, points: Sequence[AccuracyPoint], colours: Palette) -> None:
-    """A triangle that points at the interval from below."""
-    from matplotlib.transforms import offset_copy
-
-    alarms = [point for point in points if point.alarm]
-    if alarms:
-        size = 9 if len(points) <= MOST_BARS else 7
-        axes.plot(
-            [point.round for point in alarms],
-            [point.low for point in alarms],
-            transform=offset_copy(axes.transData, figure, y=-size * 0.75, units="points"),
-            linestyle="none",
-            marker="^",
-            markersize=size,
-            color=colours.alarm,
-            markeredgecolor=colours.paper,
-            markeredgewidth=0.8,
-            label="alarm",
-            clip_on=False,
-            zorder=5,
-        )
-
-
-def _span(points: Sequence[AccuracyPoint]) -> tuple[float, float]:
-    first, last = points[0].round, points[-1].round
-    margin = max(0.6, 0.02 * (last - first))
-    return first - margin, last + margin
-
-
 def _rounds(axes: Axes, points: Sequence[AccuracyPoint], width: int, colours: Palette) -> None:
-    axes.set_xlim(*_span(points))
+    axes.set_xlim(*span(points))
     dated = all(point.at is not None for point in points)
     room = max(2, (width - 90) // (68 if dated else 44))
     rounds = list(dict.fromkeys(point.round for point in points))
@@ -335,8 +181,3 @@ def _legend(figure: Figure, axes: Axes, height: float, inches: float, colours: P
         columnspacing=1.4 if inches >= 6 else 0.8,
         borderaxespad=0,
     )
-
-
-def _drawable(text: str) -> str:
-    """Without the characters that the font cannot draw: matplotlib would warn for each."""
-    return "".join(character if ord(character) < 0x2600 else "□" for character in text)

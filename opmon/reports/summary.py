@@ -64,7 +64,7 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         pictures=None if summary.pictures is None else data_uri(summary.pictures, "image/png"),
         failures=summary.failures[:LISTED_FAILURES],
         facts=_facts(summary.facts),
-        drift_words=_drift_words(summary.drift),
+        drift_words=_drift_words(summary.drift, summary.facts.drift),
         drifted=[column for column in summary.drift.columns if column.drifted][:LISTED_COLUMNS]
         if summary.drift
         else [],
@@ -124,9 +124,10 @@ def _failure_remark(facts: RoundFacts) -> str:
     return f"{percent(facts.failure_rate)} of the answers; not an estimate of the failure rate"
 
 
-def _drift_words(drift: DriftSummary | None) -> str:
+def _drift_words(drift: DriftSummary | None, share: float | None) -> str:
     if drift is None:
-        return "No reference to compare the inputs with."
+        known = share is not None
+        return f"{percent(share, 0)} of the compared columns drifted." if known else "The inputs were not compared."
     if drift.share is None:
         return f"No drift report: {drift.problem or 'no column can be compared'}."
     columns = counted(len(drift.columns), "column")
