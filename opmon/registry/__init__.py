@@ -1,0 +1,8 @@
+"""MLflow as opmon uses it: model versions, runs, metrics, artifacts, tags. Nothing else imports mlflow."""
+
+from __future__ import annotations
+
+from opmon.registry.registry import Registry
+from opmon.registry.signature import Signature
+
+__all__ = ["Registry", "Signature"]

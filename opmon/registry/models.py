@@ -1,0 +1,169 @@
+"""Model versions: finding one by its address, and fetching its ONNX file."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+from opmon.errors import InputError, ModelError, NotFoundError
+from opmon.registry.connection import Connection
+from opmon.registry.conversion import write_onnx
+from opmon.registry.signature import read_signature
+from opmon.registry.translation import translated
+from opmon.types import ModelVersion
+
+_ADDRESS = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[^/@]+))")
+_LOGGED = re.compile(r"models:/(m-[^/]+)")
+
+
+def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Mapping[str, Any]]:
+    """The version that an address means now, and what its ``MLmodel`` file says."""
+    address = _ADDRESS.fullmatch(uri)
+    if address is None:
+        raise InputError(
+            f"{uri!r} is not the address of a registered model; write models:/name@alias, models:/name/3 or "
+            f"models:/name/latest"
+        )
+    name, alias, version = address["name"], address["alias"], address["version"]
+    client = connection.client
+    try:
+        with translated(f"looking up {uri}", connection.where):
+            if alias is not None:
+                found = client.get_model_version_by_alias(name, alias)
+            elif version == "latest":
+                found = _newest(client, name)
+            elif version.isdigit():
+                found = client.get_model_version(name, version)
+            else:
+                raise NotFoundError(f"{uri}: {version!r} is neither a version number nor 'latest'")
+    except (NotFoundError, InputError) as exc:
+        raise NotFoundError(f"there is no model version {uri}. {_what_there_is(connection, name)}") from exc
+    if found.status != "READY":
+        raise ModelError(
+            f"{uri} is {found.status} in the registry; wait until its registration is done, or do it again"
+        )
+    described = _described(connection, found, uri)
+    flavors = tuple(sorted(described.get("flavors") or {}))
+    model = ModelVersion(
+        name,
+        str(found.version),
+        flavors,
+        found.run_id or None,
+        getattr(found, "model_id", None) or described.get("model_id") or None,
+    )
+    return model, described
+
+
+def fetch_onnx(
+    connection: Connection, model: ModelVersion, described: Mapping[str, Any], into: Path, convert_sklearn: bool
+) -> Path:
+    """The model's ONNX file on this machine; downloaded once for each version."""
+    flavors = described.get("flavors") or {}
+    native = "onnx" in flavors
+    if not native and not (convert_sklearn and "sklearn" in flavors):
+        raise ModelError(_no_onnx(model, flavors))
+    relative = Path(flavors["onnx"].get("data", "model.onnx")) if native else Path("model.onnx")
+    if relative.is_absolute() or ".." in relative.parts:
+        raise ModelError(
+            f"{model.uri} names {str(relative)!r} as its ONNX file, which is outside of the model; log it again"
+        )
+    known = hashlib.sha256(f"{model.run_id} {model.model_id}".encode()).hexdigest()[:8]
+    folder = into / quote(model.name, safe=" ") / f"{model.version}-{known}{'' if native else '-converted'}"
+    if not (folder / relative).is_file():
+        _download(connection, model, described, folder, None if native else relative)
+    if not (folder / relative).is_file():
+        raise ModelError(f"{model.uri} has no file {str(relative)!r} though its MLmodel names it; log the model again")
+    return folder / relative
+
+
+def _download(
+    connection: Connection, model: ModelVersion, described: Mapping[str, Any], folder: Path, convert_to: Path | None
+) -> None:
+    """Fill ``folder`` in one step: it is never seen half full."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as temporary:
+        whole = Path(temporary) / "model"
+        whole.mkdir()
+        with translated(f"downloading {model.uri}", connection.where):
+            connection.artifacts(_location(connection, model.name, model.version)).download_artifacts("", str(whole))
+        ready = whole
+        if convert_to is not None:
+            ready = Path(temporary) / "converted"
+            ready.mkdir()
+            write_onnx(whole, read_signature(described), ready / convert_to)
+        if folder.exists():
+            shutil.rmtree(folder)  # left over from a time when the version had no such file
+        try:
+            ready.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another process was quicker, with the same content
+                raise
+
+
+def _described(connection: Connection, found: Any, uri: str) -> Mapping[str, Any]:
+    """The version's ``MLmodel`` file."""
+    with translated(f"reading MLmodel of {uri}", connection.where), tempfile.TemporaryDirectory() as temporary:
+        try:
+            repository = connection.artifacts(_location(connection, found.name, found.version))
+            text = Path(repository.download_artifacts("MLmodel", temporary)).read_text(encoding="utf-8")
+            described = yaml.safe_load(text)
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+            raise ModelError(f"{uri} has no readable MLmodel file: {exc}. Log and register the model again.") from exc
+    if not isinstance(described, dict):
+        raise ModelError(f"the MLmodel file of {uri} is not a mapping; log and register the model again")
+    return described
+
+
+def _location(connection: Connection, name: str, version: str) -> str:
+    """Where the files of a version are."""
+    uri = str(connection.client.get_model_version_download_uri(name, str(version)))
+    logged = _LOGGED.fullmatch(uri)
+    return str(connection.client.get_logged_model(logged[1]).artifact_location) if logged else uri
+
+
+def _newest(client: Any, name: str) -> Any:
+    versions = _versions(client, name)
+    if not versions:
+        raise NotFoundError(f"{name!r} has no versions")
+    return versions[0]
+
+
+def _versions(client: Any, name: str) -> list[Any]:
+    """The newest versions of a model, newest first."""
+    quoted = name.replace("'", "''")
+    found = client.search_model_versions(f"name='{quoted}'", max_results=100, order_by=["version_number DESC"])
+    return sorted(found, key=lambda version: int(version.version), reverse=True)
+
+
+def _what_there_is(connection: Connection, name: str) -> str:
+    client = connection.client
+    with translated("listing models", connection.where):
+        names = [model.name for model in client.search_registered_models(max_results=200)]
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            return f"The registry has no model {name!r}; it has: {', '.join(names[:20]) or 'none'}.{hint}"
+        aliases = ", ".join(
+            f"{alias} (version {number})" for alias, number in client.get_registered_model(name).aliases.items()
+        )
+        versions = ", ".join(str(version.version) for version in _versions(client, name)[:20])
+    return f"Versions of {name!r}: {versions or 'none'}; aliases: {aliases or 'none'}."
+
+
+def _no_onnx(model: ModelVersion, flavors: Mapping[str, Any]) -> str:
+    have = ", ".join(sorted(flavors)) or "none"
+    if "sklearn" in flavors:
+        return (
+            f"{model.uri} has no ONNX flavour (it has: {have}). Set convert_sklearn: true on the monitor to convert "
+            f"the scikit-learn one, which runs the code in it, or register an ONNX flavour (mlflow.onnx.log_model)."
+        )
+    return f"{model.uri} has no ONNX flavour (it has: {have}). Register one: mlflow.onnx.log_model."

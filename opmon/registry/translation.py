@@ -1,0 +1,76 @@
+"""The one place where MLflow's errors, and those of what it stands on, become opmon's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opmon.errors import ConfigError, InputError, NotFoundError, OpmonError, RegistryUnavailable
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]*@")
+_SECRETS = re.compile(r"((?:password|passwd|pwd|token|secret)=)[^&\s'\"]+", re.IGNORECASE)
+_MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST", "NOT_FOUND"})
+_REFUSED = frozenset({"UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED"})
+_WRONG = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ALREADY_EXISTS"})
+
+
+def redacted(text: str) -> str:
+    """The text without user names and passwords in addresses."""
+    return _SECRETS.sub(r"\1***", _CREDENTIALS.sub("***@", text))
+
+
+@contextmanager
+def translated(doing: str, where: str) -> Iterator[None]:
+    """Raise opmon's error for whatever MLflow raises; ``doing`` is what was asked of the server ``where``."""
+    try:
+        yield
+    except OpmonError:
+        raise
+    except Exception as exc:
+        _redact(exc)
+        raise _translate(exc, doing, redacted(where)) from exc
+
+
+def _translate(exc: Exception, doing: str, where: str) -> OpmonError:
+    message = _first_line(exc)
+    code = getattr(exc, "error_code", None)
+    if code in _MISSING or isinstance(exc, FileNotFoundError):
+        return NotFoundError(f"{doing}: {message}")
+    if code in _REFUSED:
+        return RegistryUnavailable(
+            f"{doing}: MLflow at {where} refused the credentials. Set MLFLOW_TRACKING_USERNAME and "
+            f"MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, to ones that may do this. ({message})"
+        )
+    if code in _WRONG:
+        return InputError(f"{doing}: MLflow at {where} does not take it: {message}")
+    if isinstance(exc, ImportError):
+        return ConfigError(
+            f"{doing}: a package that MLflow needs for {where} is not installed: {message}. "
+            f"Install it (boto3 for s3://, google-cloud-storage for gs://, azure-storage-blob for wasbs://)."
+        )
+    return RegistryUnavailable(
+        f"{doing}: MLflow at {where} did not answer as it should ({type(exc).__name__}: {message}). Nothing is lost; "
+        f"check that the server runs and that the address is right."
+    )
+
+
+def _redact(exc: BaseException) -> None:
+    """Take credentials out of the error and of those that led to it: a logged traceback shows them all."""
+    seen: set[int] = set()
+    todo: list[BaseException | None] = [exc]
+    while todo:
+        one = todo.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.args = tuple(redacted(arg) if isinstance(arg, str) else arg for arg in one.args)
+        if isinstance(getattr(one, "message", None), str):
+            one.message = redacted(one.message)  # type: ignore[attr-defined]
+        todo += [one.__cause__, one.__context__, *(arg for arg in one.args if isinstance(arg, BaseException))]
+
+
+def _first_line(exc: Exception) -> str:
+    text = redacted(str(exc)).strip() or type(exc).__name__
+    line = text.splitlines()[0]
+    return line if len(line) <= 500 else f"{line[:497]}..."
