@@ -63,6 +63,8 @@ class Monitor:
     folder: Path
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     progress: Progress = silent
+    stopping: Callable[[], bool] = lambda: False
+    """Asked between steps: true makes :meth:`advance` return early, with everything in order."""
     _scorers: dict[str, Scorer] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -78,28 +80,36 @@ class Monitor:
         return cls(
             settings.monitor(name),
             open_store(settings.database.get_secret_value()),
-            Registry(
-                settings.mlflow.tracking_uri.get_secret_value(),
-                settings.mlflow.registry_uri.get_secret_value() if settings.mlflow.registry_uri else None,
-            ),
+            registry_of(settings),
             settings.state,
             **options,
         )
 
-    def advance(self) -> Cycle:
-        """Move every round of this monitor as far as it can go; raises LeaseHeld where another process is at it."""
+    def advance(self, *, open_new: bool = True) -> Cycle:
+        """Move every round of this monitor as far as it can go; raises LeaseHeld where another process is at it.
+
+        With ``open_new=False`` no new inputs are read: only what labels and deliveries allow is done.
+        """
         cycle = Cycle()
         with self._at_work() as work:
             self._advance_rounds(work, cycle)
-            while self._attempt(cycle, lambda: open_round(work)):
+            while open_new and not self.stopping() and self._attempt(cycle, lambda: open_round(work)):
                 self._advance_rounds(work, cycle, new=True)
             cycle.waiting = len(self._rounds("labelling"))
             cycle.delivered, cycle.undelivered = outbox.deliver(work.lease, work.name, self._actions(work), self.clock)
         return cycle
 
+    def has_work(self) -> bool:
+        """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""
+        with self.store.read() as connection:
+            name = self.settings.name
+            return rounds.has_settled(connection, name) or bool(outbox.due(connection, name, self.clock()))
+
     def _advance_rounds(self, work: Workplace, cycle: Cycle, *, new: bool = False) -> None:
         """Every unfinished round in order, or only those just opened."""
         for round_ in self._rounds("opened" if new else None):
+            if self.stopping():
+                return
             reached = self._attempt(cycle, lambda: self._advance_round(work, round_), round_, work)  # noqa: B023
             cycle.opened += new
             cycle.closed += reached == "closed"
@@ -111,7 +121,7 @@ class Monitor:
 
     def _advance_round(self, work: Workplace, round_: Round) -> str:
         """One step after another until the round is closed or waits for people."""
-        while True:
+        while not self.stopping():
             match round_.state:
                 case "opened":
                     score_round(work, round_)
@@ -128,6 +138,7 @@ class Monitor:
                 case "estimated":
                     report_round(work, round_)
             round_ = self._again(round_)
+        return round_.state
 
     def _again(self, round_: Round) -> Round:
         with self.store.read() as connection:
@@ -175,3 +186,12 @@ class Monitor:
         plugged = [action.plugin for action in self.settings.actions]
         bound = [action.bind(self.registry) if hasattr(action, "bind") else action for action in plugged]
         return dict(zip(work.action_names, bound, strict=True))
+
+
+def registry_of(settings: Settings) -> Registry:
+    """MLflow, as configured."""
+    mlflow = settings.mlflow
+    return Registry(
+        mlflow.tracking_uri.get_secret_value(),
+        mlflow.registry_uri.get_secret_value() if mlflow.registry_uri else None,
+    )

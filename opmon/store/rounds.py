@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import NotFoundError
-from opmon.store.schema import estimates, labels, rounds, slices, verdicts
+from opmon.store.schema import estimates, labels, rounds, slices, tasks, verdicts
 from opmon.types import Draw, Estimate, Slice, Verdict
 
 STATES = ("opened", "scored", "drawn", "labelling", "estimated", "closed")
@@ -163,6 +163,20 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
         .order_by(rounds.c.number)
     )
     return [Round(**row._mapping) for row in connection.execute(query)]
+
+
+def has_settled(connection: Connection, monitor: str) -> bool:
+    """Whether a round can go on without new inputs: all its tasks were spoken of, or labels came late."""
+    open_task = (
+        sa.select(tasks.c.id)
+        .where(tasks.c.round_id == rounds.c.id)
+        .where(~sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists())
+        .exists()
+    )
+    waiting = sa.select(rounds.c.id).where(rounds.c.monitor == monitor, rounds.c.state == "labelling", ~open_task)
+    if connection.execute(waiting.limit(1)).first() is not None:
+        return True
+    return any(round_.state in ("closed", "estimated") for round_ in unfinished(connection, monitor))
 
 
 def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:

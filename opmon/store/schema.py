@@ -213,3 +213,10 @@ leases = sa.Table(
     sa.Column("token", sa.BigInteger, nullable=False),
     sa.Column("expires_at", UtcDateTime, nullable=False),
 )
+
+ticks = sa.Table(
+    "ticks",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("at", UtcDateTime, nullable=False),  # when the schedule last began on this monitor: what was missed since
+)

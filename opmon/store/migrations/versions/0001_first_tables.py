@@ -51,6 +51,12 @@ def upgrade() -> None:
     )
     op.create_index("ix_rounds_monitor_state", "rounds", ["monitor", "state"], unique=False)
     op.create_table(
+        "ticks",
+        sa.Column("monitor", sa.String(length=200), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("monitor", name=op.f("pk_ticks")),
+    )
+    op.create_table(
         "estimates",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("round_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
@@ -195,6 +201,7 @@ def downgrade() -> None:
     op.drop_index("ix_events_monitor_created_at", table_name="events")
     op.drop_table("events")
     op.drop_table("estimates")
+    op.drop_table("ticks")
     op.drop_index("ix_rounds_monitor_state", table_name="rounds")
     op.drop_table("rounds")
     op.drop_table("leases")

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from opmon.errors import ConfigError, DatabaseUnavailable
+from opmon.store.engine import connect, open_store
+from opmon.store.migrate import HEAD
+from opmon.store.schema import leases, metadata
+
+
+def test_open_makes_every_table(database: str) -> None:
+    store = open_store(database)
+    with store.read() as connection:
+        assert set(metadata.tables) <= set(sa.inspect(connection).get_table_names())
+
+
+def test_migrations_lead_to_the_schema(database: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    store = open_store(database)
+    with store.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_head_is_the_newest_migration() -> None:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    import opmon.store
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(opmon.store.__file__).parent / "migrations"))
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+def test_many_processes_may_open_an_empty_database_together(database: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: open_store(database), range(8)))
+    with stores[0].read() as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM alembic_version")) == 1
+
+
+def test_a_newer_database_is_refused(database: str) -> None:
+    with open_store(database).write() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(DatabaseUnavailable, match="upgrade opmon"):
+        open_store(database)
+
+
+def test_a_failed_transaction_leaves_nothing(database: str) -> None:
+    store = open_store(database)
+    with pytest.raises(ZeroDivisionError), store.write() as connection:
+        connection.execute(leases.insert().values(name="a", holder="h|1||", token=1, expires_at=_moment()))
+        raise ZeroDivisionError
+    with store.read() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(leases)) == 0
+
+
+def test_moments_come_back_with_their_zone(database: str) -> None:
+    store = open_store(database)
+    with store.write() as connection:
+        connection.execute(leases.insert().values(name="a", holder="h|1||", token=1, expires_at=_moment()))
+        assert connection.scalar(sa.select(leases.c.expires_at)) == _moment()
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "opmon.db"
+    path.write_text("this is not a database, but a text that is long enough to be looked at as one" * 20)
+    with pytest.raises(DatabaseUnavailable, match="not a SQLite database"):
+        open_store(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [("", "address"), ("nonsense", "address"), ("mysql://u:secret@h/d", "not supported"), ("oracle+x://a", "address")],
+)
+def test_addresses_that_cannot_be(url: str, word: str) -> None:
+    with pytest.raises(ConfigError, match=word) as caught:
+        connect(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there_names_no_password() -> None:
+    with pytest.raises(DatabaseUnavailable, match="did not answer") as caught:
+        open_store("postgresql+psycopg://user:secret@127.0.0.1:1/opmon")
+    assert "secret" not in str(caught.value)
+
+
+def _moment():  # type: ignore[no-untyped-def]
+    from datetime import datetime, timedelta, timezone
+
+    return datetime(2026, 3, 1, 12, 30, tzinfo=timezone(timedelta(hours=5)))
