@@ -101,13 +101,12 @@ def _compose(text: str, name: str) -> yaml.Node | None:
                 line = event.start_mark.line + 1 if event.start_mark else 1
                 raise ConfigError(f"{name}:{line}: {what}: this is no configuration of opmon")
         return yaml.compose(text, Loader=yaml.SafeLoader)
+    except ConfigError:
+        raise
     except yaml.reader.ReaderError as exc:
         line = text.count("\n", 0, exc.position) + 1
-        raise ConfigError(
-            f"{name}:{line}: the character U+{ord(exc.character):04X} is not allowed in YAML"
-            if isinstance(exc.character, str)
-            else f"{name}:{line}: not readable as text: {exc.reason}"
-        ) from exc
+        code = ord(exc.character) if isinstance(exc.character, str) else int(exc.character)
+        raise ConfigError(f"{name}:{line}: the character U+{code:04X} is not allowed; take it out") from exc
     except yaml.MarkedYAMLError as exc:
         raise ConfigError(_syntax(exc, name)) from exc
     except ValueError as exc:  # PyYAML lets some through, such as a % directive with an endless number
@@ -116,7 +115,9 @@ def _compose(text: str, name: str) -> yaml.Node | None:
 
 def _syntax(exc: yaml.MarkedYAMLError, name: str) -> str:
     mark = exc.problem_mark or exc.context_mark
-    problem = _TOKEN.sub("${…}", " ".join(str(exc.problem or exc.context).split()))
+    problem = str(exc.problem or exc.context)
+    problem = f"{exc.context}, {problem}" if problem.startswith("but ") else problem
+    problem = _TOKEN.sub("${…}", " ".join(problem.split()))
     hint = ""
     if "'\\t'" in problem:
         problem, hint = "a tab stands where YAML wants spaces", "; indent with spaces"
@@ -126,6 +127,10 @@ def _syntax(exc: yaml.MarkedYAMLError, name: str) -> str:
         hint = "; every key needs a colon and a space after it"
     where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
     return f"{where}: not readable as YAML: {problem}{hint}"
+
+
+def _tag(node: yaml.Node) -> str:
+    return str(node.tag).replace(_TAG, "!!")
 
 
 class _References:
@@ -202,7 +207,7 @@ class _Nodes(_References):
             return [self.value(inner, (*path, position)) for position, inner in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, path)
-        raise self.document.error(path, f"the tag {node.tag!r} is not allowed; write plain YAML")
+        raise self.document.error(path, f"the tag {_tag(node)} is not allowed; write plain YAML")
 
     def mapping(self, node: yaml.MappingNode, path: KeyPath, merging: int = 0) -> dict[str, Any]:
         self.values += 1
@@ -242,7 +247,8 @@ class _Nodes(_References):
 
     def key(self, node: yaml.Node, path: KeyPath) -> str:
         if not isinstance(node, yaml.ScalarNode) or _TOKEN.search(node.value):
-            raise self.document.error(path, f"a key in line {node.start_mark.line + 1} is not plain text")
+            where = f"{self.document.name}:{node.start_mark.line + 1}"
+            raise ConfigError(f"{where}: a key here is not plain text; write it out, such as «monitors:»")
         return str(node.value)
 
     def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
@@ -253,8 +259,8 @@ class _Nodes(_References):
             try:
                 return yaml.constructor.SafeConstructor().construct_object(node)
             except (ValueError, KeyError, OverflowError, yaml.YAMLError) as exc:
-                raise self.document.error(path, f"{node.value[:40]!r} is not a {kind}") from exc
-        raise self.document.error(path, f"the tag {node.tag!r} is not allowed; write plain YAML")
+                raise self.document.error(path, f"{node.value[:40]!r} cannot be read as {_tag(node)}") from exc
+        raise self.document.error(path, f"the tag {_tag(node)} is not allowed; write plain YAML")
 
     def text(self, text: str, path: KeyPath) -> str:
         self.unterminated(text, path)

@@ -53,7 +53,7 @@ def _no_boolean(value: Any) -> Any:
     return value
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
     _no_boolean(value)
     if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", value):
         return float(value)  # 1e6 is text in YAML 1.1
@@ -131,7 +131,7 @@ def _show_duration(value: timedelta) -> str:
 
 
 Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(_show_duration)]
-Count = Annotated[int, BeforeValidator(_whole), Field(ge=1)]
+Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]
 Number = Annotated[float, BeforeValidator(_no_boolean)]
 LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str)]
 DatabaseAddress = Annotated[Address, BeforeValidator(_database), PlainSerializer(_show)]

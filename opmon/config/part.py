@@ -26,7 +26,7 @@ class Part(BaseModel):
             allowed = [name for name in cls.model_fields if name not in cls.derived]
             for key in data:
                 if key not in allowed:
-                    raise at_key(str(key), unknown(str(key), allowed))
+                    raise unknown_key(str(key), allowed)
         return data
 
 
@@ -35,12 +35,17 @@ def at_key(key: str, message: str) -> PydanticCustomError:
     return PydanticCustomError("at_key", "{message}", {"message": message, "key": key})
 
 
+def unknown_key(key: str, allowed: Iterable[str]) -> PydanticCustomError:
+    """An error that tells the key and not its value, which might be a secret under a mistyped name."""
+    return PydanticCustomError("unknown_key", "{message}", {"message": unknown(key, allowed), "key": key})
+
+
 def unknown(name: str, allowed: Iterable[str], what: str = "key") -> str:
     """
     >>> unknown("bugdet", ["type", "budget"])
-    "there is no such key; did you mean 'budget'? The keys here are: type, budget"
+    "there is no such key (did you mean 'budget'?); the keys here are: type, budget"
     """
     allowed = list(allowed)
     near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"there is no such {what}; {hint}The {what}s here are: {', '.join(allowed) or 'none'}"
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"there is no such {what}{hint}; the {what}s here are: {', '.join(allowed) or 'none'}"

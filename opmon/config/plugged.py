@@ -25,7 +25,7 @@ from pydantic import (
 
 from opmon import plugins
 from opmon.config.fields import Count, absolute, folder_of
-from opmon.config.part import Part, at_key, unknown
+from opmon.config.part import Part, at_key, unknown, unknown_key
 from opmon.config.problems import words
 from opmon.config.redaction import shown
 from opmon.errors import PluginError
@@ -58,7 +58,10 @@ class Plugged(Part):
         allowed = plugins.parameters(factory)
         for key in given:
             if key not in allowed:
-                raise at_key(key, unknown(key, [*cls.own, *allowed]))
+                raise unknown_key(key, [*cls.own, *allowed])
+        for key in _required(factory):
+            if key not in given:
+                raise at_key(key, f"is required by {cls.kind} {kind!r}")
         parameters = cls._prepared(_checked(factory, given), folder_of(info))
         return {**own, "parameters": parameters, "plugin": _made(cls.kind, kind, parameters)}
 
@@ -135,6 +138,15 @@ def _checked(factory: Callable[..., Any], given: dict[str, Any]) -> dict[str, An
     except (NameError, TypeError, AttributeError):
         return given
     return {key: _converted(key, value, hints[key]) if key in hints else value for key, value in given.items()}
+
+
+def _required(factory: Callable[..., Any]) -> list[str]:
+    try:
+        found = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [each.name for each in found if each.default is each.empty and each.kind not in variadic]
 
 
 def _hinted(factory: type) -> Any:

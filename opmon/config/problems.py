@@ -72,21 +72,16 @@ def _path(problem: ErrorDetails, data: Any) -> KeyPath:
         elif not (isinstance(data, Mapping) and problem["type"] == "missing"):
             continue
         path.append(part)
-    if problem["type"] == "at_key":
+    if problem["type"] in ("at_key", "unknown_key"):
         path.append(problem["ctx"]["key"])
     return tuple(path)
 
 
 def _line(problem: ErrorDetails, path: KeyPath, document: Document, overridden: Mapping[KeyPath, str]) -> str:
     what = " ".join(words(problem).split())
-    value = _given(path, document)
-    got = (
-        ""
-        if value is None or repr(value) in what
-        else f"; got {value!r}"
-        if isinstance(value, str)
-        else f"; got {value}"
-    )
+    value = None if problem["type"] == "unknown_key" else _given(path, document)
+    told = value is None or f"got {value}" in what
+    got = "" if told else f"; got {value}"
     for reference, secret in document.resolved.items():
         if len(secret) > 3 and secret not in reference:
             what = what.replace(secret, reference)
@@ -102,8 +97,11 @@ def _given(path: KeyPath, document: Document) -> Any:
     value = document.written.get(path, _at(path, document.data))
     if value is _NOTHING or isinstance(value, Mapping | list):
         return None
-    text = "null" if value is None else shown(value)
-    return text if len(str(text)) <= 80 else f"{str(text)[:80]}…"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    text = shown(value, str(path[-1]) if path else "")
+    text = text if len(str(text)) <= 80 else f"{str(text)[:80]}…"
+    return repr(text)
 
 
 def _at(path: KeyPath, value: Any) -> Any:

@@ -18,6 +18,7 @@ _SECRET_NAME = re.compile(
 )
 _USER_AND_PASSWORD = re.compile(r"://([^:/@\s]*):(\S*)@")
 _TOKEN_AS_USER = re.compile(r"(https?://)[^/@:\s]+@", re.IGNORECASE)
+_HTTP_PATH = re.compile(r"^(https?://[^/?#\s]+)[/?#].+$", re.IGNORECASE | re.DOTALL)
 _QUERY = re.compile(r"([?&;])([^=&;#\s]+)=([^&;#\s]*)")
 
 
@@ -42,9 +43,12 @@ def is_secret_name(name: str) -> bool:
 
 
 def shown(value: Any, name: str = "") -> Any:
-    """The value as it may be shown: what a secret name holds is hidden, passwords in URLs too, at any depth."""
+    """The value as it may be shown: what a secret name holds is hidden, at any depth, and so are passwords in
+    URLs and, under the name ``url``, the path of a web address, which can be as good as a password."""
     if value is not None and is_secret_name(name):
         return HIDDEN
+    if name == "url" and isinstance(value, str):
+        value = _HTTP_PATH.sub(rf"\1/{HIDDEN}", value)
     if isinstance(value, Mapping):
         return {str(key): shown(inner, str(key)) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from opmon.config import document as documents
-from opmon.config.fields import Count, DatabaseAddress, Duration, LocalPath, Number, TrackingAddress, duration
+from opmon.config.fields import Count, DatabaseAddress, Duration, LocalPath, Number, TrackingAddress, duration, whole
 from opmon.config.part import Part, at_key, unknown
 from opmon.config.plugged import ActionSettings, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.problems import config_error
@@ -19,6 +19,7 @@ from opmon.errors import NotFoundError
 from opmon.types import Problem
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
+_OF_CLASSES = frozenset({"confidence", "margin", "entropy", "gini", "dsa", "combined"})
 _MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
 
 
@@ -107,6 +108,8 @@ class ScheduleSettings(Part):
         if value is not None:
             from apscheduler.triggers.cron import CronTrigger
 
+            if re.search(r"(?<![/\d])\d", value.split()[-1] if len(value.split()) == 5 else ""):
+                raise ValueError("must name weekdays, such as mon-fri: the numbers mean other days in other crons")
             try:
                 CronTrigger.from_crontab(value)
             except ValueError as exc:
@@ -147,7 +150,7 @@ class MonitorSettings(Part):
     actions: tuple[ActionSettings, ...] = Field(default=({"type": "registry_tag"},))  # type: ignore[arg-type]
     drift: DriftSettings = DriftSettings()
     schedule: ScheduleSettings = ScheduleSettings(every=duration("10m"))
-    seed: Annotated[int, BeforeValidator(_class_name), Field(ge=0, lt=2**63)] = 0
+    seed: Annotated[int, BeforeValidator(whole), Field(ge=0, lt=2**63)] = 0
 
     @model_validator(mode="before")
     @classmethod
@@ -182,6 +185,15 @@ class MonitorSettings(Part):
         if value is not None and (len(set(value)) < len(value) or len(value) < 2):
             raise ValueError("must name at least two classes, each once, in the order of the model's output")
         return value
+
+    @model_validator(mode="after")
+    def _fits_problem(self) -> Self:
+        variable = getattr(self.sampler.plugin, "variable", None)
+        if self.problem == "regression" and variable in _OF_CLASSES:
+            raise at_key(
+                "sampler", f"the variable {variable!r} is of classification only; for regression use type: srs"
+            )
+        return self
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:
