@@ -135,7 +135,7 @@ def listing(connection: Connection, monitor: str | None = None, limit: int = 100
 
 def wait_after(attempts: int, retry_after: float | None = None) -> timedelta:
     """Exponential backoff with full jitter above a half; never sooner than the target asked for."""
-    longest = min(FIRST_WAIT * 3.0 ** (attempts - 1), LONGEST_WAIT)
+    longest = min(FIRST_WAIT * 3.0 ** min(attempts - 1, 20), LONGEST_WAIT)
     wait = longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
     return max(wait, min(timedelta(seconds=retry_after or 0), timedelta(days=1)))
 

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from opmon.errors import InputError, NotFoundError
+from opmon.labels import store as queue
+from opmon.store import rounds
+from opmon.store.engine import Store, open_store
+from opmon.types import Label, Slice
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(database: str) -> Store:
+    return open_store(database)
+
+
+def open_round(store: Store, problem: str = "classification", tasks: int = 3) -> tuple[int, list[int]]:
+    piece = Slice("a", "0", "10", 10, NOW)
+    with store.write() as connection:
+        number = rounds.count(connection, "digits") + 1
+        piece = Slice("a", str(number), str(number + 1), 10, NOW)
+        plan = {"problem": problem}
+        rounds.add(
+            connection,
+            "digits",
+            [piece],
+            received=10,
+            only_version=None,
+            model_name="digits",
+            model_version="1",
+            plan=plan,
+            opened_at=NOW,
+        )
+        round_ = rounds.get(connection, "digits", number)
+        rounds.update(connection, round_.id, classes=["0", "1", "7"] if problem == "classification" else None)
+        new = [queue.NewTask(10 - k, f"input-{k}", "7", {"confidence": 0.5}, {"x": k}) for k in range(tasks)]
+        queue.queue(connection, "digits", round_.id, 0, new, NOW)
+        ids = [task.id for task in queue.open_tasks(connection, "digits") if task.round == number]
+    return round_.id, ids
+
+
+def say(store: Store, *labels: tuple[int, str, str | None]) -> queue.Recorded:
+    given = [Label(task, annotator, truth, NOW) for task, annotator, truth in labels]
+    with store.write() as connection:
+        return queue.record(connection, given, NOW)
+
+
+def test_tasks_come_in_queue_order_without_the_prediction(store: Store) -> None:
+    open_round(store)
+    with store.read() as connection:
+        tasks = queue.open_tasks(connection)
+    assert [task.input_id for task in tasks] == ["input-0", "input-1", "input-2"]
+    assert tasks[1].payload == {"x": 1}
+
+
+def test_an_answered_or_skipped_task_is_not_open(store: Store) -> None:
+    _, ids = open_round(store)
+    say(store, (ids[0], "ann", "7"), (ids[1], "ann", None))
+    with store.read() as connection:
+        assert [task.id for task in queue.open_tasks(connection, "digits")] == [ids[2]]
+        assert queue.progress(connection) == {"digits": (3, 2)}
+
+
+def test_saying_the_same_again_changes_nothing(store: Store) -> None:
+    round_id, ids = open_round(store)
+    assert say(store, (ids[0], "ann", "7"), (ids[0], "ann", "7")) == queue.Recorded(1, 1)
+    assert say(store, (ids[0], "ann", "7.0")) == queue.Recorded(0, 1)
+    with store.read() as connection:
+        assert queue.count(connection, round_id) == 1
+
+
+def test_a_correction_is_kept_beside_what_it_corrects(store: Store) -> None:
+    round_id, ids = open_round(store)
+    say(store, (ids[0], "ann", "7"))
+    assert say(store, (ids[0], "ann", "1")) == queue.Recorded(1, 0)
+    with store.read() as connection:
+        answered = {task.task_id: task for task in queue.answers(connection, round_id)}
+        assert queue.count(connection, round_id) == 2
+    answer = answered[ids[0]].answer
+    assert answer is not None
+    assert answer.truth == "1"
+
+
+def test_one_impossible_label_keeps_all_out(store: Store) -> None:
+    round_id, ids = open_round(store)
+    with pytest.raises(InputError, match=r"classes 0, 1, 7; got 'sevn'"):
+        say(store, (ids[0], "ann", "7"), (ids[1], "ann", "sevn"))
+    with pytest.raises(InputError, match="no task 999"):
+        say(store, (ids[0], "ann", "7"), (999, "ann", "7"))
+    with store.read() as connection:
+        assert queue.count(connection, round_id) == 0
+
+
+@pytest.mark.parametrize("truth", ["three", "nan", "inf", ""])
+def test_regression_asks_for_a_number(store: Store, truth: str) -> None:
+    _, ids = open_round(store, "regression")
+    with pytest.raises(InputError, match="asks for a number"):
+        say(store, (ids[0], "ann", truth))
+    assert say(store, (ids[0], "ann", "0.25")).new == 1
+
+
+def test_thousands_of_labels_at_once(store: Store) -> None:
+    _, ids = open_round(store, tasks=3000)
+    assert say(store, *((task, "ann", "7") for task in ids)) == queue.Recorded(3000, 0)
+
+
+def test_the_newest_task_of_an_input_is_found(store: Store) -> None:
+    open_round(store)
+    _, second = open_round(store)
+    with store.read() as connection:
+        assert queue.find(connection, "digits", "input-0") == second[0]
+        with pytest.raises(NotFoundError, match="'nobody'"):
+            queue.find(connection, "digits", "nobody")
+
+
+def test_late_labels_make_a_closed_round_unfinished_again(store: Store) -> None:
+    from opmon.types import Estimate
+
+    round_id, ids = open_round(store)
+    say(store, (ids[0], "ann", "7"))
+    with store.write() as connection:
+        estimate = Estimate(0.9, 0.8, 1.0, 1, 10, 1.0, "srs")
+        rounds.add_estimate(connection, round_id, estimate, failures=0, labels_seen=1, made_at=NOW)
+        rounds.update(connection, round_id, state="closed")
+        assert rounds.unfinished(connection, "digits") == []
+        assert not rounds.has_settled(connection, "digits")
+    say(store, (ids[0], "ann", "1"))
+    with store.read() as connection:
+        assert [r.number for r in rounds.unfinished(connection, "digits")] == [1]
+        assert rounds.has_settled(connection, "digits")
+
+
+def test_labels_need_a_time_zone() -> None:
+    with pytest.raises(InputError, match="time zone"):
+        Label(1, "ann", "7", datetime(2026, 3, 1) + timedelta(0))  # noqa: DTZ001

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from opmon.errors import DeliveryError, NotFoundError
+from opmon.store import rounds
+from opmon.store.engine import Store, open_store
+from opmon.store.leases import hold
+from opmon.triggers import outbox
+from opmon.types import Slice
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+class Target:
+    """An action that remembers what came and answers as it is told."""
+
+    def __init__(self, *answers: Exception | None) -> None:
+        self.answers = list(answers)
+        self.got: list[str] = []
+
+    def act(self, event: Mapping[str, Any]) -> None:
+        self.got.append(event["id"])
+        answer = self.answers.pop(0) if self.answers else None
+        if answer is not None:
+            raise answer
+
+
+@pytest.fixture
+def store(database: str) -> Store:
+    store = open_store(database)
+    with store.write() as connection:
+        rounds.add(
+            connection,
+            "digits",
+            [Slice("a", "0", "10", 10, NOW)],
+            received=10,
+            only_version=None,
+            model_name="digits",
+            model_version="1",
+            plan={},
+            opened_at=NOW,
+        )
+    return store
+
+
+def body(number: int = 1) -> dict[str, Any]:
+    key = outbox.event_id("digits", "floor", "1", "opmon.alarm", number)
+    return {"id": key, "monitor": "digits", "rule": "floor", "type": "opmon.alarm", "message": "too low"}
+
+
+def add(store: Store, *actions: str) -> bool:
+    with store.write() as connection:
+        return outbox.add(connection, rounds.get(connection, "digits", 1).id, body(), actions, NOW)
+
+
+def deliver(store: Store, actions: Mapping[str, Target], at: datetime = NOW) -> tuple[int, int]:
+    with hold(store, "digits") as lease:
+        return outbox.deliver(lease, "digits", actions, lambda: at)
+
+
+def state_of(store: Store) -> dict[str, Any]:
+    with store.read() as connection:
+        return dict(outbox.listing(connection, "digits")[0]["deliveries"][0])
+
+
+def test_an_event_is_delivered_once(store: Store) -> None:
+    target = Target()
+    assert add(store, "hook")
+    assert deliver(store, {"hook": target}) == (1, 0)
+    assert deliver(store, {"hook": target}) == (0, 0)
+    assert target.got == [body()["id"]]
+
+
+def test_the_same_event_is_not_added_twice(store: Store) -> None:
+    assert add(store, "hook")
+    assert not add(store, "hook")
+    with store.read() as connection:
+        assert len(outbox.listing(connection)) == 1
+
+
+def test_a_refusal_is_tried_again_later_with_the_same_id(store: Store) -> None:
+    target = Target(DeliveryError("it answered 500"), OSError("gone"))
+    add(store, "hook")
+    assert deliver(store, {"hook": target}) == (0, 1)
+    assert deliver(store, {"hook": target}) == (0, 0), "not before its time"
+    assert deliver(store, {"hook": target}, NOW + timedelta(minutes=1)) == (0, 1)
+    assert deliver(store, {"hook": target}, NOW + timedelta(hours=1)) == (1, 0)
+    assert set(target.got) == {body()["id"]}
+    assert state_of(store)["attempts"] == 3
+
+
+def test_one_action_down_does_not_hold_up_another(store: Store) -> None:
+    add(store, "down", "up")
+    assert deliver(store, {"down": Target(DeliveryError("500")), "up": Target()}) == (1, 1)
+
+
+def test_what_no_retry_can_help_is_dead_at_once_and_can_be_replayed(store: Store) -> None:
+    target = Target(DeliveryError("a forbidden address", final=True))
+    add(store, "hook")
+    deliver(store, {"hook": target})
+    assert state_of(store)["state"] == "dead"
+    with store.write() as connection:
+        assert outbox.replay(connection, body()["id"], NOW) == 1
+    assert deliver(store, {"hook": target}) == (1, 0)
+    with store.write() as connection:
+        assert outbox.replay(connection, body()["id"], NOW) == 0
+
+
+def test_after_many_refusals_it_is_dead_but_kept(store: Store) -> None:
+    target = Target(*[DeliveryError("500")] * 100)
+    add(store, "hook")
+    at = NOW
+    for _ in range(50):
+        deliver(store, {"hook": target}, at)
+        at += timedelta(days=1)
+    assert len(target.got) == outbox.ATTEMPTS
+    assert state_of(store)["state"] == "dead"
+    assert state_of(store)["problem"] == "500"
+
+
+def test_an_action_that_is_no_longer_configured_is_said(store: Store) -> None:
+    add(store, "hook")
+    assert deliver(store, {}) == (0, 1)
+    assert "no action 'hook'" in state_of(store)["problem"]
+
+
+def test_the_target_is_not_asked_sooner_than_it_wants(store: Store) -> None:
+    assert outbox.wait_after(1, retry_after=3600) >= timedelta(hours=1)
+    assert outbox.wait_after(1) <= outbox.FIRST_WAIT
+    assert outbox.wait_after(30) <= outbox.LONGEST_WAIT
+    assert outbox.wait_after(1, retry_after=10**9) <= timedelta(days=1)
+
+
+def test_an_unknown_event_cannot_be_replayed(store: Store) -> None:
+    with store.write() as connection, pytest.raises(NotFoundError, match="opmon events list"):
+        outbox.replay(connection, "nothing", NOW)
