@@ -129,6 +129,7 @@ def _tile(pixels: Any, low: float, high: float) -> Image.Image:
 
 
 def _decoded(content: bytes) -> Image.Image:
+    import numpy as np
     from PIL import Image, ImageOps
 
     try:
@@ -136,6 +137,8 @@ def _decoded(content: bytes) -> Image.Image:
             if picture.width * picture.height > MAX_PIXELS:
                 raise _UnshowableError("too large")
             picture.draft("RGB", (2 * _TILE, 2 * _TILE))
+            if picture.mode.startswith(("I", "F")):  # 16 bits and more: Pillow would cut them off at 255
+                return _from_array(np.asarray(picture, dtype=np.float32), *_range_of(picture))
             return ImageOps.exif_transpose(picture).convert("RGBA")
     except _UnshowableError:
         raise
@@ -146,12 +149,17 @@ def _decoded(content: bytes) -> Image.Image:
         raise _UnshowableError("broken") from exc
 
 
+def _range_of(picture: Image.Image) -> tuple[float, float]:
+    low, high = picture.getextrema()
+    return float(low), float(high)  # type: ignore[arg-type]
+
+
 def _from_array(pixels: Any, low: float, high: float) -> Image.Image:
     import numpy as np
     from PIL import Image
 
     if pixels.dtype != np.uint8:
-        scaled = (np.nan_to_num(pixels, nan=low, posinf=high, neginf=low) - low) / (high - low)
+        scaled = (np.nan_to_num(pixels, nan=low, posinf=high, neginf=low) - low) / ((high - low) or 1.0)
         pixels = np.round(255 * np.clip(scaled, 0, 1)).astype(np.uint8)
     return Image.fromarray(pixels).convert("RGBA")
 

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from opmon.reports.drift import DriftSummary, drift_report
+from opmon.reports.drift_columns import ColumnDrift
+
+N = 400
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(5)
+
+
+def compare(before: dict[str, object], after: dict[str, object], tmp_path: Path, **options: int) -> DriftSummary:
+    return drift_report(pd.DataFrame(before), pd.DataFrame(after), tmp_path / "drift.html", **options)
+
+
+def test_a_shift_is_found_and_nothing_else(tmp_path: Path, rng: np.random.Generator) -> None:
+    def table(shift: float, share: float) -> dict[str, object]:
+        return {
+            "a=(1, 2)": rng.normal(0, 1, N),
+            "moved": rng.normal(shift, 1, N),
+            "word": rng.choice(["x", "y"], N),
+            "moved word": np.where(rng.random(N) < share, "x", "y"),
+            "code": rng.integers(0, 4, N),
+            "flag": rng.random(N) < 0.5,
+        }
+
+    summary = compare(table(0, 0.2), table(1, 0.8), tmp_path)
+    assert summary.drifted == ("moved", "moved word")
+    assert summary.share == pytest.approx(2 / 6)
+    assert summary.problem is None
+    assert {column.method for column in summary.columns} == {"K-S p_value", "Z-test p_value", "chi-square p_value"}
+
+
+def test_many_rows_and_columns_are_bounded(tmp_path: Path, rng: np.random.Generator) -> None:
+    wide = {f"column {i}": rng.normal(size=30_000) for i in range(25)}
+    moved = wide | {"column 3": wide["column 3"] + 1}
+    summary = compare(wide, moved, tmp_path)
+    assert summary.drifted == ("column 3",)
+    assert len(summary.columns) == 20
+    assert summary.skipped == {f"column {i}": "only the first 20 columns are compared" for i in range(20, 25)}
+    assert summary.path is not None
+    assert summary.path.stat().st_size < 8_000_000
+
+
+def test_the_same_seed_gives_the_same_result(tmp_path: Path, rng: np.random.Generator) -> None:
+    before, after = {"x": rng.normal(size=900)}, {"x": rng.normal(size=900)}
+    first, second, other = (compare(before, after, tmp_path, max_rows=100, seed=seed).columns for seed in (1, 1, 2))
+    assert first == second != other
+
+
+def test_columns_that_cannot_be_compared_are_told(tmp_path: Path, rng: np.random.Generator) -> None:
+    same = rng.normal(size=N)
+    before: dict[str, object] = {
+        "fine": same,
+        "empty": np.nan,
+        "constant": 1.0,
+        "almost constant": 0.1 + rng.integers(0, 2, N) * 1e-17,
+        "identifier": [f"id-{i}" for i in range(N)],
+        "picture": [np.ones(3)] * N,
+        "bytes": [b"x"] * N,
+        "when": pd.date_range("2026-01-01", periods=N),
+        "huge": rng.normal(size=N) * 1e300,
+        "few": [1.0] * 5 + [np.nan] * (N - 5),
+        "gone": 1.0,
+    }
+    after = {name: values for name, values in before.items() if name != "gone"} | {"new": 1.0}
+    summary = compare(before, after, tmp_path)
+    assert [column.name for column in summary.columns] == ["fine"]
+    assert set(summary.skipped) == {*before, "new"} - {"fine"}
+    assert summary.skipped["gone"] == "not in production"
+    assert summary.skipped["empty"] == "empty on both sides"
+
+
+def test_plain_drift_needs_no_test(tmp_path: Path) -> None:
+    summary = compare({"gone": [1.0] * N, "stuck": [1] * N}, {"gone": [np.nan] * N, "stuck": [2] * N}, tmp_path)
+    assert summary.columns == (
+        ColumnDrift("gone", True, "empty in production"),
+        ColumnDrift("stuck", True, "another constant"),
+    )
+    assert summary.path is None
+
+
+def test_a_column_that_got_stuck_has_drifted(tmp_path: Path, rng: np.random.Generator) -> None:
+    assert compare({"x": rng.normal(size=N)}, {"x": [7.0] * N}, tmp_path).drifted == ("x",)
+
+
+def test_infinities_are_no_values(tmp_path: Path, rng: np.random.Generator) -> None:
+    values = rng.normal(size=N)
+    values[:9] = np.inf
+    assert compare({"x": values}, {"x": values[::-1]}, tmp_path).share == 0
+
+
+def test_small_numbers_drift_as_large_ones_do(tmp_path: Path, rng: np.random.Generator) -> None:
+    before = rng.normal(0, 1e-6, 2000)
+    assert compare({"x": before}, {"x": before + 2e-6}, tmp_path).drifted == ("x",)
+
+
+def test_one_new_word_is_no_drift_but_many_are(tmp_path: Path, rng: np.random.Generator) -> None:
+    words = list(rng.choice(["x", "y"], N))
+    assert compare({"w": words}, {"w": ["typo", *words[1:]]}, tmp_path).drifted == ()
+    assert compare({"w": words}, {"w": ["new"] * 100 + words[100:]}, tmp_path).drifted == ("w",)
+
+
+def test_the_page_carries_no_script_from_production(tmp_path: Path, rng: np.random.Generator) -> None:
+    script = "</script><script>alert(1)</script>"
+    before = {script: rng.normal(size=N), "word": rng.choice(["x", script], N), "<": rng.random(N), "‹": rng.random(N)}
+    summary = compare(before, before, tmp_path)
+    assert [column.name for column in summary.columns] == [script, "word", "<", "‹"]
+    assert summary.path is not None
+    assert "alert(1)</script>" not in summary.path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("rows", [0, 1, 29])
+def test_too_few_rows_are_no_drift(tmp_path: Path, rng: np.random.Generator, rows: int) -> None:
+    summary = compare({"x": rng.normal(size=N)}, {"x": rng.normal(9, 1, rows)}, tmp_path)
+    assert summary.share is None
+    assert summary.problem == "no column can be compared"
+
+
+def test_a_failure_of_evidently_is_told_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("")
+    table = pd.DataFrame({"x": np.arange(N, dtype=float)})
+    with caplog.at_level(logging.WARNING):
+        summary = drift_report(table, table, tmp_path / "file" / "drift.html")
+    assert summary.share is None
+    assert summary.problem
+    assert "drift report" in caplog.text
+
+
+def test_nothing_calls_home_and_nothing_is_fetched(tmp_path: Path) -> None:
+    code = """
+import socket, sys
+def refuse(*arguments, **options):
+    raise AssertionError("a socket was opened")
+socket.socket.connect = socket.getaddrinfo = refuse
+import numpy as np, pandas as pd
+from pathlib import Path
+from opmon.reports.drift import drift_report
+assert "evidently" not in sys.modules
+table = pd.DataFrame({"x": np.arange(100.0)})
+assert drift_report(table, table, Path(sys.argv[1])).share == 0
+"""
+    home = tmp_path / "home"
+    home.mkdir()
+    path = tmp_path / "drift.html"
+    environment = {k: v for k, v in os.environ.items() if k != "DO_NOT_TRACK"} | {"HOME": str(home)}
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, env=environment)
+    assert not [file for file in home.rglob("*") if "evidently" in str(file)]
+    page = path.read_text(encoding="utf-8")
+    assert "<script src=" not in page
+    assert "<link" not in page
