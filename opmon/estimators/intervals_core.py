@@ -17,26 +17,34 @@ combination of proportions", Statistical Methods in Medical Research 20 (2011).
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from opmon.types import Floats
 
+KNOWN = 1e9
 STEPS = 96
 REFINEMENTS = 3
 
 
-def score_bounds(A: Floats, n: Floats, x: Floats, level: float) -> tuple[float, float]:
-    """Lower and upper bound for Σ A_c p_c. ``n`` and ``x`` may be fractional; ``n_c = 0`` is allowed."""
+def score_bounds(A: Floats, n: Floats, x: Floats, level: float, freedom: float | None = None) -> tuple[float, float]:
+    """Lower and upper bound for Σ A_c p_c. ``n`` and ``x`` may be fractional; ``n_c = 0`` is allowed.
+
+    A cell with ``n_c >= KNOWN`` was drawn whole: its rate is known and adds no width. ``freedom`` takes Student's
+    quantile instead of the normal one.
+    """
     A, n, x = (np.asarray(v, dtype=np.float64) for v in (A, n, x))
     used = A > 0
     A, n, x = A[used], n[used], np.clip(x[used], 0, n[used])
+    known = n >= KNOWN
+    offset = float((A[known] * x[known] / n[known]).sum())
+    A, n, x = A[~known], n[~known], x[~known]
     total = float(A.sum())
-    if not len(A) or n.sum() == 0:
-        return 0.0, total
-    z = float(ndtri(0.5 + level / 2))
+    if n.sum() == 0:
+        return offset, offset + total
+    z = float(ndtri(0.5 + level / 2) if freedom is None else stdtrit(freedom, 0.5 + level / 2))
     upper = _upper(A, n, x, z)
     lower = total - _upper(A, n, n - x, z)  # right and wrong exchanged
-    return max(lower, 0.0), min(upper, total)
+    return offset + max(lower, 0.0), offset + min(upper, total)
 
 
 def constrained_rates(A: Floats, n: Floats, x: Floats, multiplier: Floats) -> Floats:
