@@ -17,6 +17,8 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _USER_AND_PASSWORD = re.compile(r"://([^:/@\s]*):(\S*)@")
+_WHOLE_USER_AND_PASSWORD = re.compile(r"://([^:/@\s]*):(.*)@", re.DOTALL)
+_IS_URL = re.compile(r"[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
 _TOKEN_AS_USER = re.compile(r"(https?://)[^/@:\s]+@", re.IGNORECASE)
 _HTTP_PATH = re.compile(r"^(https?://[^/?#\s]+)[/?#].+$", re.IGNORECASE | re.DOTALL)
 _QUERY = re.compile(r"([?&;])([^=&;#\s]+)=([^&;#\s]*)")
@@ -32,7 +34,8 @@ def without_password(url: str) -> str:
     >>> without_password("sqlite:///opmon.db")
     'sqlite:///opmon.db'
     """
-    shown = _USER_AND_PASSWORD.sub(rf"://\1:{HIDDEN}@", url)
+    whole = _IS_URL.match(url)
+    shown = (_WHOLE_USER_AND_PASSWORD if whole else _USER_AND_PASSWORD).sub(rf"://\1:{HIDDEN}@", url)
     shown = _TOKEN_AS_USER.sub(rf"\1{HIDDEN}@", shown)
     return _QUERY.sub(_hide_query_value, shown)
 

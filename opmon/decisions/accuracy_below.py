@@ -22,15 +22,15 @@ class AccuracyBelow:
     **False alarms.** This rule repeats a fixed-level decision every round and holds no bound over its life. For
     independent rounds of a model whose accuracy is exactly at the line, a two-sided interval of level :math:`c` lies
     under it with probability :math:`q = (1-c)/2` at most (where the interval covers). The probability of any false
-    alarm in :math:`R` rounds is then, for patience 1, :math:`1-(1-q)^R`, and for patience :math:`k` at most
-    :math:`(R-k+1)\,q^k`. At :math:`c = 0.95`:
+    alarm in :math:`R` rounds is then :math:`1-(1-q)^R` for patience 1 and at most :math:`(R-k+1)\,q^k` for patience
+    :math:`k`. Computed exactly at :math:`c = 0.95`:
 
     ============  ======  =======  =================
     patience        R=24    R=168    R=8760 (hourly,
                    1 day   1 week    a year)
     ============  ======  =======  =================
     1               0.46     0.99                  1
-    2              0.014     0.10               0.99
+    2              0.014      0.1              0.995
     3             0.0003   0.0026               0.12
     ============  ======  =======  =================
 

@@ -237,7 +237,7 @@ def test_without_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
 
 
-@given(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1).map(lambda text: f"~{text}~"))
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).map(lambda text: f"~{text}~"))
 def test_no_password_is_left_whatever_is_in_it(password: str) -> None:
     assert without_password(f"postgresql://user:{password}@host/name") == "postgresql://user:***@host/name"
 

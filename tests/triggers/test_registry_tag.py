@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from opmon.errors import DeliveryError
+from opmon.plugins import Action, make
+from opmon.triggers.registry_tag import RegistryTag
+from opmon.types import ModelVersion
+
+
+class Registry:
+    """Remembers the tags of model versions, as a registry does."""
+
+    def __init__(self) -> None:
+        self.tags: dict[str, dict[str, str]] = {}
+
+    def tag_version(self, model: ModelVersion, tags: Mapping[str, str]) -> None:
+        self.tags.setdefault(model.uri, {}).update(tags)
+
+
+def test_bound_it_is_an_action_behind_the_entry_point() -> None:
+    assert isinstance(make("action", "registry_tag").bind(Registry()), Action)
+
+
+def test_an_alarm_sets_the_tag_to_the_event_id(event) -> None:
+    registry = Registry()
+    action = RegistryTag().bind(registry)
+    action.act(event)
+    action.act(event)
+    assert registry.tags == {"models:/digits/3": {"opmon.retrain": event["id"]}}
+
+
+def test_a_recovery_leaves_the_tag(event) -> None:
+    registry = Registry()
+    RegistryTag().bind(registry).act(event)
+    RegistryTag().bind(registry).act({**event, "id": "another", "type": "opmon.recovered"})
+    assert registry.tags == {"models:/digits/3": {"opmon.retrain": event["id"]}}
+
+
+def test_retrain_can_be_left_out(event) -> None:
+    registry = Registry()
+    RegistryTag(retrain=False).bind(registry).act(event)
+    assert registry.tags == {}
+
+
+@pytest.mark.parametrize("model", [None, {}, {"name": "digits"}, {"version": "3"}])
+def test_an_event_without_a_model_cannot_be_tagged(event, model) -> None:
+    with pytest.raises(DeliveryError, match="names no model version") as raised:
+        RegistryTag().bind(Registry()).act({**event, "model": model})
+    assert raised.value.final
