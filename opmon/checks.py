@@ -113,7 +113,9 @@ def _try(monitor: MonitorSettings, found: dict[str, Any]) -> Finding:
     rejected = dict(itertools.chain.from_iterable(part.rejected.items() for part in scored))
     if not rejected:
         return Finding(about, "ok", f"the model answered {rows.num_rows} inputs of the source")
-    message = f"{len(rejected)} of {rows.num_rows} inputs cannot be scored, for example: {next(iter(rejected.values()))}"
+    message = (
+        f"{len(rejected)} of {rows.num_rows} inputs cannot be scored, for example: {next(iter(rejected.values()))}"
+    )
     if len(rejected) == rows.num_rows:
         return Finding(about, "problem", message, needs_change=True)
     return Finding(about, "warning", message)

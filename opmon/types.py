@@ -70,7 +70,7 @@ class ModelVersion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some consecutive rows of one slice: row ``i`` of ``rows`` is row ``first_row + i`` of slice number ``slice_index``."""
+    """Consecutive rows of one slice: row ``i`` of ``rows`` is row ``first_row + i`` of slice number ``slice_index``."""
 
     slice_index: int
     first_row: int
@@ -124,7 +124,7 @@ class Draw:
 
     ``positions`` are positions in the frame, in the order drawn; a design with replacement may draw one twice: it is
     labelled once and counted twice. ``columns`` holds one value per draw (``probability``, ``stratum``, …),
-    ``constants`` what belongs to the design as a whole (``stratum_size``, …): the estimator of ``design`` documents both.
+    ``constants`` what belongs to the design as a whole (``stratum_size``, …): the sampler documents both.
     """
 
     design: str
@@ -140,7 +140,7 @@ class Draw:
             raise InputError(
                 f"positions must be a 1-D array of integers; got {self.positions.dtype} of shape {self.positions.shape}"
             )
-        if len(self.positions) and not (0 <= self.positions.min() and self.positions.max() < self.frame_size):
+        if len(self.positions) and not (self.positions.min() >= 0 and self.positions.max() < self.frame_size):
             raise InputError(
                 f"positions must lie in 0..{self.frame_size - 1}; got {self.positions.min()}..{self.positions.max()}"
             )

@@ -59,3 +59,143 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+CLASSES = 10
+
+
+class Workbench:
+    """A small real world: digits, a registered model, a production log that grows, an annotator who knows the truth."""
+
+    def __init__(self, folder: Path, tracking_uri: str, name: str, model: str) -> None:
+        from sklearn.datasets import load_digits
+
+        self.folder, self.tracking_uri, self.name, self.model = folder, tracking_uri, name, model
+        self.images, self.targets = load_digits(return_X_y=True)
+        self.truth: dict[str, str] = {}
+        self.windows = 0
+        (folder / "production").mkdir(parents=True, exist_ok=True)
+
+    def sibling(self, folder: Path) -> Workbench:
+        """The same world once more, with an MLflow of its own: a monitor there makes the very same choices."""
+        folder.mkdir()
+        uri = f"sqlite:///{folder / 'mlflow.db'}"
+        register_digits(uri)
+        return Workbench(folder, uri, self.name, self.model)
+
+    def write_window(self, size: int = 200, seed: int = 0, **columns: object) -> Path:
+        """Another Parquet file of production inputs, whole at once."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.windows += 1
+        rng = np.random.default_rng([seed, self.windows])
+        chosen = rng.integers(0, len(self.targets), size)
+        ids = [f"w{self.windows}-{k}" for k in range(size)]
+        self.truth |= dict(zip(ids, map(str, self.targets[chosen].tolist()), strict=True))
+        pixels = pa.FixedSizeListArray.from_arrays(pa.array(self.images[chosen].astype(np.float32).ravel()), 64)
+        start = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=self.windows)
+        table = pa.table(
+            {"input_id": ids, "at": [start + timedelta(seconds=k) for k in range(size)], "pixels": pixels, **columns}
+        )
+        path = self.folder / "production" / f"window-{self.windows:03}.parquet"
+        pq.write_table(table, path.with_suffix(".tmp"))
+        return path.with_suffix(".tmp").rename(path)
+
+    def configuration(self, database: str, **changes: object) -> dict[str, object]:
+        """A configuration as opmon.yaml would hold it."""
+        monitor: dict[str, object] = {
+            "model": self.model,
+            "inputs": {"tensor": "pixels"},
+            "source": {"path": "production"},
+            "columns": {"id": "input_id", "timestamp": "at"},
+            "round": {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d"},
+            "sampler": {"type": "sups", "budget": 40},
+            "rules": [{"type": "accuracy_below", "threshold": 0.9, "name": "floor"}],
+            "actions": [{"type": "registry_tag"}],
+            "drift": {"enabled": False},
+        }
+        return {
+            "mlflow": {"tracking_uri": self.tracking_uri},
+            "database": database,
+            "monitors": {self.name: monitor | changes},
+        }
+
+    def write_yaml(self, database: str, **changes: object) -> Path:
+        import yaml
+
+        path = self.folder / "opmon.yaml"
+        path.write_text(yaml.safe_dump(self.configuration(database, **changes)))
+        return path
+
+    def monitor(self, database: str, clock: Callable[[], datetime] | None = None, **changes: object):  # type: ignore[no-untyped-def]
+        from opmon.config import Settings
+        from opmon.monitor import Monitor
+
+        settings = Settings.from_mapping(self.configuration(database, **changes), self.folder)
+        options = {} if clock is None else {"clock": clock}
+        return Monitor.from_settings(settings, self.name, **options)
+
+    def answer(self, monitor, wrong: float = 0.0, skip: float = 0.0, limit: int | None = None) -> int:  # type: ignore[no-untyped-def]
+        """Answer open tasks as the annotator ``ann`` would; the same tasks always get the same answers."""
+        import zlib
+
+        from opmon.labels import store as queue
+        from opmon.types import Label
+
+        with monitor.store.read() as connection:
+            tasks = queue.open_tasks(connection, self.name, limit)
+        given = []
+        for task in tasks:
+            dice = zlib.crc32(task.input_id.encode()) / 2**32
+            truth: str | None = self.truth[task.input_id]
+            if dice < wrong:
+                truth = str((int(truth or 0) + 1) % CLASSES)
+            elif dice > 1 - skip:
+                truth = None
+            given.append(Label(task.id, "ann", truth, datetime(2026, 3, 2, tzinfo=UTC)))
+        with monitor.store.write() as connection:
+            return queue.record(connection, given, datetime.now(UTC)).new
+
+
+@pytest.fixture(scope="session")
+def mlflow_uri(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tracking store with the registered model ``digits``: version 1, alias ``champion``."""
+    folder = tmp_path_factory.mktemp("mlflow")
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    register_digits(uri)
+    return uri
+
+
+def register_digits(uri: str, share: float = 0.5) -> str:
+    """Train a small model on a share of digits and register it; gives its version."""
+    import mlflow
+    import skl2onnx
+    from sklearn.datasets import load_digits
+    from sklearn.linear_model import LogisticRegression
+
+    images, targets = load_digits(return_X_y=True)
+    size = int(len(targets) * share)
+    model = LogisticRegression(max_iter=200).fit(images[:size], targets[:size])
+    kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
+    onnx_model = skl2onnx.to_onnx(model, initial_types=[("pixels", kind)], options={"zipmap": False}, target_opset=17)
+    client = mlflow.MlflowClient(uri)
+    mlflow.set_tracking_uri(uri)
+    location = str(Path(uri.removeprefix("sqlite:///")).parent / "artifacts") if uri.startswith("sqlite") else None
+    if client.get_experiment_by_name("training") is None:
+        client.create_experiment("training", artifact_location=location)
+    mlflow.set_experiment("training")
+    with mlflow.start_run():
+        info = mlflow.onnx.log_model(onnx_model, name="model", pip_requirements=["onnxruntime"])
+    version = mlflow.register_model(info.model_uri, "digits").version
+    client.set_registered_model_alias("digits", "champion", version)
+    return str(version)
+
+
+@pytest.fixture
+def workbench(tmp_path: Path, mlflow_uri: str, request: pytest.FixtureRequest) -> Workbench:
+    import re
+
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name).strip("-")[:80]
+    return Workbench(tmp_path, mlflow_uri, name, "models:/digits@champion")

@@ -106,7 +106,9 @@ def _show(entry: dict[str, Any]) -> None:
     out.print(head)
     out.print(f"  {entry['rounds']} rounds, {entry['tasks_open']} tasks wait for annotators", style="dim")
     for verdict in (latest or {}).get("verdicts", []):
-        out.print(Text(f"  {verdict['rule']}: {verdict['message']}", style="red" if verdict["state"] == "alarm" else ""))
+        out.print(
+            Text(f"  {verdict['rule']}: {verdict['message']}", style="red" if verdict["state"] == "alarm" else "")
+        )
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for heading, justify in (("  round", "right"), ("state", "left"), ("model", "left"), ("inputs", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]

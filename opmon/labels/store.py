@@ -86,9 +86,7 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
         query = query.where(tasks.c.monitor == monitor)
     if limit is not None:
         query = query.limit(limit)
-    return [
-        Task(row.id, row.monitor, row.number, row.input_id, row.payload) for row in connection.execute(query)
-    ]
+    return [Task(row.id, row.monitor, row.number, row.input_id, row.payload) for row in connection.execute(query)]
 
 
 def find(connection: Connection, monitor: str, input_id: str) -> int:

@@ -38,7 +38,8 @@ class Service:
 
     def __post_init__(self) -> None:
         self.monitors = {
-            name: Monitor.from_settings(self.settings, name, stopping=self._stop.is_set) for name in self.settings.monitors
+            name: Monitor.from_settings(self.settings, name, stopping=self._stop.is_set)
+            for name in self.settings.monitors
         }
 
     def run(self) -> None:
@@ -89,7 +90,7 @@ class Service:
             with monitor.store.write() as connection:
                 ticks.record(connection, name, self.clock())
             self._advance(monitor)
-        except Exception:  # noqa: BLE001 - the job loop must outlive a fault in one monitor
+        except Exception:
             log.exception("monitor %s failed; it will be tried again at its next time", name)
 
     def attend(self) -> None:
@@ -98,7 +99,7 @@ class Service:
             try:
                 if not self._stop.is_set() and monitor.has_work():
                     self._advance(monitor, open_new=False)
-            except Exception:  # noqa: BLE001 - as above
+            except Exception:
                 log.exception("monitor %s failed between its scheduled times", name)
 
     def _advance(self, monitor: Monitor, *, open_new: bool = True) -> None:
@@ -126,5 +127,5 @@ def trigger_of(schedule: ScheduleSettings) -> Any:
         return CronTrigger.from_crontab(schedule.cron, timezone=UTC)
     from apscheduler.triggers.interval import IntervalTrigger
 
-    assert schedule.every is not None  # noqa: S101 - the configuration makes sure of one of the two
+    assert schedule.every is not None
     return IntervalTrigger(seconds=max(1, round(schedule.every.total_seconds())), timezone=UTC)

@@ -1,14 +1,13 @@
 """scored → drawn → labelling: choose the inputs worth a label and queue them for the annotators.
 
-Only the drawn inputs are fetched again from the log; they are kept with their tasks. The order inside a batch is random,
-so that a batch half done is still a sample of the batch.
+Only the drawn inputs are fetched again from the log; they are kept with their tasks. The order inside a batch is
+random, so that a batch half done is still a sample of the batch.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -99,7 +98,7 @@ def _queue(
             state=state,
             draw=rounds.pack_draw(drawn),
             waves=round_.waves + 1,
-            deadline_at=now + cast(timedelta, work.settings.labels.max_wait),
+            deadline_at=now + work.settings.labels.max_wait,
             problem=None,
         )
 
@@ -114,9 +113,7 @@ def _task(work: Workplace, frame: FrameFile, position: int, row: Mapping[str, An
     )
 
 
-def _fetch(
-    work: Workplace, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]
-) -> dict[int, Mapping[str, Any]]:
+def _fetch(work: Workplace, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]) -> dict[int, Mapping[str, Any]]:
     """The drawn inputs' rows, by position in the frame."""
     with work.store.read() as connection:
         slices = rounds.slices_of(connection, round_.id)
@@ -127,7 +124,7 @@ def _fetch(
     table: pa.Table = work.source.fetch(slices, wanted)
     if table.num_rows != len(ordered):
         raise SourceError(
-            f"{len(ordered)} inputs of round {round_.number} were drawn but the log gives {table.num_rows} of them back; "
+            f"{len(ordered)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
             "were its files changed or removed? Put them back and run again."
         )
     return {int(position): row for position, row in zip(ordered, table.to_pylist(), strict=True)}

@@ -106,11 +106,14 @@ def advise_drift(
     except OpmonError as exc:
         log.warning("round %d of %s has no drift report: %s", round_.number, work.name, exc)
         return None
-    if summary is None:
-        return None
-    if (folder / "drift.html").exists():
-        work.registry.log_artifact(run_id, folder / "drift.html", "drift")
-    return {"share": summary.share, "drifted": list(summary.drifted), "columns": len(summary.columns)}
+    if summary.path is not None:
+        work.registry.log_artifact(run_id, summary.path, "drift")
+    return {
+        "share": summary.share,
+        "drifted": list(summary.drifted),
+        "columns": len(summary.columns),
+        "problem": summary.problem,
+    }
 
 
 def _columns(work: Workplace, round_: Round, sample: DriftSample, frame: FrameFile) -> pa.Table:

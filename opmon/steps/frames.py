@@ -52,7 +52,9 @@ class FrameFile:
     def read(cls, path: Path) -> FrameFile:
         table = pq.read_table(path)
         variables = {
-            name.removeprefix(_VARIABLE): table[name].to_numpy() for name in table.column_names if name.startswith(_VARIABLE)
+            name.removeprefix(_VARIABLE): table[name].to_numpy()
+            for name in table.column_names
+            if name.startswith(_VARIABLE)
         }
         return cls(
             slice_index=table["slice"].to_numpy(),

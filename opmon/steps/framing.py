@@ -152,10 +152,7 @@ def _assemble(work: Workplace, round_: Round, reading: Reading, scored: list[Sco
     variables = {name: values[keep] for name, values in variables.items()}
     judged, skew = _judged(work, reading.joined("prediction"), where, predictions)
     slice_index, row = reading.numbers("slice", np.int32)[where], reading.numbers("row", np.int64)[where]
-    if ids is None:
-        ids = _pointers(reading.slices, slice_index, row)
-    else:
-        ids = ids.take(pa.array(where))
+    ids = _pointers(reading.slices, slice_index, row) if ids is None else ids.take(pa.array(where))
     starts_at, ends_at = _span(work, reading)
     rejected = sum(len(part.rejected) for part in scored)
     _tell_rejected(round_, scored, rejected)
@@ -270,7 +267,11 @@ def _as_moments(work: Workplace, values: pa.Array) -> pa.Array:
     utc = pa.timestamp("us", tz="UTC")
     try:
         if pa.types.is_timestamp(values.type):
-            return pc.cast(values, utc) if values.type.tz else pc.assume_timezone(pc.cast(values, pa.timestamp("us")), "UTC")
+            return (
+                pc.cast(values, utc)
+                if values.type.tz
+                else pc.assume_timezone(pc.cast(values, pa.timestamp("us")), "UTC")
+            )
         if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
             return pc.cast(pc.cast(pc.multiply(pc.cast(values, pa.float64()), 1e6), pa.int64(), safe=False), utc)
         import pandas as pd
@@ -280,4 +281,3 @@ def _as_moments(work: Workplace, values: pa.Array) -> pa.Array:
         raise SourceError(
             f"column {name!r} does not hold times ({exc}); allowed are timestamps, ISO 8601 text and seconds since 1970"
         ) from exc
-

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC
 
-from opmon.store import rounds
 from opmon.steps.workplace import Workplace, plan_of
+from opmon.store import rounds
 from opmon.types import ModelVersion, Slice
 from opmon.values import canonical_class
 

@@ -114,7 +114,9 @@ def _write_report(
     folder.mkdir(parents=True)
     failures = _failures(answers)
     write_failures(failures, folder / "failures")
-    failures_page(failures, folder / "failures" / "failures.html", title=f"What {work.name} got wrong, round {round_.number}")
+    failures_page(
+        failures, folder / "failures" / "failures.html", title=f"What {work.name} got wrong, round {round_.number}"
+    )
     write_labels(answers.tasks, folder / "labels.parquet")
     estimate = asdict(revision.estimate) | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
     (folder / "estimate.json").write_text(json.dumps(estimate, indent=2) + "\n")
@@ -246,4 +248,3 @@ def _tag_version(work: Workplace, round_: Round, revision: Revision, verdicts: S
             "opmon.monitor": work.name,
         },
     )
-

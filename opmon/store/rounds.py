@@ -87,7 +87,13 @@ def positions(connection: Connection, monitor: str) -> dict[str, str]:
 
 
 def add(
-    connection: Connection, monitor: str, pieces: Sequence[Slice], *, received: int, only_version: str | None, **values: Any
+    connection: Connection,
+    monitor: str,
+    pieces: Sequence[Slice],
+    *,
+    received: int,
+    only_version: str | None,
+    **values: Any,
 ) -> None:
     """Open a round: the row and the slices it covers, which moves the cursor."""
     highest = connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor))
@@ -357,7 +363,8 @@ def newest_estimated(connection: Connection, monitor: str, version: str) -> int 
         .join(estimates, estimates.c.round_id == rounds.c.id)
         .where(rounds.c.monitor == monitor, rounds.c.model_version == version, ~estimates.c.provisional)
     )
-    return connection.scalar(query)
+    number: int | None = connection.scalar(query)
+    return number
 
 
 def last_verdict(connection: Connection, monitor: str, version: str, rule: str) -> tuple[int, str] | None:

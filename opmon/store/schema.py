@@ -1,7 +1,8 @@
 """The tables. Migrations in ``migrations/`` lead here; a test compares the two.
 
-A row of ``rounds`` moves through ``opened → scored → drawn → labelling → estimated → closed``. ``slices`` is the cursor:
-what a monitor has read is the union of its slices, and its unique constraint makes reading a piece twice impossible.
+A row of ``rounds`` moves through ``opened → scored → drawn → labelling → estimated → closed``. ``slices`` is the
+cursor: what a monitor has read is the union of its slices, and its unique constraint makes reading a piece twice
+impossible.
 ``labels``, ``estimates`` and ``verdicts`` are only ever added to.
 """
 
@@ -56,8 +57,12 @@ rounds = sa.Table(
     sa.Column("state", sa.String(20), nullable=False),
     sa.Column("model_name", sa.String(300), nullable=False),
     sa.Column("model_version", sa.String(50), nullable=False),
-    sa.Column("only_version", sa.String(50)),  # set where the log names versions: the others' rows belong to other rounds
-    sa.Column("plan", sa.JSON(none_as_null=True), nullable=False),  # sampler, budget, level, seed as configured when the round opened
+    sa.Column(
+        "only_version", sa.String(50)
+    ),  # set where the log names versions: the others' rows belong to other rounds
+    sa.Column(
+        "plan", sa.JSON(none_as_null=True), nullable=False
+    ),  # sampler, budget, level, seed as configured when the round opened
     sa.Column("opened_at", UtcDateTime, nullable=False),
     sa.Column("starts_at", UtcDateTime),
     sa.Column("ends_at", UtcDateTime),
@@ -102,7 +107,9 @@ seen = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     _round_id(),
-    sa.Column("hashes", sa.LargeBinary, nullable=False),  # of the round's input ids, sorted uint64: finds what comes twice
+    sa.Column(
+        "hashes", sa.LargeBinary, nullable=False
+    ),  # of the round's input ids, sorted uint64: finds what comes twice
     sa.UniqueConstraint("round_id"),
 )
 

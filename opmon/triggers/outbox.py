@@ -89,7 +89,9 @@ def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
     ]
 
 
-def deliver(lease: Lease, monitor: str, actions: Mapping[str, Acting], clock: Callable[[], datetime]) -> tuple[int, int]:
+def deliver(
+    lease: Lease, monitor: str, actions: Mapping[str, Acting], clock: Callable[[], datetime]
+) -> tuple[int, int]:
     """Try every delivery that is due once; gives how many were taken and how many were not."""
     with lease.store.read() as connection:
         waiting = due(connection, monitor, clock())
@@ -128,7 +130,9 @@ def listing(connection: Connection, monitor: str | None = None, limit: int = 100
     if monitor is not None:
         query = query.where(events.c.monitor == monitor)
     found = {row.id: dict(row._mapping) | {"deliveries": []} for row in connection.execute(query)}
-    for row in connection.execute(sa.select(deliveries).where(deliveries.c.event_id.in_(found)).order_by(deliveries.c.id)):
+    for row in connection.execute(
+        sa.select(deliveries).where(deliveries.c.event_id.in_(found)).order_by(deliveries.c.id)
+    ):
         found[row.event_id]["deliveries"].append(dict(row._mapping))
     return list(found.values())
 
@@ -153,7 +157,7 @@ def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], date
         final, problem, retry_after = exc.final, str(exc), exc.retry_after
     except OpmonError as exc:
         final, problem, retry_after = False, str(exc), None
-    except Exception as exc:  # noqa: BLE001 - an action is a plugin: it may fail in any way and must not stop the round
+    except Exception as exc:
         log.exception("action %s failed on event %s", delivery.action, delivery.event_id)
         final, problem, retry_after = False, f"{type(exc).__name__}: {exc}", None
     else:

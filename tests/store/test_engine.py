@@ -55,9 +55,14 @@ def test_a_newer_database_is_refused(database: str) -> None:
 
 def test_a_failed_transaction_leaves_nothing(database: str) -> None:
     store = open_store(database)
-    with pytest.raises(ZeroDivisionError), store.write() as connection:
-        connection.execute(leases.insert().values(name="a", holder="h|1||", token=1, expires_at=_moment()))
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with store.write() as connection:
+            connection.execute(leases.insert().values(name="a", holder="h|1||", token=1, expires_at=_moment()))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     with store.read() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(leases)) == 0
 

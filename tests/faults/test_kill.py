@@ -1,0 +1,138 @@
+"""Kill ``opmon run`` at random moments: afterwards everything is there once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from opmon.store import rounds, schema
+from opmon.store.engine import Store
+
+KILLS = 50
+WINDOWS = 6
+
+
+def _run(config: str) -> None:
+    from opmon.cli import main
+
+    main(["-q", "run", "--config", config])
+
+
+def _preload() -> Any:
+    """Processes that have imported everything before they start, so that kills hit the work and not the imports."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["opmon.cli.run", "opmon.monitor", "mlflow", "mlflow.store.tracking.sqlalchemy_store", "matplotlib.figure"]
+    )
+    return context
+
+
+def _run_and_kill(context: Any, config: Path, after: float | None) -> bool:
+    """Run to the end, or for ``after`` seconds; true where it was killed."""
+    process = context.Process(target=_run, args=(str(config),))
+    process.start()
+    process.join(after)
+    killed = process.is_alive()
+    if killed:
+        os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert killed or process.exitcode == 0
+    return killed
+
+
+def _live(workbench: Any, database: str, kills: int) -> tuple[Any, int]:
+    """Several rounds from the first input to the last label, with so many kills on the way."""
+    config = workbench.write_yaml(database)
+    context, dice, done = _preload(), random.Random(7), 0
+    longest = 1.0
+    monitor = workbench.monitor(database)
+    for number in range(WINDOWS * 8):
+        if number < WINDOWS:
+            workbench.write_window(seed=1)
+        while done < kills * (number + 1) / (WINDOWS + 1) and done < kills:
+            begun = time.monotonic()
+            done += _run_and_kill(context, config, dice.uniform(0.02, longest))
+            longest = max(0.4, min(longest, time.monotonic() - begun) if done else longest)
+            workbench.answer(monitor, skip=0.05, limit=dice.randint(0, 20))
+            longest = 1.0
+        _run_and_kill(context, config, None)
+        workbench.answer(monitor, skip=0.05)
+        if number >= WINDOWS and _all_closed(monitor.store, workbench.name):
+            break
+    return monitor, done
+
+
+def _all_closed(store: Store, name: str) -> bool:
+    with store.read() as connection:
+        return not rounds.unfinished(connection, name)
+
+
+def _facts(store: Store, name: str) -> dict[str, Any]:
+    """What must be the same whatever happened on the way."""
+    r, t, e = schema.rounds.c, schema.tasks.c, schema.estimates.c
+    with store.read() as connection:
+        final = rounds.latest_estimates(connection, name)
+        return {
+            "rounds": [
+                tuple(row)
+                for row in connection.execute(
+                    sa.select(r.number, r.received, r.inputs, r.duplicates, r.state)
+                    .where(r.monitor == name)
+                    .order_by(r.number)
+                )
+            ],
+            "slices": [
+                tuple(row)
+                for row in connection.execute(
+                    sa.select(schema.slices.c.part, schema.slices.c.start, schema.slices.c.stop).order_by(
+                        schema.slices.c.id
+                    )
+                )
+            ],
+            "tasks": [
+                tuple(row)
+                for row in connection.execute(
+                    sa.select(r.number, t.input_id, t.place)
+                    .join(schema.rounds, r.id == t.round_id)
+                    .order_by(r.number, t.place)
+                )
+            ],
+            "estimates": [
+                (f.round_number, f.estimate.value, f.estimate.low, f.estimate.high, f.estimate.n) for f in final
+            ],
+            "finals": connection.scalar(sa.select(sa.func.count()).where(~e.provisional)),
+            "events": sorted((row.type, row.rule) for row in connection.execute(sa.select(schema.events))),
+            "delivered": sorted(row.state for row in connection.execute(sa.select(schema.deliveries))),
+        }
+
+
+def _runs(monitor: Any, name: str) -> list[str]:
+    client = monitor.registry._client
+    experiment = client.get_experiment_by_name(f"opmon/{name}")
+    found = client.search_runs([experiment.experiment_id])
+    assert all(run.info.status == "FINISHED" for run in found if run.data.tags["opmon.kind"] == "round")
+    return sorted(run.data.tags["opmon.key"].partition("/")[2] for run in found)
+
+
+@pytest.mark.timeout(900)
+def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, database: str, tmp_path: Path) -> None:
+    monitor, kills = _live(workbench, database, KILLS)
+    assert kills == KILLS
+
+    calm = workbench.sibling(tmp_path / "calm")
+    calm_database = f"sqlite:///{tmp_path / 'calm.db'}"
+    calm_monitor, _ = _live(calm, calm_database, 0)
+
+    facts, undisturbed = _facts(monitor.store, workbench.name), _facts(calm_monitor.store, workbench.name)
+    assert facts == undisturbed
+    assert [row[1] for row in facts["rounds"]] == [200] * WINDOWS
+    keys = [f"round/{number}" for number in range(1, WINDOWS + 1)] + ["timeline/digits/1"]
+    assert _runs(monitor, workbench.name) == sorted(keys)
