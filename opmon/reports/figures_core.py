@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from opmon.reports.figures_marks import (
-    by_version,
     draw_alarms,
     draw_estimates,
     draw_threshold,
     draw_truth,
     draw_versions,
     drawable,
+    estimates_by_version,
     span,
 )
 from opmon.reports.palette import DARK, LIGHT, Palette
@@ -56,8 +56,8 @@ def draw(
     draw_threshold(axes, threshold, colours)
     draw_versions(axes, points, width, colours)
     known = {point.round: value for point, value in zip(points, truth, strict=True) if value is not None}
-    for part in by_version(points):
-        draw_estimates(axes, part, len(points), colours)
+    for part, name, palette in estimates_by_version(points, colours):
+        draw_estimates(axes, part, len(points), name, palette)
         draw_truth(axes, [point for point in part if point.round in known], known, len(points), colours)
     draw_alarms(figure, axes, points, colours)
     _rounds(axes, points, width, colours)
@@ -165,8 +165,10 @@ def _legend(figure: Figure, axes: Axes, height: float, inches: float, colours: P
     found: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         found.setdefault(label, handle)
-    order = ["estimate", "provisional", *(name for name in found if name.endswith("interval")), "true accuracy"]
-    labels = [name for name in order if name in found] + [name for name in found if name not in order]
+    endings = ("provisional", "interval", "true accuracy", "alarm")  # the estimates, by whatever name, come first
+    labels = sorted(found, key=lambda label: next((i for i, end in enumerate(endings, 1) if label.endswith(end)), 0))
+    threshold = [label for label in labels if label.startswith("threshold ")]
+    labels = [label for label in labels if label not in threshold] + threshold
     figure.legend(
         [found[name] for name in labels],
         labels,

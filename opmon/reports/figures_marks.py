@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from opmon.reports.palette import Palette
@@ -67,7 +69,20 @@ def draw_versions(axes: Axes, points: Sequence[AccuracyPoint], width: int, colou
             free_from = x + 6.6 * (len(name) + 2) / pixels
 
 
-def draw_estimates(axes: Axes, part: Sequence[AccuracyPoint], count: int, colours: Palette) -> None:
+def estimates_by_version(
+    points: Sequence[AccuracyPoint], colours: Palette
+) -> Iterator[tuple[list[AccuracyPoint], str, Palette]]:
+    """Each version's points with their name and colour: one for all, unless a few versions take turns."""
+    parts = list(by_version(points))
+    take_turns = any(before[-1].round >= after[0].round for before, after in pairwise(parts))
+    if not take_turns or len(parts) > 1 + len(colours.others):
+        yield from ((part, "estimate", colours) for part in parts)
+        return
+    for part, colour in zip(parts, (colours.estimate, *colours.others), strict=False):
+        yield part, drawable(f"v{shown(part[0].model_version, 6)}"), replace(colours, estimate=colour)
+
+
+def draw_estimates(axes: Axes, part: Sequence[AccuracyPoint], count: int, name: str, colours: Palette) -> None:
     rounds = [point.round for point in part]
     bounds = [point.low for point in part], [point.high for point in part]
     level = _level(part)
@@ -79,7 +94,7 @@ def draw_estimates(axes: Axes, part: Sequence[AccuracyPoint], count: int, colour
     size = 5.5 if count <= 25 else 4.0 if count <= MOST_BARS else 1.6
     line = 1.5 if count <= MOST_BARS else 0.9
     axes.plot(rounds, [point.value for point in part], color=colours.estimate, linewidth=line)
-    for provisional, label in ((False, "estimate"), (True, "provisional")):
+    for provisional, label in ((False, name), (True, "provisional")):
         chosen = [point for point in part if point.provisional is provisional]
         if chosen:
             axes.plot(

@@ -17,6 +17,8 @@ class Palette:
     threshold: str = "#8a4b00"
     alarm: str = "#d55e00"
     truth: str = "#1f2430"
+    others: tuple[str, ...] = ("#009e73", "#cc79a7", "#56b4e9")
+    """For the other versions, where several are in production at once."""
 
 
 LIGHT = Palette()
@@ -29,4 +31,5 @@ DARK = Palette(
     threshold="#e69f00",
     alarm="#ff8a3d",
     truth="#f4f6fa",
+    others=("#2fc79a", "#e79ac6", "#9db2ff"),
 )

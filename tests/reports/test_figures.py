@@ -87,13 +87,15 @@ def test_names_are_drawn_as_they_are_whatever_they_hold() -> None:
 
 @pytest.mark.parametrize("width", [360, 900])
 @pytest.mark.parametrize("count", [1, 2, 20, 60, 300, 1234])
-@pytest.mark.parametrize("versions", ["two", "many"])
+@pytest.mark.parametrize("versions", ["two", "many", "in turns"])
 def test_no_label_overlaps_another(count: int, width: int, versions: str) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     rounds = points(count)
     if versions == "many":
         rounds = [replace(point, model_version=f"{point.round:04}-long-name") for point in rounds[:60]]
+    if versions == "in turns":
+        rounds = [replace(point, model_version=f"{point.round % 4}-long-name") for point in rounds]
     figure = draw(rounds, threshold=0.9, truth=[0.9] * len(rounds), title="Accuracy", width=width, dark=False)
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
@@ -111,6 +113,14 @@ def test_a_line_never_connects_two_versions() -> None:
     figure = draw(points(20), threshold=None, truth=[None] * 20, title="", width=900, dark=False)
     lines = [line for line in figure.axes[0].lines if len(line.get_xdata()) > 2 and line.get_linestyle() == "-"]
     assert sorted(tuple(line.get_xdata()) for line in lines) == [tuple(range(1, 11)), tuple(range(11, 21))]
+
+
+def test_versions_that_take_turns_are_told_apart() -> None:
+    turns = [replace(point, model_version=str(point.round % 2)) for point in points(20)]
+    figure = draw(turns, threshold=None, truth=[None] * 20, title="", width=900, dark=False)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    colours = {label: handle.get_color() for handle, label in zip(handles, labels, strict=True) if label[0] == "v"}
+    assert colours == {"v1": LIGHT.estimate, "v0": LIGHT.others[0]}
 
 
 def test_the_interval_is_called_by_its_level() -> None:
