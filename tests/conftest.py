@@ -159,6 +159,19 @@ class Workbench:
             return queue.record(connection, given, datetime.now(UTC)).new
 
 
+    def true_accuracy(self, monitor, number: int) -> float:  # type: ignore[no-untyped-def]
+        """The accuracy over all inputs of a round, from its frame and the known truth."""
+        import pyarrow.parquet as pq
+
+        from opmon.store import rounds
+
+        with monitor.store.read() as connection:
+            round_ = rounds.get(connection, self.name, number)
+        frame = pq.read_table(monitor.registry.download(round_.run_id, "frame.parquet", self.folder / "frames"))
+        pairs = zip(frame["id"].to_pylist(), frame["prediction"].to_pylist(), strict=True)
+        return sum(self.truth[key] == said for key, said in pairs) / frame.num_rows
+
+
 @pytest.fixture(scope="session")
 def mlflow_uri(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tracking store with the registered model ``digits``: version 1, alias ``champion``."""

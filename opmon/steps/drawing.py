@@ -19,6 +19,7 @@ from opmon import plugins
 from opmon.errors import NotFoundError, SourceError
 from opmon.labels import store as queue
 from opmon.plugins import AdaptiveSampler, Sampler
+from opmon.reports.timeline import RoundFacts, timeline_metrics
 from opmon.steps.frames import NAME, FrameFile
 from opmon.steps.payloads import payload_of
 from opmon.steps.workplace import Workplace
@@ -31,12 +32,26 @@ def draw_round(work: Workplace, round_: Round) -> None:
     """The first wave, which for most samplers is the only one."""
     frame = load_frame(work, round_)
     if not len(frame):
-        with work.write() as connection:
-            problem = "none of its inputs can be scored" if round_.received else "it has no inputs"
-            rounds.update(connection, round_.id, state="closed", closed_at=work.clock(), problem=problem)
+        _close_empty(work, round_)
         return
     drawn = sampler_of(round_).draw(frame.frame(), round_.plan["budget"], generator(round_, wave=0))
     _queue(work, round_, frame, drawn, drawn.unique_positions, state="drawn")
+
+
+def _close_empty(work: Workplace, round_: Round) -> None:
+    """A round without a single input to draw from: its counts are all there is to tell."""
+    if round_.run_id is not None and round_.timeline_run_id is not None:
+        counts = RoundFacts(round_.received, unscorable=round_.unscorable or 0, duplicates=round_.duplicates or 0)
+        metrics, at = timeline_metrics(None, counts), round_.ends_at or round_.opened_at
+        work.registry.log_metrics(round_.timeline_run_id, metrics, round_.number, at)
+        work.registry.log_metrics(round_.run_id, metrics, round_.number, at)
+        work.registry.finish_run(round_.run_id)
+    problem = (
+        f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
+        f"{round_.duplicates} came before"
+    )
+    with work.write() as connection:
+        rounds.update(connection, round_.id, state="closed", closed_at=work.clock(), problem=problem)
 
 
 def draw_next_wave(work: Workplace, round_: Round, sample: Sample) -> bool:

@@ -106,7 +106,7 @@ def advise_drift(
     except OpmonError as exc:
         log.warning("round %d of %s has no drift report: %s", round_.number, work.name, exc)
         return None
-    if summary.path is not None:
+    if summary.path is not None and summary.drifted:  # some megabytes: kept where there is something to see
         work.registry.log_artifact(run_id, summary.path, "drift")
     return {
         "share": summary.share,

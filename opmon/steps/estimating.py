@@ -53,6 +53,8 @@ def estimate_round(work: Workplace, round_: Round) -> bool:
     Final once every task is settled or the deadline is over, provisional before. A closed round is estimated again when
     late labels have come in.
     """
+    if round_.draw is None:
+        return False  # it was closed without a single input to draw from
     with work.store.read() as connection:
         known = rounds.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
