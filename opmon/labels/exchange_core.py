@@ -1,0 +1,212 @@
+"""One row of a label file: what it may hold, and what is wrong with it. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+ALIASES: Mapping[str, str] = {"task": "task_id", "truth": "label"}
+KNOWN = ("task_id", "monitor", "input_id", "label", "skip", "annotator", "at")
+LONGEST_TEXT = 10_000
+_LONGEST_NAME = 200
+_LARGEST_ID = 2**63 - 1
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+_LONGEST_CELL = 32_000  # a spreadsheet's cell holds 32,767 characters
+_YES, _NO = ("true", "yes", "1", "x"), ("", "false", "no", "0")
+
+
+class RowError(ValueError):
+    """What is wrong with one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedLabel:
+    """What one line of a label file says of a task. ``truth`` is None for a skip.
+
+    The task is named by ``task_id``, or by ``monitor`` and ``input_id``; where a line holds all of them, all are kept.
+    """
+
+    line: int
+    truth: str | None
+    task_id: int | None = None
+    monitor: str | None = None
+    input_id: str | None = None
+    annotator: str = "import"
+    at: datetime | None = None
+    """When it was said, in the file's words; None where the file does not say."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What may stand in a file once: a task and who speaks of it."""
+        task = (self.task_id,) if self.task_id is not None else (self.monitor, self.input_id)
+        return (*task, self.annotator)
+
+
+def known_name(name: str) -> str | None:
+    """The column's own name, or None for a column that means nothing here.
+
+    >>> [known_name(name) for name in ("Task ID", "truth", "input.text")]
+    ['task_id', 'label', None]
+    """
+    plain = name.strip().lower().replace(" ", "_")
+    known = ALIASES.get(plain, plain)
+    return known if known in KNOWN else None
+
+
+def row_of(pairs: Iterator[tuple[str, Any]]) -> dict[str, Any]:
+    """The known columns of a row under their own names; the others are left out."""
+    row: dict[str, Any] = {}
+    for name, value in pairs:
+        known = known_name(name)
+        if known is None:
+            continue
+        if known in row and not _empty(row[known]) and not _empty(value) and row[known] != value:
+            raise RowError(f"says {known} twice, {row[known]!r} and {value!r}")
+        if known not in row or _empty(row[known]):
+            row[known] = value
+    return row
+
+
+def label_of(row: Mapping[str, Any], line: int, annotator: str, monitor: str | None) -> ImportedLabel | None:
+    """The label of a row, or None where it holds no answer yet."""
+    task_id, input_id = _task_id(row.get("task_id")), _name(row, "input_id")
+    monitor = _name(row, "monitor") or monitor
+    if task_id is None and input_id is None:
+        raise RowError("names neither a task_id nor an input_id")
+    if task_id is None and monitor is None:
+        raise RowError(f"names input_id {input_id!r} without its monitor; add a column monitor or a task_id")
+    truth, skipped = _truth(row.get("label")), _skip(row.get("skip"))
+    if truth is not None and skipped:
+        raise RowError(f"holds a label, {truth!r}, and says skip; keep one of them")
+    if truth is None and not skipped:
+        return None
+    return ImportedLabel(
+        line, truth, task_id, monitor, input_id, _name(row, "annotator") or annotator, _at(row.get("at"))
+    )
+
+
+def guarded(text: str) -> str:
+    """The text so that no spreadsheet takes it for a formula; :func:`unguarded` is the way back.
+
+    >>> [guarded(text) for text in ("=1+1", "-5", "cat", "'quoted'")]
+    ["'=1+1", "'-5", 'cat', "''quoted'"]
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def unguarded(text: str) -> str:
+    """
+    >>> [unguarded(text) for text in ("'=1+1", "'tis", "cat")]
+    ['=1+1', "'tis", 'cat']
+    """
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+
+
+def cell(value: Any) -> Any:
+    """A payload's value as a cell of a table."""
+    plain = as_json(value)
+    if plain is None:
+        return ""
+    if isinstance(plain, bool | int | float):
+        return plain
+    text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    return guarded(text) if len(text) <= _LONGEST_CELL else "(too long for a cell; export as JSONL to see it)"
+
+
+def as_json(value: Any) -> Any:
+    """A payload's value as JSON: bytes, such as pictures, become ``{"base64": …}``, NaN becomes null."""
+    if isinstance(value, bytes | bytearray):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): as_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(inner) for inner in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value).encode(errors="backslashreplace").decode()  # half a surrogate pair cannot be written
+
+
+def _empty(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or _blank(value)
+
+
+def _blank(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in ("", "nan")
+
+
+def _truth(value: Any) -> str | None:
+    if _empty(value):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError(f"label must be text or a finite number; got {value}")
+    if isinstance(value, str | int | float):
+        return _text("label", str(value).strip(), LONGEST_TEXT)
+    raise RowError(f"label must be text or a number; got {_shown(value)}")
+
+
+def _skip(value: Any) -> bool:
+    plain = "" if _empty(value) else str(value).strip().lower()
+    if plain not in (*_YES, *_NO):
+        raise RowError(f"skip must be true or false; got {_shown(value)}")
+    return plain in _YES
+
+
+def _task_id(value: Any) -> int | None:
+    if _empty(value):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value).strip().removesuffix(".0")
+    if isinstance(value, bool) or not (
+        text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) <= _LARGEST_ID
+    ):
+        raise RowError(f"task_id must be a whole number above 0; got {_shown(value)}")
+    return int(text)
+
+
+def _name(row: Mapping[str, Any], key: str) -> str | None:
+    value = row.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise RowError(f"{key} must be text; got {_shown(value)}")
+    text = _text(key, str(value), LONGEST_TEXT if key == "input_id" else _LONGEST_NAME)
+    return (text if key == "input_id" else text.strip()) or None
+
+
+def _at(value: Any) -> datetime | None:
+    if _empty(value):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise RowError(f"at must be a time with its zone, such as 2026-11-18T08:00:00Z; got {_shown(value)}")
+    return moment
+
+
+def _text(key: str, text: str, longest: int) -> str:
+    if len(text) > longest:
+        raise RowError(f"{key} is longer than {longest:,} characters")
+    odd = next((char for char in text if unicodedata.category(char) in ("Cc", "Cs") and char not in "\t\n\r"), None)
+    if odd is not None:
+        raise RowError(f"{key} holds the character U+{ord(odd):04X}, which is no text")
+    return text
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
