@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.core import accuracy, answered, is_binary
-from opmon.estimators.intervals import losses, wilson
+from opmon.estimators.intervals import wilson
 from opmon.estimators.intervals_core import score_bounds
+from opmon.estimators.losses_core import mean_of
 from opmon.estimators.proportions_core import counted
 from opmon.types import Estimate, Sample
 
-UNBOUNDED = "one answer says nothing about the spread: there is no lower bound on the accuracy"
 ProportionInterval = Literal["mid-p", "exact", "wilson"]
 
 
@@ -28,7 +28,7 @@ def mean_estimate(sample: Sample, *, replacement: bool, interval: ProportionInte
     name: str = interval
     if not is_binary(y):
         name = "hall"
-        low, high, notes = terms_interval(y, level, shrink=1.0 if replacement else (N - n) / max(N - 1, 1))
+        low, high, notes = mean_of(y, level, left=1.0 if replacement else (N - n) / max(N - 1, 1))
     elif interval == "wilson":
         low, high, _ = wilson(float(y.mean()), n, level, population)
     else:
@@ -43,20 +43,6 @@ def mean_variance(values: NDArray[np.float64], frame_size: int, replacement: boo
     if n < 2:
         return 0.0
     return float(values.var(ddof=1)) / n * (1.0 if replacement else max(0.0, 1 - n / frame_size))
-
-
-def terms_interval(
-    terms: NDArray[np.float64], level: float, shrink: float = 1.0
-) -> tuple[float, float, tuple[str, ...]]:
-    """Hall's interval of the mean of unbounded terms; ``shrink`` multiplies the variance (finite population)."""
-    n, one, mean = len(terms), np.ones(1), float(terms.mean())
-    if shrink <= 0:
-        return mean, mean, ()
-    if n < 2:
-        return 0.0, math.inf, (UNBOUNDED,)
-    third = float(((terms - mean) ** 3).mean()) * shrink**1.5
-    found = losses(one, n * one, mean * one, terms.var(ddof=1) * shrink * one, level, third * one)
-    return found.low, found.high, found.notes
 
 
 def response_weights(answers: NDArray[np.bool_], stratum: NDArray[np.int64]) -> NDArray[np.float64]:

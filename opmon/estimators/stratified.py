@@ -1,4 +1,4 @@
-"""The stratified mean: for SSRS, CSS and GBS."""
+"""The stratified mean: for SSRS and CSS."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
-from opmon.estimators.intervals import stratified
+from opmon.estimators.intervals_core import score_bounds
 from opmon.estimators.stratified_core import StratumMoments, stratified_losses
 from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
 class StratifiedEstimator:
-    """Accuracy ``1 − Σ_h (N_h/N) ȳ_h`` from simple random samples inside strata; unbiased for SSRS and CSS.
+    """Accuracy ``1 − Σ_h (N_h/N) ȳ_h`` from simple random samples inside strata; unbiased.
 
-    Variance ``Σ (N_h/N)² (1 − n_h/N_h) s_h²/n_h`` (Cochran, 1977, theorem 5.3). GBS chooses ``n_h`` by the outcomes,
-    which leaves a small bias of order 1/n. The interval of a share is the score interval over the strata, so a
-    stratum with few draws and no failure counts by what it may hide; squared errors get Hall's interval.
+    Variance ``Σ (N_h/N)² (1 − n_h/N_h) s_h²/n_h`` (Cochran, 1977, theorem 5.3). The interval of a share is the
+    score interval over the strata with Student's quantile for ``n`` minus the number of strata, so a stratum with few
+    draws and no failure counts by what it may hide; squared errors get Hall's interval.
 
     A stratum with a single draw has no ``s_h²``: it takes the variance of all draws. A stratum without any answer is
     carried by the others in the value, and stands for anything between 0 and 1 in the interval.
@@ -33,8 +33,11 @@ class StratifiedEstimator:
         sizes = np.asarray(constant(sample.draw, "stratum_size"))
         moments = StratumMoments.of(y, stratum, sizes)
         error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
+        notes: tuple[str, ...] = ()
         if is_binary(y):
-            low, high, notes = stratified(sizes / sizes.sum(), moments.counts, moments.means, level, sizes=sizes)
+            low, high = score_bounds(
+                sizes / sizes.sum(), m := moments.effective, m * moments.means, level, moments.freedom
+            )
             name = "stratified score"
         else:
             low, high, notes = stratified_losses(moments, level)
@@ -45,7 +48,7 @@ class StratifiedEstimator:
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
-        require_design(sample, "ssrs", "css", "gbs")
+        require_design(sample, "ssrs", "css")
         answers, stratum = answered(sample), column(sample.draw, "stratum")
         sizes = np.asarray(constant(sample.draw, "stratum_size"))
         heard = np.bincount(stratum[answers], minlength=len(sizes))

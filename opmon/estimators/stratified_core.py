@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.intervals import losses
-from opmon.estimators.means_core import UNBOUNDED
+from opmon.estimators.losses_core import Interval, Moments, sum_of
+
+FEW = 10
+"""The least number of draws for a fourth moment."""
 
 
 @dataclass(frozen=True, eq=False)
 class StratumMoments:
-    """Counts, means, variances and third central moments per stratum, and the sizes ``N_h``."""
+    """Counts, means, variances and higher central moments per stratum, and the sizes ``N_h``.
+
+    A stratum of fewer than ``FEW`` draws has no fourth moment of its own, one of a single draw no variance: it takes
+    those of all draws.
+    """
 
     sizes: NDArray[np.int64]
     counts: NDArray[np.float64]
     means: NDArray[np.float64]
     variances: NDArray[np.float64]
     thirds: NDArray[np.float64]
+    fourths: NDArray[np.float64]
 
     @classmethod
     def of(cls, y: NDArray[np.float64], stratum: NDArray[np.int64], sizes: NDArray[np.int64]) -> StratumMoments:
@@ -34,7 +40,14 @@ class StratumMoments:
         variances = np.where(n > 1, squares / np.maximum(n - 1, 1), pooled)
         cubes = np.bincount(stratum, weights=deviation**3, minlength=k)
         thirds = np.where(n > 1, cubes / np.maximum(n, 1), float((overall**3).mean()))
-        return cls(sizes, n, means, variances, thirds)
+        fourths = np.bincount(stratum, weights=deviation**4, minlength=k) / np.maximum(n, 1)
+        residual = float((deviation**2).mean())
+        kurtosis = float((deviation**4).mean()) / residual**2 if residual > 0 else 3.0
+        return cls(sizes, n, means, variances, thirds, np.where(n < FEW, kurtosis * variances**2, fourths))
+
+    def central(self, which: NDArray[np.bool_]) -> Moments:
+        """The moments of some strata, as the intervals want them."""
+        return self.means[which], self.variances[which], self.thirds[which], self.fourths[which]
 
     @property
     def variance(self) -> float:
@@ -45,16 +58,22 @@ class StratumMoments:
         rest = np.maximum(0.0, 1 - n / self.sizes[seen])
         return float((share**2 * rest * self.variances[seen] / n).sum())
 
+    @property
+    def effective(self) -> NDArray[np.float64]:
+        """``n_h (N_h − 1)/(N_h − n_h)``: as many draws with replacement tell as much."""
+        left = np.maximum(self.sizes - self.counts, 0)
+        whole = (left == 0) & (self.counts > 0)
+        return np.where(whole, 1e15, self.counts * np.maximum(self.sizes - 1, 1) / np.maximum(left, 1))
 
-def stratified_losses(moments: StratumMoments, level: float) -> tuple[float, float, tuple[str, ...]]:
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom: answers minus the strata that have any, at least 1."""
+        return float(max(self.counts.sum() - np.count_nonzero(self.counts), 1))
+
+
+def stratified_losses(moments: StratumMoments, level: float) -> Interval:
     """Hall's interval of the stratified mean; strata that were drawn whole add no width."""
     seen = moments.counts > 0
-    if moments.counts.sum() < 2 and moments.sizes.sum() > 1:
-        return 0.0, math.inf, (UNBOUNDED,)
-    rest = np.clip(1 - moments.counts / moments.sizes, 0.0, 1.0)[seen]
+    left = np.clip(1 - moments.counts / moments.sizes, 0.0, 1.0)[seen]
     share = moments.sizes[seen] / moments.sizes[seen].sum()
-    thirds = moments.thirds[seen] * rest**1.5
-    found = losses(
-        share, moments.counts[seen], moments.means[seen], moments.variances[seen] * rest, level, third_moments=thirds
-    )
-    return found.low, found.high, found.notes
+    return sum_of(share, moments.counts[seen], moments.central(seen), left, level)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.core import accuracy, is_binary
-from opmon.estimators.means_core import classes_interval, terms_interval
+from opmon.estimators.losses_core import FEW, classes_of, mean_of
+from opmon.estimators.means_core import classes_interval
 from opmon.types import Estimate, Sample
 
 BULK_NOTE = (
@@ -37,7 +38,11 @@ def weighted_estimate(
         wide = math.sqrt(max(loss * (1 - loss), 0.05) / len(y)) * 2 * 1.96 * 2
         notes = (BULK_NOTE,) if high - low > wide else ()
     else:
-        low, high, notes = terms_interval(a * y * len(y), level)
+        drawn = np.bincount(stratum[answers], minlength=len(sizes))
+        if (drawn < FEW).any() and len(sizes) > 1:
+            low, high, notes = classes_of(y, a, stratum[answers], sizes, level)
+        else:
+            low, high, notes = mean_of(a * y * len(y), level)
         name = "hall"
     method = f"{sample.draw.design}/{name}"
     return accuracy(sample, loss, low, high, method=method, level=level, standard_error=error, notes=notes)

@@ -17,6 +17,9 @@ from opmon.types import Floats, Positions
 FLOOR = 1e-6
 """The least weight, relative to the mean weight: every input can be drawn."""
 
+WIDEST = 8.0
+"""The largest ratio of two draw probabilities in one class."""
+
 
 @dataclass(frozen=True, eq=False)
 class Weights:
@@ -105,10 +108,12 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class ProbabilityClasses:
-    """The frame cut into classes of similar draw probability, each with nearly the same expected number of draws.
+    """The frame cut into classes of similar draw probability, each with about the same expected number of draws.
 
-    An interval needs them: they say how much of the frame the lightly sampled bulk is. ``sizes`` counts the inputs of
-    each class, from the least to the most probable; no class is empty.
+    An interval needs them: they say how much of the frame the lightly sampled bulk is. Within a class the largest
+    probability is at most ``WIDEST`` times the smallest, so that its draws speak for all of it; a class that is hardly
+    ever drawn speaks for nothing, and the interval knows. ``sizes`` counts the inputs of each class, from the least to
+    the most probable; no class is empty.
     """
 
     edges: NDArray[np.float64]
@@ -128,14 +133,27 @@ class ProbabilityClasses:
             number += np.bincount(at, minlength=bins)
             mass += np.bincount(at, weights=p, minlength=bins)
         filled = np.flatnonzero(number)
-        wanted = np.minimum((np.cumsum(mass[filled]) - mass[filled] / 2) * count, count - 1).astype(np.int64)
-        first = np.flatnonzero(np.diff(wanted)) + 1
-        sizes = np.add.reduceat(number[filled], np.concatenate(([0], first)))
-        return cls(low * np.exp(filled[first] / scale), sizes)
+        first = _class_starts(np.cumsum(mass[filled]) * count, filled / scale)
+        return cls(low * np.exp(filled[first[1:]] / scale), np.add.reduceat(number[filled], first))
 
     def at(self, probability: NDArray[np.float64]) -> NDArray[np.int64]:
         """The class of each probability."""
         return np.searchsorted(self.edges, probability, side="right").astype(np.int64)
+
+
+def _class_starts(expected: NDArray[np.float64], log: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The first bin of each class: it ends with one unit of ``expected`` draws or where ``log p`` has grown too far."""
+    starts, end = [0], 0
+    while end < len(log):
+        before = expected[starts[-1] - 1] if starts[-1] else 0.0
+        end = min(
+            int(np.searchsorted(expected, before + 1 - 1e-9)) + 1,
+            int(np.searchsorted(log, log[starts[-1]] + np.log(WIDEST), side="left")),
+        )
+        starts.append(end)
+    if len(starts) > 2 and expected[-1] - expected[starts[-2] - 1] < 0.5:
+        starts.pop(-2)
+    return np.array(starts[:-1])
 
 
 def class_count(budget: int) -> int:

@@ -1,0 +1,113 @@
+"""The stratified mean over waves: for GBS."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
+from opmon.estimators.intervals_core import KNOWN, score_bounds
+from opmon.estimators.losses_core import sum_of
+from opmon.estimators.stratified_core import StratumMoments
+from opmon.types import Estimate, Sample
+
+
+@dataclass(frozen=True)
+class GradientBasedEstimator:
+    """Accuracy ``1 − Σ_w (n_w/n) θ̂_w``, one stratified estimate per wave ``w``; unbiased.
+
+    ``θ̂_w = Σ_h (N_h/N)·(Σ_{seen before w} y + (N_h − seen) ȳ_hw)/N_h``: given the waves before, the draws of a
+    wave in a stratum are a simple random sample of what is left of it, and ``n_w/n`` was fixed in advance. The plain
+    stratified mean would be biased, because GBS stops looking where it saw no failure.
+
+    Variance ``Σ_h (N_h/N)² s_h² / m_h`` with ``1/m_h = Σ_w (n_w/n)² (1 − f)/n_hw`` and ``s_h²`` from all waves. The
+    interval of a share is the score interval with ``m_h`` effective draws in each stratum and Student's quantile for
+    ``n`` minus the number of strata degrees of freedom; squared errors get Hall's.
+    """
+
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
+        a = self.coefficients(sample)
+        answers = sample.answered
+        y, stratum = sample.outcomes[answers], column(sample.draw, "stratum")[answers]
+        cells = _Cells.of(sample)
+        share = cells.sizes / cells.sizes.sum()
+        moments = StratumMoments.of(y, stratum, cells.sizes)
+        rates = np.bincount(stratum, weights=a[answers] * y, minlength=len(share)) / cells.share_heard
+        error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
+        notes: tuple[str, ...] = ()
+        if is_binary(y):
+            m = cells.effective
+            low, high = score_bounds(share, m, m * np.clip(rates, 0, 1), level, moments.freedom)
+            name = "stratified score"
+        else:
+            seen = (cells.effective > 0) & (cells.effective < KNOWN)
+            m, W = cells.effective[seen], cells.share_heard
+            left = np.ones(int(seen.sum()))
+            _, variances, thirds, fourths = moments.central(seen)
+            low, high, notes = sum_of(W[seen], m, (rates[seen], variances, thirds, fourths), left, level)
+            known = float(W[~seen] @ rates[~seen])
+            low, high = low + known, high + known
+            name = "hall"
+        loss = float(a[answers] @ y)
+        return accuracy(sample, loss, low, high, method=f"gbs/{name}", level=level, standard_error=error, notes=notes)
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64]:
+        """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
+        cells = _Cells.of(sample)
+        stratum, wave = column(sample.draw, "stratum"), column(sample.draw, "wave")
+        left = np.maximum(cells.sizes[:, None] - (np.cumsum(cells.heard, axis=1) - cells.heard), 0)
+        later = np.cumsum(cells.weight[:, ::-1], axis=1)[:, ::-1] - cells.weight
+        own = cells.weight * left / (cells.sizes[:, None] * np.maximum(cells.heard, 1))
+        total = own + later / cells.sizes[:, None]
+        return np.asarray(np.where(sample.answered, total[stratum, wave] * cells.share_heard[stratum], 0.0))
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
+        """The estimated variance of ``Σ a_k values_k``."""
+        cells, answers = _Cells.of(sample), sample.answered
+        moments = StratumMoments.of(values[answers], column(sample.draw, "stratum")[answers], cells.sizes)
+        seen = cells.effective > 0
+        return float((cells.share_heard[seen] ** 2 * moments.variances[seen] / cells.effective[seen]).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Per stratum (row) and wave (column) the answers ``heard`` and the ``weight`` of the wave in the stratum."""
+
+    sizes: NDArray[np.int64]
+    heard: NDArray[np.int64]
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sample: Sample) -> _Cells:
+        require_design(sample, "gbs")
+        answers = answered(sample)
+        stratum, wave = column(sample.draw, "stratum"), column(sample.draw, "wave")
+        sizes = np.asarray(constant(sample.draw, "stratum_size"))
+        shape = (len(sizes), int(wave.max()) + 1)
+        heard = np.zeros(shape, dtype=np.int64)
+        np.add.at(heard, (stratum[answers], wave[answers]), 1)
+        weight = np.where(heard > 0, np.bincount(wave) / len(wave), 0.0)
+        total = weight.sum(axis=1, keepdims=True)
+        return cls(sizes, heard, np.divide(weight, total, out=np.zeros(shape), where=total > 0))
+
+    @property
+    def share_heard(self) -> NDArray[np.float64]:
+        """``N_h/N``, scaled up for strata without any answer (their own value here is of no use)."""
+        some = self.heard.sum(axis=1) > 0
+        return np.asarray(self.sizes / self.sizes[some].sum())
+
+    @property
+    def effective(self) -> NDArray[np.float64]:
+        """``m_h``: how many independent draws tell as much of a stratum; infinite if it was drawn whole."""
+        before = np.cumsum(self.heard, axis=1) - self.heard
+        left = self.sizes[:, None] - before
+        rest = (
+            np.where(left > 1, (left - self.heard) / np.maximum(left - 1, 1), 0.0) * (left / self.sizes[:, None]) ** 2
+        )
+        inverse = (self.weight**2 * np.maximum(rest, 0) / np.maximum(self.heard, 1)).sum(axis=1)
+        drawn = self.heard.sum(axis=1)
+        inverse = np.where(drawn >= self.sizes, 0.0, inverse)
+        return np.where(drawn > 0, 1 / np.maximum(inverse, 1e-12), 0.0)
