@@ -9,19 +9,18 @@ from __future__ import annotations
 from opmon.config.example import render_example
 from opmon.config.fields import duration
 from opmon.config.files import load
-from opmon.config.plugged import ActionSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
-from opmon.config.redaction import Address, without_password
-from opmon.config.settings import (
+from opmon.config.groups import (
     ColumnSettings,
     DriftSettings,
     InputSettings,
     LabelSettings,
     MlflowSettings,
-    MonitorSettings,
     RoundSettings,
     ScheduleSettings,
-    Settings,
 )
+from opmon.config.plugged import ActionSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
+from opmon.config.redaction import Address, without_password
+from opmon.config.settings import MonitorSettings, Settings
 
 __all__ = [
     "ActionSettings",

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from opmon.config.document import MAX_BYTES, Document, KeyPath, parse
+from opmon.config.document import Document, KeyPath
 from opmon.config.settings import Settings, checked
+from opmon.config.yaml_text import MAX_BYTES, parse
 from opmon.errors import ConfigError
 
 DEFAULT_NAME = "opmon.yaml"

@@ -27,7 +27,14 @@ class Part(BaseModel):
             for key in data:
                 if key not in allowed:
                     raise unknown_key(str(key), allowed)
+            return {key: value for key, value in data.items() if value is not None or cls._is_none_meant(key)}
         return data
+
+    @classmethod
+    def _is_none_meant(cls, key: str) -> bool:
+        """Whether null is a value of the key: for the others a key with nothing after it means its default."""
+        field = cls.model_fields[key]
+        return field.is_required() or field.default is None
 
 
 def at_key(key: str, message: str) -> PydanticCustomError:

@@ -11,118 +11,32 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from opmon.config import document as documents
-from opmon.config.fields import Count, DatabaseAddress, Duration, LocalPath, Number, TrackingAddress, duration, whole
+from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
+from opmon.config.groups import (
+    ColumnSettings,
+    DriftSettings,
+    InputSettings,
+    LabelSettings,
+    MlflowSettings,
+    RoundSettings,
+    ScheduleSettings,
+)
 from opmon.config.part import Part, at_key, unknown
 from opmon.config.plugged import ActionSettings, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.problems import config_error
 from opmon.errors import NotFoundError
 from opmon.types import Problem
+from opmon.values import canonical_class
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
 _OF_CLASSES = frozenset({"confidence", "margin", "entropy", "gini", "dsa", "combined"})
 _MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
 
 
-class MlflowSettings(Part):
-    """Where MLflow is."""
-
-    tracking_uri: TrackingAddress = Field(default="sqlite:///mlflow.db")  # type: ignore[assignment]
-    registry_uri: TrackingAddress | None = None
-
-
-class InputSettings(Part):
-    """Which columns of the source the model takes: a list of columns, or one column that holds a list."""
-
-    features: tuple[str, ...] | None = None
-    tensor: str | None = None
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> Self:
-        if self.features is not None and self.tensor is not None:
-            raise at_key(
-                "tensor", "give either features (one column each) or tensor (one column with a list), not both"
-            )
-        if self.features is not None and not self.features:
-            raise at_key("features", "must name at least one column, or be left out")
-        return self
-
-
-class ColumnSettings(Part):
-    """The columns of the source that are not inputs of the model."""
-
-    id: str | None = None
-    timestamp: str | None = None
-    prediction: str | None = None
-    model_version: str | None = None
-    image: str | None = None
-    text: str | None = None
-
-
-class RoundSettings(Part):
-    """When a round opens: at ``min_inputs``, or when the oldest input is ``max_age`` old."""
-
-    min_inputs: Count = 1000
-    max_age: Duration = Field(default="1h")  # type: ignore[assignment]
-    max_inputs: Count = 1_000_000
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.max_inputs < self.min_inputs:
-            raise at_key("max_inputs", f"must be at least min_inputs, which is {self.min_inputs}")
-        return self
-
-
-class LabelSettings(Part):
-    """How long answers are waited for, and what annotators see."""
-
-    max_wait: Duration = Field(default="7d")  # type: ignore[assignment]
-    show_prediction: bool = False
-
-
-class DriftSettings(Part):
-    """The drift report, which is advice only."""
-
-    enabled: bool = True
-    reference: LocalPath | None = None
-    max_columns: Count = 20
-    max_rows: Count = 10_000
-
-
-class ScheduleSettings(Part):
-    """When ``opmon serve`` looks at the monitor: ``every`` some time, or at the times of ``cron``."""
-
-    every: Duration | None = None
-    cron: str | None = None
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> Self:
-        if (self.every is None) == (self.cron is None):
-            raise ValueError('must hold either every (such as 10m) or cron (such as "0 * * * *")')
-        if self.every is not None and self.every.total_seconds() < 1:
-            raise at_key("every", "must be at least 1s")
-        return self
-
-    @field_validator("cron")
-    @classmethod
-    def _crontab(cls, value: str | None) -> str | None:
-        if value is not None:
-            from apscheduler.triggers.cron import CronTrigger
-
-            if re.search(r"(?<![/\d])\d", value.split()[-1] if len(value.split()) == 5 else ""):
-                raise ValueError("must name weekdays, such as mon-fri: the numbers mean other days in other crons")
-            try:
-                CronTrigger.from_crontab(value)
-            except ValueError as exc:
-                raise ValueError(
-                    f'must be five fields: minute hour day month weekday, such as "0 * * * *" ({exc})'
-                ) from exc
-        return value
-
-
 def _class_name(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("must be text: put yes, no, true, false in quotes")
-    return str(value) if isinstance(value, int) else value
+    return canonical_class(value) if isinstance(value, int | float | str) else value
 
 
 class MonitorSettings(Part):
@@ -158,7 +72,7 @@ class MonitorSettings(Part):
         """SUPS on confidence for classes; a regression model has no confidence, so the plain random one."""
         if not isinstance(data, Mapping):
             return data
-        sampler = data.get("sampler", {})
+        sampler = {} if data.get("sampler") is None else data["sampler"]
         if isinstance(sampler, Mapping) and "type" not in sampler:
             kind = "srs" if data.get("problem") == "regression" else "sups"
             return {**data, "sampler": {"type": kind, **sampler}}

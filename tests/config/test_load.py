@@ -84,6 +84,36 @@ def test_classes_may_be_whole_numbers() -> None:
     assert Settings.from_mapping(mapping, environment={}).monitors["digits"].classes == ("0", "1", "two")
 
 
+def test_a_key_with_nothing_after_it_means_its_default(write) -> None:
+    keys = (
+        "round",
+        "labels",
+        "rules",
+        "actions",
+        "drift",
+        "schedule",
+        "inputs",
+        "columns",
+        "sampler",
+        "level",
+        "device",
+    )
+    empty = "".join(f"    {key}:\n" for key in keys) + "mlflow:\ndatabase:\nstate:\n"
+    assert load(write(MINIMAL + empty), {}).dump() == load(write(MINIMAL), {}).dump()
+
+
+def test_classes_are_canonical() -> None:
+    mapping = yaml.safe_load(MINIMAL)
+    mapping["monitors"]["digits"]["classes"] = [" cat ", 2.0, "3.0"]
+    assert Settings.from_mapping(mapping, environment={}).monitors["digits"].classes == ("cat", "2", "3")
+
+
+def test_a_monitor_may_be_called_like_a_secret() -> None:
+    mapping = {"monitors": {"token-secret": {**yaml.safe_load(MINIMAL)["monitors"]["digits"], "level": 7}}}
+    with pytest.raises(ConfigError, match=r"monitors\.token-secret\.level.*got 7"):
+        Settings.from_mapping(mapping, environment={})
+
+
 def test_whole_numbers_in_every_spelling(write) -> None:
     text = MINIMAL + "    round: {min_inputs: '500', max_inputs: 1e6}\n    sampler: {budget: 1_000}\n"
     monitor = load(write(text), {}).monitors["digits"]
