@@ -18,7 +18,9 @@ from opmon.cli.common import json_option, print_json
     show_default="./opmon-demo",
     help="Where everything is made; one that an earlier demo made is made anew.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Another one, another story.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Another one, another story."
+)
 @json_option()
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 def demo(folder: Path, seed: int, as_json: bool, no_color: bool) -> None:
@@ -44,4 +46,3 @@ def demo(folder: Path, seed: int, as_json: bool, no_color: bool) -> None:
     from opmon.demo.terminal import show
 
     show(story, Console(no_color=no_color or None, highlight=False))
-

@@ -1,0 +1,105 @@
+"""``opmon labels``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from opmon.cli.common import config_option, json_option, monitor_option, print_json, settings_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from opmon.labels.exchange_core import ImportedLabel
+    from opmon.types import Label
+
+FORMAT = click.option("--format", "kind", type=click.Choice(["jsonl", "csv"]), help="If the file's name does not say.")
+
+
+@click.group()
+def labels() -> None:
+    """Hand tasks to annotators and take their labels back, as JSONL or CSV files."""
+
+
+@labels.command("export")
+@config_option()
+@monitor_option()
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .jsonl or .csv file [stdout].")
+@click.option("-n", "--number", type=click.IntRange(min=1), help="At most so many tasks.")
+@FORMAT
+def export_tasks(
+    path: Path | None, monitor: str | None, output: Path | None, number: int | None, kind: str | None
+) -> None:
+    """Write the open tasks; fill in «label» (or «skip») and hand the file to «opmon labels import»."""
+    from opmon.labels import store as queue
+    from opmon.labels.exchange import write_tasks
+    from opmon.store.engine import open_store
+
+    settings = settings_of(path)
+    if monitor is not None:
+        settings.monitor(monitor)
+    store = open_store(settings.database.get_secret_value())
+    with store.read() as connection:
+        tasks = queue.open_tasks(connection, monitor, number)
+    written = write_tasks(tasks, output if output is not None else sys.stdout, kind)  # type: ignore[arg-type]
+    click.echo(f"{written} open tasks{f' written to {output}' if output else ''}", err=True)
+
+
+@labels.command("import")
+@config_option()
+@monitor_option()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True))
+@click.option("--annotator", default="import", show_default=True, help="Who, where a row does not say.")
+@FORMAT
+@json_option()
+def import_labels(
+    path: Path | None, monitor: str | None, file: Path, annotator: str, kind: str | None, as_json: bool
+) -> None:
+    """Take the labels of FILE (or of stdin: -), all or none; importing the same file twice changes nothing."""
+    from opmon.labels import store as queue
+    from opmon.labels.exchange import read_labels
+    from opmon.store.engine import open_store
+
+    settings = settings_of(path)
+    if monitor is not None:
+        settings.monitor(monitor)
+    source = sys.stdin if str(file) == "-" else file
+    found = read_labels(
+        source, kind or ("jsonl" if source is sys.stdin else None), annotator=annotator, monitor=monitor
+    )  # type: ignore[arg-type]
+    store, now = open_store(settings.database.get_secret_value()), datetime.now(UTC)
+    with store.write() as connection:
+        recorded = queue.record(connection, _labels(connection, found.labels, now), now)
+    if as_json:
+        print_json({"new": recorded.new, "unchanged": recorded.unchanged, "unanswered": found.unanswered})
+        return
+    click.echo(
+        f"{recorded.new} labels recorded, {recorded.unchanged} known already, {found.unanswered} rows without an answer"
+    )
+
+
+def _labels(connection: Connection, imported: Sequence[ImportedLabel], now: datetime) -> list[Label]:
+    """The labels with their tasks: by number, or by monitor and input."""
+    from opmon.errors import InputError, NotFoundError
+    from opmon.labels import store as queue
+    from opmon.types import Label
+
+    made, problems = [], []
+    for entry in imported:
+        task = entry.task_id
+        if task is None:
+            try:
+                task = queue.find(connection, entry.monitor or "", entry.input_id or "")
+            except NotFoundError as exc:
+                problems.append(f"line {entry.line}: {exc}")
+                continue
+        made.append(Label(task, entry.annotator, entry.truth, entry.at or now))
+    if problems:
+        more = f" … and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise InputError(f"no label was recorded, because {'; '.join(problems[:5])}{more}")
+    return made

@@ -1,0 +1,211 @@
+"""The command line as users run it: in a process of its own where that matters, with real databases and MLflow."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from opmon.cli import COMMANDS, HELD, LATER, WRONG, group, main
+from opmon.store.leases import hold
+
+
+def opmon(*arguments: str) -> tuple[int, str, str]:
+    """What ``opmon`` prints and how it ends, errors and all."""
+    import contextlib
+    import io
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def config(workbench: Any, tmp_path: Path) -> str:
+    return str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}"))
+
+
+def test_every_command_has_help() -> None:
+    for name in COMMANDS:
+        result: Result = CliRunner().invoke(group, [name, "--help"])
+        assert result.exit_code == 0, name
+        assert "Usage:" in result.output
+
+
+def test_help_is_quick() -> None:
+    """A fifth of what importing everything would take; the wall-clock bar has its benchmark."""
+    code = "import sys; from opmon.cli import main; sys.argv[1:] = ['--help']\ntry: main()\nexcept SystemExit: pass\n"
+    heavy = "print([m for m in ('mlflow','sqlalchemy','pandas','numpy','evidently','onnxruntime') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code + heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+def test_an_unknown_command_gets_the_nearest_name() -> None:
+    code, _, err = opmon("statsu")
+    assert code == WRONG
+    assert "status" in err
+
+
+def test_init_writes_a_file_that_loads_and_never_overwrites(tmp_path: Path) -> None:
+    path = tmp_path / "opmon.yaml"
+    assert opmon("init", str(path))[0] == 0
+    code, _, err = opmon("init", str(path))
+    assert code == WRONG
+    assert "--force" in err
+    assert opmon("status", "-c", str(path))[0] == 0
+
+
+def test_a_missing_configuration_names_the_next_step(tmp_path: Path) -> None:
+    code, _, err = opmon("run", "-c", str(tmp_path / "nothing.yaml"))
+    assert code == WRONG
+    assert "opmon init" in err
+    assert "Traceback" not in err
+
+
+def test_a_cycle_by_hand(workbench: Any, config: str, tmp_path: Path) -> None:
+    workbench.write_window()
+    code, out, _ = opmon("run", "-c", config, "--json")
+    assert code == 0
+    assert json.loads(out)["waiting"] == 1
+
+    tasks = tmp_path / "tasks.csv"
+    assert opmon("labels", "export", "-c", config, "-o", str(tasks))[0] == 0
+    with tasks.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert "prediction" not in rows[0]
+    for row in rows:
+        row["label"] = workbench.truth[row["input_id"]]
+    rows[0]["label"], rows[0]["skip"] = "", "yes"
+    with tasks.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+    code, out, _ = opmon("labels", "import", "-c", config, str(tasks), "--annotator", "ann", "--json")
+    assert code == 0
+    assert json.loads(out) == {"new": len(rows), "unchanged": 0, "unanswered": 0}
+    assert (
+        json.loads(opmon("labels", "import", "-c", config, str(tasks), "--annotator", "ann", "--json")[1])["new"] == 0
+    )
+
+    assert json.loads(opmon("run", "-c", config, "--json")[1])["closed"] == 1
+    status = json.loads(opmon("status", "-c", config, "--json")[1])
+    assert status["latest"]["low"] <= status["latest"]["accuracy"] <= status["latest"]["high"]
+    assert status["tasks_open"] == 0
+    assert workbench.name[:20] in opmon("status", "-c", config)[1]
+
+
+def test_a_bad_label_file_changes_nothing(workbench: Any, config: str, tmp_path: Path) -> None:
+    workbench.write_window()
+    opmon("run", "-c", config)
+    file = tmp_path / "labels.jsonl"
+    file.write_text('{"task_id": 1, "label": "3"}\n{"task_id": 1, "label": {"a": 1}}\n')
+    code, _, err = opmon("labels", "import", "-c", config, str(file))
+    assert code == WRONG
+    assert "2" in err
+    file.write_text('{"task_id": 4711, "label": "3"}\n')
+    code, _, err = opmon("labels", "import", "-c", config, str(file))
+    assert code == WRONG
+    assert "no task 4711" in err
+    file.write_text(json.dumps({"monitor": workbench.name, "input_id": "nobody", "label": "3"}) + "\n")
+    assert opmon("labels", "import", "-c", config, str(file))[0] == WRONG
+    assert json.loads(opmon("status", "-c", config, "--json")[1])["labels_returned"] == 0
+
+
+def test_run_says_who_holds_the_lease(workbench: Any, config: str) -> None:
+    monitor = workbench.monitor(f"sqlite:///{Path(config).parent / 'opmon.db'}")
+    with hold(monitor.store, workbench.name):
+        code, _, err = opmon("run", "-c", config)
+    assert code == HELD
+    assert "process" in err
+
+
+def test_run_says_what_is_not_there_this_time(workbench: Any, tmp_path: Path) -> None:
+    config = workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", model="models:/nobody/1")
+    workbench.write_window()
+    code, _, err = opmon("run", "-c", str(config))
+    assert code == LATER
+    assert "nobody" in err
+    code, out, _ = opmon("check", "-c", str(config))
+    assert code == WRONG
+    assert "nobody" in out
+
+
+def test_check_is_content_with_what_is_right(workbench: Any, config: str) -> None:
+    workbench.write_window()
+    code, out, _ = opmon("check", "-c", config)
+    assert code == 0, out
+    assert "cpu" in out.lower()
+    assert "all is well" in out
+
+
+def test_check_names_what_is_wrong(workbench: Any, tmp_path: Path) -> None:
+    workbench.write_window()
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    config = workbench.write_yaml(database, columns={"id": "identity"})
+    code, out, _ = opmon("check", "-c", str(config))
+    assert code == WRONG
+    assert "identity" in out
+    assert "input_id" in out
+
+
+def test_events_are_listed_shown_and_replayed(workbench: Any, tmp_path: Path) -> None:
+    rules = [{"type": "accuracy_below", "threshold": 0.999, "name": "floor", "certainty": "estimate"}]
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", rules=rules))
+    assert "no events" in opmon("events", "list", "-c", config)[1]
+    workbench.write_window()
+    opmon("run", "-c", config)
+    workbench.answer(workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}"), wrong=0.5)
+    assert json.loads(opmon("run", "-c", config, "--json")[1])["delivered"] == 1
+    event = json.loads(opmon("events", "list", "-c", config, "--json")[1])
+    assert event["type"] == "opmon.alarm"
+    assert json.loads(opmon("events", "show", "-c", config, event["id"])[1])["id"] == event["id"]
+    assert "nothing to send" in opmon("events", "replay", "-c", config, event["id"])[1]
+    assert opmon("events", "show", "-c", config, "nothing")[0] == WRONG
+
+
+def test_two_runs_at_once_double_nothing(workbench: Any, config: str) -> None:
+    for _ in range(3):
+        workbench.write_window()
+    command = [sys.executable, "-m", "opmon", "run", "-c", config, "--json"]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    ended = [(process.communicate()[0], process.returncode) for process in started]
+    assert sorted(code for _, code in ended)[0] == 0
+    assert {code for _, code in ended} <= {0, HELD}
+    assert sum(json.loads(out).get("opened", 0) for out, _ in ended) == 3
+    assert json.loads(opmon("status", "-c", config, "--json")[1])["rounds"] == 3
+
+
+def test_serve_works_and_stops_when_told(workbench: Any, tmp_path: Path) -> None:
+    import signal
+
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    config = str(workbench.write_yaml(database, schedule={"every": "1s"}))
+    workbench.write_window()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opmon", "serve", "-c", config], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        _until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["tasks_open"] > 0)
+        workbench.answer(workbench.monitor(database))
+        _until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["latest"] is not None)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    assert "SIGTERM" in err
+
+
+def _until(ready: Any, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.2)
