@@ -1,0 +1,27 @@
+"""What every estimator of this package can also say: its coefficients, and the variance of any sum with them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.types import Estimate, Sample
+
+
+class LinearEstimator(Protocol):
+    """An estimator whose mean loss is ``Σ a_k y_k`` with coefficients that the design alone decides.
+
+    From these follow ratios, slices and model-assisted estimates under the same design.
+    """
+
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate: ...
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64]:
+        """``a_k``; 0 for a draw without an answer."""
+        ...
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
+        """The estimated variance of ``Σ a_k values_k``."""
+        ...

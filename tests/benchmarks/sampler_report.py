@@ -1,0 +1,224 @@
+"""Tables, figure and significance tests of the sampler benchmark."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy import stats
+
+Row = dict[str, Any]
+Result = tuple[Row, np.ndarray]
+Key = tuple[str, str, str, int]
+
+SAME_DESIGN = {"deepest": "deepest-target"}
+"""The released DeepEST code weighs by the target's variable, so that is what it is compared with."""
+BIASED = {"2-ups", "gbs", "ces"}
+"""Techniques whose released estimator is biased; so is DeepEST's for regression."""
+
+
+def read_published(path: Path) -> dict[Key, Row]:
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = {}
+    for row in rows:
+        technique = SAME_DESIGN.get(row["technique"], row["technique"])
+        key = (row["subject"], technique, row["variable"], int(row["budget"]))
+        found[key] = {name: float(row[name]) for name in ("rmse", "rmedse", "failures", "bias", "repetitions")}
+        found[key] |= {"task": row["task"], "biased": row["technique"] in BIASED}
+        found[key]["biased"] |= row["task"] == "regression" and row["technique"] == "deepest"
+    return found
+
+
+def summary(results: list[Result], published: dict[Key, Row]) -> None:
+    console = Console(width=150)
+    cell_table(console, results, published)
+    technique_table(console, [row for row, _ in results])
+    against_published(console, results, published)
+    significance(console, [row for row, _ in results])
+
+
+def key_of(row: Row) -> Key:
+    return row["subject"], row["technique"], row["variable"], row["budget"]
+
+
+def cell_table(console: Console, results: list[Result], published: dict[Key, Row]) -> None:
+    table = Table(title="Every cell; published figures in brackets", box=None)
+    heads = (
+        "subject",
+        "variable",
+        "technique",
+        "n",
+        "RMSE",
+        "RMedSE",
+        "bias",
+        "bias/se",
+        "failures",
+        "coverage",
+        "half-width",
+    )
+    for head in heads:
+        table.add_column(head, justify="left" if head in heads[:3] else "right")
+    for row, runs in results:
+        theirs = published.get(key_of(row))
+        beside = {name: f" ({theirs[name]:.4g})" if theirs else "" for name in ("rmse", "rmedse", "bias", "failures")}
+        table.add_row(
+            row["subject"], row["variable"], row["technique"], str(row["budget"]),
+            f"{row['rmse']:.4f}{beside['rmse']}", f"{row['rmedse']:.4f}{beside['rmedse']}",
+            f"{row['bias']:+.4f}{beside['bias']}", f"{bias_in_errors(runs):+.1f}",
+            f"{row['failures']:.1f}{beside['failures']}", f"{row['coverage']:.3f}", f"{row['half_width']:.4f}",
+        )  # fmt: skip
+    console.print(table)
+
+
+def bias_in_errors(runs: np.ndarray) -> float:
+    """The mean error in Monte Carlo standard errors."""
+    spread = runs[0].std(ddof=1) / math.sqrt(runs.shape[1]) if runs.shape[1] > 1 else 0.0
+    return float(runs[0].mean() / spread) if spread > 0 else 0.0
+
+
+def technique_table(console: Console, rows: list[Row]) -> None:
+    """Per technique: error and failures relative to SRS in the same subject and budget, and how often the interval holds."""
+    base = {(row["subject"], row["budget"]): row for row in rows if row["technique"] == "srs"}
+    table = Table(title="Per technique; RMSE and failures relative to SRS, averaged over cells (n >= 200)", box=None)
+    heads = (
+        "technique",
+        "task",
+        "cells",
+        "RMSE / SRS",
+        "worst",
+        "failures / SRS",
+        "coverage",
+        "cells >= 0.93",
+        "half-width / SRS",
+    )
+    for head in heads:
+        table.add_column(head, justify="left" if head in heads[:2] else "right")
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["technique"], row["task"]].append(row)
+    for (technique, task), group in sorted(groups.items()):
+        pairs = [(row, base.get((row["subject"], row["budget"]))) for row in group if row["budget"] >= 200]
+        some = [(row, srs) for row, srs in pairs if srs]
+        relative = [row["rmse"] / srs["rmse"] for row, srs in some] or [math.nan]
+        exposed = [row["failures"] / srs["failures"] for row, srs in some if srs["failures"]] or [math.nan]
+        widths = [row["half_width"] / srs["half_width"] for row, srs in some] or [math.nan]
+        table.add_row(
+            technique, task, str(len(group)), f"{np.mean(relative):.2f}", f"{np.max(relative):.2f}", f"{np.mean(exposed):.2f}",
+            f"{np.mean([row['coverage'] for row in group]):.3f}", f"{np.mean([row['coverage'] >= 0.93 for row in group]):.0%}",
+            f"{np.mean(widths):.2f}",
+        )  # fmt: skip
+    console.print(table)
+
+
+def against_published(console: Console, results: list[Result], published: dict[Key, Row]) -> None:
+    """Whether the published RMSE and failures lie in the 99 % range of what their 30 repetitions of ours would give."""
+    inside, ratios = defaultdict(list), defaultdict(list)
+    rng = np.random.default_rng(1)
+    for row, runs in results:
+        theirs = published.get(key_of(row))
+        if not theirs:
+            continue
+        name = f"{row['technique']} ({row['task']})"
+        ratios[name].append(row["rmse"] / theirs["rmse"])
+        if not theirs["biased"]:
+            picks = rng.integers(0, runs.shape[1], (2000, int(theirs["repetitions"])))
+            rmse = np.sqrt((runs[0][picks] ** 2).mean(axis=1))
+            failures = runs[1][picks].mean(axis=1)
+            inside["rmse"].append(within(theirs["rmse"], rmse))
+            inside["failures"].append(within(theirs["failures"], failures))
+    if not ratios:
+        return
+    table = Table(title="Against the published figures: our RMSE / theirs, averaged over cells", box=None)
+    for head in ("technique", "cells", "mean ratio"):
+        table.add_column(head, justify="left" if head == "technique" else "right")
+    for name, found in sorted(ratios.items()):
+        table.add_row(name, str(len(found)), f"{np.mean(found):.2f}")
+    console.print(table)
+    if inside:
+        console.print(
+            f"published, unbiased estimators: RMSE inside our 99 % range in {np.mean(inside['rmse']):.1%} "
+            f"and failures in {np.mean(inside['failures']):.1%} of {len(inside['rmse'])} cells"
+        )
+
+
+def within(value: float, values: np.ndarray) -> bool:
+    low, high = np.quantile(values, [0.005, 0.995])
+    return bool(low - 1e-9 <= value <= high + 1e-9)
+
+
+def significance(console: Console, rows: list[Row]) -> None:
+    """Friedman's test over subjects, variables and budgets as blocks, then Dunn's with Holm's correction."""
+    for task in sorted({row["task"] for row in rows}):
+        table: dict[tuple[str, str, int], dict[str, float]] = defaultdict(dict)
+        everywhere = [r for r in rows if r["task"] == task and r["variable"] in ("none", "all")]
+        for row in (r for r in rows if r["task"] == task and r["variable"] not in ("none", "all")):
+            table[row["subject"], row["variable"], row["budget"]][row["technique"]] = row["rmse"]
+        for block in table:
+            table[block] |= {r["technique"]: r["rmse"] for r in everywhere if (r["subject"], r["budget"]) == block[::2]}
+        techniques = sorted(set.intersection(*(set(block) for block in table.values()))) if table else []
+        if len(techniques) < 3:
+            continue
+        values = np.array([[block[name] for name in techniques] for block in table.values()])
+        friedman = stats.friedmanchisquare(*values.T)
+        ranks = stats.rankdata(values, axis=1).mean(axis=0)
+        console.print(
+            f"\n{task}: Friedman χ² = {friedman.statistic:.1f}, p = {friedman.pvalue:.2g}; mean rank of RMSE:"
+        )
+        console.print("  " + ", ".join(f"{techniques[i]} {ranks[i]:.2f}" for i in np.argsort(ranks)))
+        same = [f"{a}–{b}" for (a, b), p in dunn_holm(values, techniques).items() if p >= 0.05]
+        console.print(f"  not distinguished by Dunn's test with Holm's correction (5 %): {', '.join(same) or 'none'}")
+
+
+def dunn_holm(values: np.ndarray, techniques: list[str]) -> dict[tuple[str, str], float]:
+    """Dunn's rank-sum test between every two techniques, p-values corrected by Holm."""
+    blocks, k = values.shape
+    ranks = stats.rankdata(values.ravel()).reshape(values.shape)
+    total = blocks * k
+    _, ties = np.unique(values, return_counts=True)
+    correction = (ties**3 - ties).sum() / (12 * (total - 1))
+    error = math.sqrt((total * (total + 1) / 12 - correction) * 2 / blocks)
+    means = ranks.mean(axis=0)
+    pairs = list(itertools.combinations(range(k), 2))
+    p = np.array([2 * stats.norm.sf(abs(means[i] - means[j]) / error) for i, j in pairs])
+    order = np.argsort(p)
+    adjusted = np.minimum(np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p)))), 1)
+    return {
+        (techniques[pairs[at][0]], techniques[pairs[at][1]]): float(q) for at, q in zip(order, adjusted, strict=True)
+    }
+
+
+def frontier(rows: list[Row], path: Path | None) -> None:
+    """RMSE against failures, both relative to SRS, one point per technique and variable."""
+    if path is None:
+        return
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    base = {(row["subject"], row["budget"]): row for row in rows if row["technique"] == "srs"}
+    groups: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        srs = base.get((row["subject"], row["budget"]))
+        if srs and srs["failures"] and row["task"] == "classification":
+            point = (row["failures"] / srs["failures"], row["rmse"] / srs["rmse"])
+            groups[f"{row['technique']} {row['variable']}"].append(point)
+    figure, axes = plt.subplots(figsize=(9, 6))
+    for name, points in sorted(groups.items()):
+        x, y = np.exp(np.log(np.array(points)).mean(axis=0))
+        axes.scatter(x, y, s=18)
+        axes.annotate(name, (x, y), fontsize=7, xytext=(3, 2), textcoords="offset points")
+    axes.set(xscale="log", yscale="log", xlabel="failures relative to SRS", ylabel="RMSE relative to SRS")
+    axes.axhline(1, color="grey", linewidth=0.5)
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)

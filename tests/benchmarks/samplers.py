@@ -1,0 +1,203 @@
+"""Bias, error, failures and coverage of every sampler on populations with known truth.
+
+    python tests/benchmarks/samplers.py --data DIR [--techniques sups,adaptive] [--budgets 50,200] [--json]
+
+Every CSV under DIR/deepsample and DIR/deepest is a subject. Each cell (technique × variable × budget × subject) is
+repeated; published figures (DIR/published.csv) are set beside ours where there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # two processes are the parallelism here
+
+import numpy as np
+import sampler_report
+import subjects
+
+from opmon import plugins
+from opmon.types import Draw
+
+BUDGETS = (50, 100, 200, 400, 800)
+
+
+@dataclass(frozen=True)
+class Technique:
+    """A sampler as benchmarked: ``per`` says whether it is run per variable, on all of them, or without any."""
+
+    sampler: str
+    arguments: dict[str, Any]
+    per: str = "each"
+    usual: bool = True
+
+
+TECHNIQUES = {
+    "srs": Technique("srs", {}, "none"),
+    "ces": Technique("ces", {}, "none"),
+    "sups": Technique("sups", {"defensive": 0.0}),
+    "rhc-s": Technique("rhc", {"defensive": 0.0}),
+    "2-ups": Technique("two_stage", {"defensive": 0.0}),
+    "ssrs": Technique("ssrs", {}),
+    "gbs": Technique("gbs", {}),
+    "css": Technique("css", {}),
+    "deepest": Technique("deepest", {}),
+    "deepest-target": Technique("deepest", {"activation": "target"}),
+    "adaptive": Technique("adaptive", {}, "all"),
+    "adaptive-estimate": Technique("adaptive", {"aim": 0.0}, "all"),
+    "adaptive-expose": Technique("adaptive", {"aim": 1.0}, "all+confidence"),
+    "sups-defensive": Technique("sups", {}, usual=False),
+    "rhc-s-defensive": Technique("rhc", {}, usual=False),
+    "2-ups-defensive": Technique("two_stage", {}, usual=False),
+}
+"""The papers' designs as published (no defensive share), and opmon's own. Those not usual run when they are named."""
+
+
+@dataclass(frozen=True)
+class Work:
+    subject: int
+    technique: str
+    variable: str
+    budget: int
+    repetitions: int
+    seed: int
+
+
+SUBJECTS: list[subjects.Subject] = []
+ESTIMATORS: dict[str, Any] = {}
+
+
+def main() -> None:
+    options = arguments()
+    began = time.perf_counter()
+    SUBJECTS.extend(subjects.read_subjects(options.data, options.failing_error))
+    ESTIMATORS.update({name: plugins.make("estimator", name) for name in plugins.names("estimator")})
+    work = sorted(cells(options), key=lambda cell: -cell.budget * (4 if cell.technique.startswith("adaptive") else 1))
+    results = []
+    with multiprocessing.get_context("fork").Pool(options.processes) as pool:
+        for done, result in enumerate(pool.imap_unordered(run, work), start=1):
+            results.append(result)
+            if sys.stderr.isatty():
+                print(f"\r{done}/{len(work)} cells", end="", file=sys.stderr)
+    results.sort(
+        key=lambda r: tuple(str(r[0][key]) for key in ("task", "subject", "variable", "technique")) + (r[0]["budget"],)
+    )
+    if options.json:
+        for row, _ in results:
+            print(json.dumps(row))
+        return
+    published = sampler_report.read_published(options.data / "published.csv")
+    sampler_report.summary(results, published)
+    sampler_report.frontier([row for row, _ in results], options.figure)
+    print(f"\n{len(work)} cells, {options.repetitions} repetitions each: {time.perf_counter() - began:.0f} s")
+
+
+def arguments() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return [part.strip() for part in text.split(",") if part.strip()]
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with deepsample/ and deepest/")
+    parser.add_argument("--techniques", type=names, default=None, help=f"of: {', '.join(TECHNIQUES)}")
+    parser.add_argument("--variables", type=names, default=None, help="such as confidence,dsa; none and all always run")
+    parser.add_argument("--budgets", type=lambda text: [int(part) for part in names(text)], default=list(BUDGETS))
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--failing-error", type=float, default=0.6, help="regression: an error above it is a failure")
+    parser.add_argument("--json", action="store_true", help="one JSON object per cell and line instead of the tables")
+    parser.add_argument("--figure", type=Path, default=None, help="write the RMSE-failures frontier to this file")
+    options = parser.parse_args()
+    unknown = set(options.techniques or []) - set(TECHNIQUES)
+    if unknown:
+        parser.error(f"unknown technique {', '.join(sorted(unknown))}; there are: {', '.join(TECHNIQUES)}")
+    return options
+
+
+def cells(options: argparse.Namespace) -> Iterator[Work]:
+    there = set(plugins.names("sampler"))
+    for label, technique in TECHNIQUES.items():
+        wanted = label in options.techniques if options.techniques else technique.usual
+        if not wanted or technique.sampler not in there:
+            continue
+        for number, subject in enumerate(SUBJECTS):
+            if technique.sampler == "ces" and subject.population.frame.activations is None:
+                continue
+            for variable in variables_of(technique, subject):
+                if variable not in ("none", "all") and options.variables and variable not in options.variables:
+                    continue
+                for budget in options.budgets:
+                    yield Work(number, label, variable, budget, options.repetitions, options.seed)
+
+
+def variables_of(technique: Technique, subject: subjects.Subject) -> list[str]:
+    known = list(subject.population.frame.variables)
+    return {
+        "none": ["none"],
+        "all": ["all"],
+        "all+confidence": ["all"] + [name for name in known if name == "confidence"],
+        "each": known,
+    }[technique.per]
+
+
+def run(work: Work) -> tuple[dict[str, Any], np.ndarray]:
+    """The row of one cell, and per repetition the error and the number of failures."""
+    subject, technique = SUBJECTS[work.subject], TECHNIQUES[work.technique]
+    population = subject.population
+    given = dict(technique.arguments)
+    if technique.per == "each":
+        given["variable"] = work.variable
+    elif work.variable not in ("none", "all"):
+        given["variables"] = (work.variable,)
+    sampler = plugins.make("sampler", technique.sampler, given)
+    label = f"{subject.name} {work.technique} {work.variable} {work.budget}"
+    rng = np.random.default_rng([work.seed, zlib.crc32(label.encode())])
+    prepared = sampler.prepare(population.frame, work.budget) if hasattr(sampler, "prepare") else None
+    errors, failures = np.empty(work.repetitions), np.empty(work.repetitions)
+    covered, half_width = 0, 0.0
+    for k in range(work.repetitions):
+        draw = prepared(rng) if prepared else sampler.draw(population.frame, work.budget, rng)
+        draw = to_the_end(sampler, draw, population, work.budget, rng)
+        sample = population.answer(draw)
+        found = ESTIMATORS[draw.design].estimate(sample)
+        errors[k] = found.value - population.accuracy
+        failures[k] = (sample.outcomes > subject.failing).sum()
+        covered += found.low <= population.accuracy <= found.high
+        half_width += found.half_width / work.repetitions
+    row = {
+        "subject": subject.name,
+        "task": subject.task,
+        "variable": work.variable,
+        "technique": work.technique,
+        "budget": work.budget,
+        "repetitions": work.repetitions,
+        "rmse": float(np.sqrt(np.mean(errors**2))),
+        "rmedse": float(np.sqrt(np.median(errors**2))),
+        "bias": float(errors.mean()),
+        "failures": float(failures.mean()),
+        "coverage": covered / work.repetitions,
+        "half_width": half_width,
+    }
+    return row, np.stack([errors, failures])
+
+
+def to_the_end(sampler: Any, draw: Draw, population: Any, budget: int, rng: np.random.Generator) -> Draw:
+    """All waves of an adaptive sampler, each seeing the outcomes of those before."""
+    while hasattr(sampler, "next_batch") and len(draw) < min(budget, population.frame.size):
+        draw = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
+    return draw
+
+
+if __name__ == "__main__":
+    main()
