@@ -46,17 +46,20 @@ def _run_and_kill(context: Any, config: Path, after: float | None) -> bool:
     return killed
 
 
-def _live(workbench: Any, database: str, kills: int) -> tuple[Any, int]:
-    """Rounds from the first input to the last label, with so many kills on the way; gives how many windows it took."""
+def _live(workbench: Any, database: str, kills: int) -> tuple[Any, set[str]]:
+    """Rounds from the first input to the last label, with so many kills on the way; gives the states they left."""
     config, context, dice = workbench.write_yaml(database), _preload(), random.Random(7)
-    monitor = workbench.monitor(database)
+    monitor, met = workbench.monitor(database), set()
     while kills:
         if _all_closed(monitor.store, workbench.name):
             workbench.write_window(seed=1)
-        kills -= _run_and_kill(context, config, dice.uniform(0.0, 1.2))
+        killed = _run_and_kill(context, config, dice.uniform(0.0, 1.2))
+        kills -= killed
+        with monitor.store.read() as connection:
+            met |= {round_.state for round_ in rounds.unfinished(connection, workbench.name)} if killed else set()
         workbench.answer(monitor, skip=0.05, limit=dice.randint(0, 12))
     _finish(workbench, monitor, config, context)
-    return monitor, workbench.windows
+    return monitor, met
 
 
 def _finish(workbench: Any, monitor: Any, config: Path, context: Any) -> None:
@@ -118,7 +121,9 @@ def _runs(monitor: Any, name: str) -> list[str]:
 
 @pytest.mark.timeout(900)
 def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, database: str, tmp_path: Path) -> None:
-    monitor, windows = _live(workbench, database, KILLS)
+    monitor, met = _live(workbench, database, KILLS)
+    windows = workbench.windows
+    assert len(met) >= 3, f"the kills must hit the work, not only the waiting; they left {met}"
 
     calm = workbench.sibling(tmp_path / "calm")
     calm_database = f"sqlite:///{tmp_path / 'calm.db'}"
