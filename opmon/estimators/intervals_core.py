@@ -22,8 +22,10 @@ from scipy.special import ndtri, stdtrit
 from opmon.types import Floats
 
 KNOWN = 1e9
-STEPS = 96
-REFINEMENTS = 3
+STEPS = 60
+REFINEMENTS = 4
+GRID = np.geomspace(1e-6, 1e6, STEPS)
+FINER = np.linspace(0, 1, 24)
 
 
 def score_bounds(A: Floats, n: Floats, x: Floats, level: float, freedom: float | None = None) -> tuple[float, float]:
@@ -33,46 +35,43 @@ def score_bounds(A: Floats, n: Floats, x: Floats, level: float, freedom: float |
     quantile instead of the normal one.
     """
     A, n, x = (np.asarray(v, dtype=np.float64) for v in (A, n, x))
-    used = A > 0
-    A, n, x = A[used], n[used], np.clip(x[used], 0, n[used])
+    x = np.clip(x, 0, n)
     known = n >= KNOWN
     offset = float((A[known] * x[known] / n[known]).sum())
-    A, n, x = A[~known], n[~known], x[~known]
-    total = float(A.sum())
-    if n.sum() == 0:
-        return offset, offset + total
+    unseen = float(A[n <= 0].sum())
+    used = (A > 0) & (n > 0) & ~known
+    if not used.any():
+        return offset, offset + unseen
+    A, n, x = A[used], n[used], x[used]
     z = float(ndtri(0.5 + level / 2) if freedom is None else stdtrit(freedom, 0.5 + level / 2))
-    upper = _upper(A, n, x, z)
-    lower = total - _upper(A, n, n - x, z)  # right and wrong exchanged
-    return offset + max(lower, 0.0), offset + min(upper, total)
+    most = _upper(A, n, np.stack((x, n - x)), z)  # the second with right and wrong exchanged
+    total = float(A.sum())
+    return offset + max(total - float(most[1]), 0.0), offset + unseen + min(float(most[0]), total)
 
 
 def constrained_rates(A: Floats, n: Floats, x: Floats, multiplier: Floats) -> Floats:
-    """p̃_c for each multiplier μ = −λ ≥ 0 (one row each): the rates that make a larger θ most likely."""
-    a = multiplier[:, None] * A
+    """p̃_c for multipliers μ = −λ > 0: the rates that make a larger θ most likely."""
+    a = multiplier * A
     b = n - a
     root = np.sqrt(b * b + 4 * a * x)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # the positive root of a p² + (n − a) p − x = 0, in the form that does not cancel
-        rates = np.where(b >= 0, 2 * x / (b + root), (root - b) / (2 * a))
-    return np.where((a == 0) & (n == 0), 0.0, np.clip(np.nan_to_num(rates), 0.0, 1.0))
+    # the positive root of a p² + (n − a) p − x = 0, in the form that does not cancel
+    return np.asarray(np.where(b >= 0, 2 * x / (np.abs(b) + root + 1e-300), (root - b) / (2 * a)))
 
 
-def _upper(A: Floats, n: Floats, x: Floats, z: float) -> float:
-    seen = n > 0
-    estimate = float((A[seen] * x[seen] / n[seen]).sum())
-    inverse = np.divide(1.0, n, out=np.zeros_like(n), where=seen)
-    typical = float((n[seen] / A[seen]).max())
-    multipliers = np.geomspace(1e-6, 1e6, STEPS) * typical
+def _upper(A: Floats, n: Floats, x: Floats, z: float) -> Floats:
+    """The largest accepted θ for each row of ``x``; the grid of multipliers is refined around the last accepted one."""
+    estimate = x @ (A / n)
+    rows = np.arange(len(x))
+    multipliers = np.broadcast_to(GRID * float((n / A).max()), (len(x), STEPS))
     best = estimate
     for _ in range(REFINEMENTS):
-        rates = constrained_rates(A, n, x, multipliers)
+        rates = constrained_rates(A, n, x[:, None, :], multipliers[:, :, None])
         theta = rates @ A
-        deviation = (rates * (1 - rates)) @ (A * A * inverse)
-        accepted = theta - estimate <= z * np.sqrt(deviation) + (~seen * A).sum()
-        last = int(np.flatnonzero(accepted)[-1]) if accepted.any() else 0
-        best = max(best, float(theta[last]) if accepted.any() else estimate)
-        if last == len(multipliers) - 1:
-            return best
-        multipliers = np.linspace(multipliers[last], multipliers[last + 1], 24)
-    return best
+        deviation = (rates * (1 - rates)) @ (A * A / n)
+        accepted = theta - estimate[:, None] <= z * np.sqrt(np.maximum(deviation, 0))
+        width = multipliers.shape[1]
+        last = np.where(accepted.any(axis=1), width - 1 - np.argmax(accepted[:, ::-1], axis=1), 0)
+        best = np.maximum(best, np.where(accepted[rows, last], theta[rows, last], estimate))
+        low, high = multipliers[rows, last], multipliers[rows, np.minimum(last + 1, width - 1)]
+        multipliers = low[:, None] + (high - low)[:, None] * FINER
+    return np.asarray(best)
