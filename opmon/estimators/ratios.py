@@ -77,7 +77,7 @@ def slice_accuracy(
 def class_accuracy(
     estimator: LinearEstimator, sample: Sample, classes: NDArray[Any], level: float = 0.95
 ) -> dict[Any, Estimate]:
-    """The accuracy per class of ``classes``, one per draw (the predictions, say); those without an answer are left out."""
+    """The accuracy per class of ``classes``, one per draw; classes without an answer are left out."""
     heard = np.unique(classes[sample.answered])
     return {one: slice_accuracy(estimator, sample, classes == one, str(one), level) for one in heard.tolist()}
 

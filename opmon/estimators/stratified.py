@@ -32,7 +32,7 @@ class StratifiedEstimator:
         y, stratum = sample.outcomes[answers], column(sample.draw, "stratum")[answers]
         sizes = np.asarray(constant(sample.draw, "stratum_size"))
         moments = StratumMoments.of(y, stratum, sizes)
-        error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
+        error = math.sqrt(moments.variance) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
         if is_binary(y):
             low, high = score_bounds(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.errors import InputError
 from opmon.samplers.core import Prepared, auxiliary, checked_share, chunks, is_whole, take_all
 from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights, class_count
-from opmon.types import Draw, Floats, Frame
+from opmon.types import Draw, Floats, Frame, Positions
 
 
 @dataclass(frozen=True)
@@ -89,25 +90,29 @@ class _Steps:
     weighted: int
     source: float
 
-    def run(self, count: int, r: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def run(self, count: int, r: float, rng: np.random.Generator) -> tuple[Positions, NDArray[np.float64]]:
         N = len(self.weights.values)
         by_weight = iter(self.weights.draw_without_replacement(min(count, self.weighted), rng).tolist())
         uniform = _integers(N, rng)
         coins = (rng.random(count) < r).tolist()
-        drawn: set[int] = set()
-        positions, probability = np.empty(count, dtype=np.int64), np.empty(count)
+        value, floor = self.weights.values.item, self.weights.floor
+        positions: dict[int, None] = {}
+        probability = []
         rest, left, active = self.weights.total, self.weighted, False
         for k in range(count):
             follow = active and left > 0
             source = by_weight if follow and coins[k] else uniform
-            i = next(found for found in source if found not in drawn)
-            w = float(self.weights.at(np.array([i]))[0])
+            i = next(source)
+            while i in positions:
+                i = next(source)
+            chi = value(i)
+            w = chi if chi > floor else floor
             chance = 1 / (N - k)
-            positions[k], probability[k] = i, (r * w / rest + (1 - r) * chance) if follow else chance
-            drawn.add(i)
+            probability.append(r * w / rest + (1 - r) * chance if follow else chance)
+            positions[i] = None
             rest, left = max(rest - w, w * 1e-12), left - (w > 0)
-            active = active or float(self.weights.values[i]) > self.source
-        return positions, probability
+            active = active or chi > self.source
+        return np.array(list(positions), dtype=np.int64), np.array(probability)
 
 
 def _integers(stop: int, rng: np.random.Generator, block: int = 256) -> Iterator[int]:

@@ -61,21 +61,30 @@ class Weights:
         return positions
 
     def draw_without_replacement(self, count: int, rng: np.random.Generator) -> Positions:
-        """Up to ``count`` inputs, one after another in proportion to the weight among those that are left.
+        """``count`` inputs, one after another in proportion to the weight among those that are left.
 
-        The ``count`` smallest of the exponential keys ``e_i / w_i``, in order (Efraimidis and Spirakis, 2006): taking
-        any other inputs away in between leaves the law of the rest as it is, because the keys have no memory.
+        Drawing with replacement and passing over repeats has that law; where most draws would be repeats, the rest
+        follows by the smallest exponential keys ``e_i / w_i`` (Efraimidis and Spirakis, 2006). Taking any other inputs
+        away in between leaves the law of those to come as it is. There must be ``count`` inputs with a weight.
         """
+        drawn = self.draw(2 * count, rng)
+        _, first = np.unique(drawn, return_index=True)
+        found = drawn[np.sort(first)][:count]
+        if len(found) == count:
+            return found
+        return np.concatenate((found, self._smallest_keys(count - len(found), found, rng)))
+
+    def _smallest_keys(self, count: int, taken: Positions, rng: np.random.Generator) -> Positions:
         best, keys = np.empty(0, dtype=np.int64), np.empty(0)
         for part in chunks(len(self.values)):
             weight = self.of_chunk(part)
+            weight[taken[(taken >= part.start) & (taken < part.stop)] - part.start] = 0.0
             with np.errstate(divide="ignore"):
                 key = rng.standard_exponential(len(weight)) / weight
-            limit = keys[-1] if len(keys) == count else np.inf
-            near = np.flatnonzero(key < limit)
-            keys = np.concatenate((keys, key[near]))
+            near = np.flatnonzero(key < (keys[-1] if len(keys) == count else np.inf))
+            best, keys = np.concatenate((best, part.start + near)), np.concatenate((keys, key[near]))
             order = np.argsort(keys)[:count]
-            best, keys = np.concatenate((best, part.start + near))[order], keys[order]
+            best, keys = best[order], keys[order]
         return best
 
 

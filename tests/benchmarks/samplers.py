@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import sys
 import time
 import zlib
@@ -19,9 +18,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(threads, "1")  # two processes are the parallelism here
 
 import numpy as np
 import sampler_report
@@ -90,9 +86,7 @@ def main() -> None:
             results.append(result)
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(work)} cells", end="", file=sys.stderr)
-    results.sort(
-        key=lambda r: tuple(str(r[0][key]) for key in ("task", "subject", "variable", "technique")) + (r[0]["budget"],)
-    )
+    results.sort(key=lambda result: order_of(result[0]))
     if options.json:
         for row, _ in results:
             print(json.dumps(row))
@@ -101,6 +95,10 @@ def main() -> None:
     sampler_report.summary(results, published)
     sampler_report.frontier([row for row, _ in results], options.figure)
     print(f"\n{len(work)} cells, {options.repetitions} repetitions each: {time.perf_counter() - began:.0f} s")
+
+
+def order_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[key] for key in ("task", "subject", "variable", "technique", "budget"))
 
 
 def arguments() -> argparse.Namespace:
@@ -146,7 +144,7 @@ def variables_of(technique: Technique, subject: subjects.Subject) -> list[str]:
     return {
         "none": ["none"],
         "all": ["all"],
-        "all+confidence": ["all"] + [name for name in known if name == "confidence"],
+        "all+confidence": ["all", *(name for name in known if name == "confidence")],
         "each": known,
     }[technique.per]
 

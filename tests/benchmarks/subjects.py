@@ -20,7 +20,7 @@ NO_VARIABLE = {"id", "row id", "outcome", "label", "sut", "uniform"}
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """``population`` holds the outcome of every input; ``failing`` is the outcome above which an input counts as failed."""
+    """``population`` holds the outcome of every input; an outcome above ``failing`` counts as a failure."""
 
     name: str
     task: str
