@@ -160,7 +160,7 @@ class _Nodes(References):
         if kind in ("null", "bool", "int", "float"):
             try:
                 return yaml.constructor.SafeConstructor().construct_object(node)
-            except (ValueError, KeyError, OverflowError, yaml.YAMLError) as exc:
+            except (ValueError, LookupError, ArithmeticError, yaml.YAMLError) as exc:
                 raise self.document.error(path, f"{node.value[:40]!r} cannot be read as {_tag(node)}") from exc
         raise self.document.error(path, f"the tag {_tag(node)} is not allowed; write plain YAML")
 

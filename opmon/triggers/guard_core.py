@@ -33,6 +33,9 @@ class Guard:
     allow: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        given: object = self.allow
+        if isinstance(given, str):
+            raise InputError(f"allow takes a list of host names, addresses and networks; got the text {given!r}")
         for entry in self.allow:
             if not isinstance(entry, str) or not entry.strip() or (_network(entry) is None and not _is_name(entry)):
                 raise InputError(f"allow takes host names, addresses and networks such as 10.1.0.0/16; got {entry!r}")

@@ -39,9 +39,10 @@ class Webhook:
     allow: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        guard = Guard(self.allow)
         object.__setattr__(self, "allow", tuple(self.allow))
         to = target(self.url)
-        if not Guard(self.allow).named(to.host) and to.scheme == "http":
+        if not guard.named(to.host) and to.scheme == "http":
             raise InputError("url must begin with https://; http:// is for hosts named in «allow»")
         if self.secret is not None:
             key(self.secret)

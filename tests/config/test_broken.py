@@ -8,8 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from opmon.config import load
+from opmon.config import load, render_example
+from opmon.config.settings import checked
+from opmon.config.yaml_text import parse
 from opmon.errors import ConfigError
 
 MONITOR = """\
@@ -54,6 +58,7 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     "own tag": (with_monitor("seed: !secret 3"), ["monitors.digits.seed", "tag !secret"]),
     "duplicate key": (with_monitor("seed: 1", "seed: 2"), ["opmon.yaml:6", "monitors.digits.seed", "line 5"]),
     "key that is a list": ("? [a, b]\n: 1\n", ["opmon.yaml:1", "not plain text"]),
+    "integer of nothing": (with_monitor("seed: !!int ''"), ["monitors.digits.seed", "cannot be read as !!int"]),
     # keys
     "no monitors": ("database: sqlite:///x.db\n", ["monitors", "is required"]),
     "empty monitors": ("monitors: {}\n", ["monitors", "at least one monitor"]),
@@ -209,6 +214,30 @@ def test_an_override_is_blamed_not_the_file(tmp_path: Path) -> None:
         load(path, {"OPMON_DATABASE": "oracle://u:tiger@h/d"})
     assert str(raised.value).startswith("OPMON_DATABASE: must be sqlite:///file.db")
     assert "tiger" not in str(raised.value)
+
+
+JUNK = [
+    *("", "null", "[]", "{}", "yes", "-1", "1e999", ".inf", "'x", "[1, {a: 2}]", "!!binary aGk=", "!!set {a}", "*a"),
+    *("${X}", "${WORD}", "\t", "0x1F", "1:30", "2026-01-01", "- - -", "|", "%", "@", "=", "\ue0009\ue001", "!!bool q"),
+]
+
+
+@given(st.data())
+def test_whatever_is_changed_in_the_example_it_loads_or_is_told_plainly(data: st.DataObject) -> None:
+    lines = render_example().split("\n")
+    for _ in range(data.draw(st.integers(1, 3))):
+        number = data.draw(st.integers(0, len(lines) - 1))
+        key, colon, _ = lines[number].partition(":")
+        lines[number] = data.draw(
+            st.sampled_from([f"{key}{colon} {junk}" for junk in JUNK] + ["", f"  {lines[number]}"])
+        )
+    told = ""
+    try:
+        checked(parse("\n".join(lines), "opmon.yaml", ENVIRONMENT), Path())
+    except ConfigError as exc:
+        told = str(exc)
+    assert len(told.splitlines()) <= 2
+    assert ENVIRONMENT["WORD"] not in told
 
 
 def test_reading_a_hostile_file_is_quick_and_small(tmp_path: Path) -> None:

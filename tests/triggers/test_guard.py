@@ -75,6 +75,11 @@ def test_allow_entries_that_are_none(entry) -> None:
         Guard((entry,))
 
 
+def test_allow_is_a_list() -> None:
+    with pytest.raises(InputError, match="allow takes a list"):
+        Webhook("https://example.com", allow="localhost")  # type: ignore[arg-type]
+
+
 # connecting
 
 
