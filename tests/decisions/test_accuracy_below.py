@@ -52,7 +52,13 @@ def test_the_estimate_decides_where_asked() -> None:
 
 @pytest.mark.parametrize(
     ("rounds", "state"),
-    [([BAD], "ok"), ([BAD, BAD], "alarm"), ([BAD, GOOD, BAD], "ok"), ([GOOD, BAD, BAD, BAD], "alarm"), ([BAD, BAD, GOOD], "ok")],
+    [
+        ([BAD], "ok"),
+        ([BAD, BAD], "alarm"),
+        ([BAD, GOOD, BAD], "ok"),
+        ([GOOD, BAD, BAD, BAD], "alarm"),
+        ([BAD, BAD, GOOD], "ok"),
+    ],
 )
 def test_patience_counts_rounds_running(rounds: list[Estimate], state: str) -> None:
     assert AccuracyBelow(0.92, patience=2).decide(rounds).state == state
