@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from opmon import plugins
 from opmon.labels.store import Answered
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.figures import AccuracyPoint, accuracy_figure
@@ -26,7 +27,7 @@ from opmon.steps.estimating import Answers, read_answers
 from opmon.steps.workplace import Workplace
 from opmon.store import rounds
 from opmon.store.rounds import Revision, Round
-from opmon.types import Draw, Verdict
+from opmon.types import Sample, Verdict
 
 SHOWN_ROUNDS = 300
 """The most rounds that a figure shows."""
@@ -146,7 +147,7 @@ def _write_report(
 
 
 def _failures(answers: Answers) -> list[Failure]:
-    weights = weight_of(answers.sample.draw)
+    weights = weight_of(answers.sample)
     return [_failure(task, weights[task.position]) for task in answers.failures]
 
 
@@ -157,16 +158,20 @@ def _failure(task: Answered, weight: float) -> Failure:
         truth=(said.truth if said else None) or "",
         prediction=task.prediction,
         confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
-        weight=weight,
+        weight=max(weight, 1e-9),
         annotators=said.annotators if said else (),
         payload=task.payload,
     )
 
 
-def weight_of(draw: Draw) -> dict[int, float]:
-    """How many inputs of the frame each drawn one stands for; of an input drawn twice, both times together."""
-    probability = draw.columns.get("probability")
-    each = np.full(len(draw), draw.frame_size / len(draw)) if probability is None else 1 / (len(draw) * probability)
+def weight_of(sample: Sample) -> dict[int, float]:
+    """How many inputs of the frame each answered one stands for; of an input drawn twice, both times together."""
+    draw = sample.draw
+    estimator = plugins.make("estimator", draw.design)
+    if hasattr(estimator, "coefficients"):
+        each = draw.frame_size * estimator.coefficients(sample)
+    else:
+        each = np.full(len(draw), draw.frame_size / len(draw))
     weights: Counter[int] = Counter()
     for position, weight in zip(draw.positions.tolist(), each.tolist(), strict=True):
         weights[position] += weight
