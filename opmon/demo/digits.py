@@ -61,11 +61,13 @@ class Handling:
 
 USUAL = Handling()
 AUGMENTATION = Handling(spread=1.0, shift=0.3, noise=0.05)
+WIDER = Handling(spread=8.0, shift=0.3, noise=0.05)
+"""For inputs of production: the gallery of failures shows that pictures turn."""
 
 
 def drifted(strength: float) -> Handling:
-    """The handling at a drift between 0 (none) and 1: pictures turn by up to 18 degrees, the noise doubles."""
-    return Handling(angle=18 * strength, noise=0.04 + 0.04 * strength)
+    """The handling at a drift between 0 (none) and 1: pictures turn by 15 degrees, the noise doubles."""
+    return Handling(angle=15 * strength, noise=0.04 + 0.04 * strength)
 
 
 def mix(truth: NDArray[np.int64], strength: float) -> NDArray[np.float64]:

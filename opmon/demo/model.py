@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.demo.digits import AUGMENTATION, SIDE, Digits, Pictures, handled
+from opmon.demo.digits import AUGMENTATION, SIDE, WIDER, Digits, Handling, Pictures, handled
 from opmon.demo.stream import Predict
 from opmon.registry.conversion import convert
 from opmon.scoring.session import open_session
 
 NAME = "digits"
 ALIAS = "champion"
-COPIES = 6
+COPIES, COPIES_OF_PRODUCTION = 6, 10
 """Each training picture is seen so often, differently shifted and noised."""
 
 
@@ -30,9 +30,9 @@ def train(digits: Digits, seed: int, more: Digits | None = None) -> bytes:
     from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng([seed, 2])
-    varied = _varied(digits, rng)
+    varied = _varied(digits, AUGMENTATION, COPIES, rng)
     if more is not None:
-        varied = varied.joined(more).joined(_varied(more, rng))
+        varied = varied.joined(_varied(more, WIDER, COPIES_OF_PRODUCTION, rng))
     classifier = MLPClassifier(
         (128,), alpha=0.01, batch_size=64, learning_rate_init=0.003, max_iter=25, random_state=seed
     )
@@ -42,9 +42,9 @@ def train(digits: Digits, seed: int, more: Digits | None = None) -> bytes:
     return convert(classifier, None)
 
 
-def _varied(digits: Digits, rng: np.random.Generator) -> Digits:
-    copies = [handled(digits.pictures, AUGMENTATION, rng) for _ in range(COPIES)]
-    return Digits(np.concatenate(copies), np.tile(digits.truth, COPIES))
+def _varied(digits: Digits, handling: Handling, copies: int, rng: np.random.Generator) -> Digits:
+    pictures = [handled(digits.pictures, handling, rng) for _ in range(copies)]
+    return Digits(np.concatenate(pictures), np.tile(digits.truth, copies))
 
 
 def serving(model: bytes) -> Predict:
