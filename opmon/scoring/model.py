@@ -104,7 +104,7 @@ def _from_metadata(text: str) -> tuple[str, ...]:
     except ValueError:
         pass
     raise ModelError(
-        f'the model\'s metadata entry \'classes\' must be a JSON list of names such as ["cat", "dog"]; got {text[:80]!r}'
+        f'its metadata entry "classes" must be a JSON list of names such as ["cat", "dog"]; got {text[:80]!r}'
     )
 
 

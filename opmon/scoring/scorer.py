@@ -64,7 +64,8 @@ class Scorer:
         """Load the ONNX file ``path``.
 
         ``classes`` are the names of the score's columns where the file does not say them (or says numbers);
-        ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph tells.
+        ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
+        tells.
         ``allow_missing`` feeds null as NaN, to a model that knows what to do with it.
         """
         if batch_size < 1:

@@ -7,6 +7,7 @@ A column with a code such as ``007`` in the head is text. Empty cells are null.
 from __future__ import annotations
 
 import csv
+import functools
 from collections import Counter
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from opmon.sources.lines_core import BOM, Lines
 from opmon.sources.schema_core import conform
 
 _DELIMITERS = (",", "\t", ";", "|")
+_HEADER_BYTES = 1 << 16
 _CODE = r"^[+-]?0[0-9]"
 
 
@@ -92,25 +94,7 @@ class Csv:
         )
 
     def _header(self, entry: Entry) -> Header | None:
-        """The first line that is not blank; None while it has no end."""
-        guess = (self.delimiter or ",").encode()
-        block = next(Lines(guess, self.max_row_bytes).blocks(entry, 0, None, take_tail=False), None)
-        if block is None or not len(block.ends):
-            return None
-        line, end = block.data[int(block.starts[0]) : int(block.ends[0])], int(block.ends[0])
-        if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise SourceError(f"{entry.part} is UTF-16; opmon reads CSV in UTF-8: write it again in UTF-8")
-        try:
-            text = line.removeprefix(BOM).decode().rstrip("\r\n")
-        except UnicodeDecodeError as exc:
-            raise SourceError(f"{entry.part}: the header is not UTF-8: {exc}. Write the file again in UTF-8.") from exc
-        delimiter = self.delimiter or max(_DELIMITERS, key=text.count)
-        names = [name or f"unnamed_{i}" for i, name in enumerate(next(csv.reader([text], delimiter=delimiter)))]
-        twice = [name for name, times in Counter(names).items() if times > 1]
-        if twice or "\x00" in text:
-            wrong = f"names {twice[0]!r} more than once" if twice else "holds a NUL byte: this is not text"
-            raise SourceError(f"{entry.part}: the header {wrong}. The first line of a CSV file names each column once.")
-        return Header(names, delimiter, end)
+        return _header(entry, self.delimiter, self.max_row_bytes)
 
 
 _NULLS = ["", "NULL", "null", "NA", "N/A", "n/a", "#N/A", "<NA>", "None"]
@@ -129,3 +113,26 @@ def _without_empty_text(column: pa.Array) -> pa.Array:
     if not pc.any(empty).as_py():
         return column
     return pc.if_else(empty, pa.scalar(None, pa.string()), column)
+
+
+@functools.lru_cache(maxsize=64)
+def _header(entry: Entry, delimiter: str | None, max_row_bytes: int) -> Header | None:
+    """The first line that is not blank; None while it has no end."""
+    guess = (delimiter or ",").encode()
+    block = next(Lines(guess, max_row_bytes, _HEADER_BYTES).blocks(entry, 0, None, take_tail=False), None)
+    if block is None or not len(block.ends):
+        return None
+    line, end = block.data[int(block.starts[0]) : int(block.ends[0])], int(block.ends[0])
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise SourceError(f"{entry.part} is UTF-16; opmon reads CSV in UTF-8: write it again in UTF-8")
+    try:
+        text = line.removeprefix(BOM).decode().rstrip("\r\n")
+    except UnicodeDecodeError as exc:
+        raise SourceError(f"{entry.part}: the header is not UTF-8: {exc}. Write the file again in UTF-8.") from exc
+    delimiter = delimiter or max(_DELIMITERS, key=text.count)
+    names = [name or f"unnamed_{i}" for i, name in enumerate(next(csv.reader([text], delimiter=delimiter)))]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice or "\x00" in text:
+        wrong = f"names {twice[0]!r} more than once" if twice else "holds a NUL byte: this is not text"
+        raise SourceError(f"{entry.part}: the header {wrong}. The first line of a CSV file names each column once.")
+    return Header(names, delimiter, end)

@@ -42,6 +42,7 @@ class Lines:
 
     delimiter: bytes | None
     max_row_bytes: int
+    block_bytes: int = BLOCK_BYTES
 
     def blocks(self, entry: Entry, start: int, stop: int | None, take_tail: bool) -> Iterator[Block]:
         """The rows from byte ``start`` to ``stop`` (None: to the end as it is now).
@@ -50,7 +51,7 @@ class Lines:
         """
         with open_bytes(entry) as stream:
             _seek(stream, entry, start)
-            carry, offset, want = b"", start, BLOCK_BYTES
+            carry, offset, want = b"", start, self.block_bytes
             while True:
                 room = want if stop is None else min(want, stop - offset - len(carry))
                 fresh = _read(stream, entry, room) if room > 0 else b""
@@ -63,9 +64,9 @@ class Lines:
                 if len(ends):
                     cut = int(ends[-1])
                     yield self._block(data[:cut], offset, ends)
-                    carry, offset, want = data[cut:], offset + cut, BLOCK_BYTES
+                    carry, offset, want = data[cut:], offset + cut, self.block_bytes
                     continue
-                carry, want = data, max(BLOCK_BYTES, len(data))
+                carry, want = data, max(self.block_bytes, len(data))
                 if len(carry) > self.max_row_bytes:
                     raise SourceError(
                         f"{entry.part}, line {line_number(entry, offset)}: no end of the row within "

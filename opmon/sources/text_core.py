@@ -90,7 +90,7 @@ class Text:
         if head is None:
             return pa.schema([])
         rows = max(1, bisect.bisect_right(head.ends, HEAD_BYTES))
-        return self._parsed(entry, head, range(rows), lambda data: self.parser.infer(entry, data))
+        return self._parsed(entry, head, range(rows), lambda data, _: self.parser.infer(entry, data))
 
     def batches(self, entry: Entry, start: Position, stop: Position, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for block in self._blocks(entry, start, stop):
@@ -118,37 +118,19 @@ class Text:
         def parse(data: bytes, expected: int) -> pa.RecordBatch:
             batch = self.parser.parse(entry, data, schema)
             if batch.num_rows != expected:
-                raise ValueError(
-                    f"{batch.num_rows} rows where {expected} were expected; is there a lone carriage return?"
-                )
+                raise ValueError(f"{batch.num_rows} rows instead of {expected}; is there a lone carriage return?")
             return batch
 
-        return self._parsed(entry, block, rows, lambda data: parse(data, len(rows)), single=lambda data: parse(data, 1))
+        return self._parsed(entry, block, rows, parse)
 
-    def _parsed(
-        self,
-        entry: Entry,
-        block: Block,
-        rows: Sequence[int],
-        parse: Callable[[bytes], Parsed],
-        single: Callable[[bytes], object] | None = None,
-    ) -> Parsed:
+    def _parsed(self, entry: Entry, block: Block, rows: Sequence[int], parse: Callable[[bytes, int], Parsed]) -> Parsed:
         """What ``parse`` makes of the rows; where it cannot, the error names the first line that is at fault."""
         try:
-            return parse(_joined(block, rows))
+            return parse(_joined(block, rows), len(rows))
         except (pa.ArrowException, ValueError) as exc:
-            row, reason = next(self._faults(block, rows, single or parse), (rows[0], str(exc)))
+            row, reason = _fault(block, rows, parse) or (rows[0], str(exc))
             line = line_number(entry, block.offset + int(block.starts[row]))
             raise SourceError(f"{entry.part}, line {line}: {reason}") from exc
-
-    def _faults(
-        self, block: Block, rows: Sequence[int], single: Callable[[bytes], object]
-    ) -> Iterator[tuple[int, str]]:
-        for row in rows:
-            try:
-                single(_joined(block, [row]))
-            except (pa.ArrowException, ValueError) as exc:
-                yield row, str(exc)
 
     def _require_row_start(self, entry: Entry, start: Position) -> None:
         around = read_range(entry, start.at - 1, start.at + 1)
@@ -164,6 +146,34 @@ class Text:
                 f"{entry.part}, line {line_number(entry, at)}: the last row is not whole (a quote is not closed), and "
                 f"the file was not written to for {self.stale_seconds:.0f} s or more. Complete the row or remove it."
             )
+
+
+def _fault(block: Block, rows: Sequence[int], parse: Callable[[bytes, int], object]) -> tuple[int, str] | None:
+    """The first row that cannot be parsed, and why: the shortest run of rows that fails ends with it."""
+
+    def reason(count: int) -> str | None:
+        try:
+            parse(_joined(block, rows[:count]), count)
+        except (pa.ArrowException, ValueError) as exc:
+            return str(exc)
+        return None
+
+    good, bad = 0, len(rows)
+    if reason(bad) is None:
+        return None
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (good, middle) if reason(middle) is not None else (middle, bad)
+    return rows[bad - 1], _alone(block, rows[bad - 1], parse) or str(reason(bad))
+
+
+def _alone(block: Block, row: int, parse: Callable[[bytes, int], object]) -> str | None:
+    """What is wrong with a row by itself: the message has no row numbers that mislead."""
+    try:
+        parse(_joined(block, [row]), 1)
+    except (pa.ArrowException, ValueError) as exc:
+        return str(exc)
+    return None
 
 
 def _joined(block: Block, rows: Sequence[int]) -> bytes:
