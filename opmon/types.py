@@ -191,6 +191,7 @@ class Sample:
 class Estimate:
     """An estimated quantity of the whole frame with its two-sided interval.
 
+    ``n`` counts draws (an input drawn twice counts twice) and ``response`` is the share of them that was answered.
     ``quantity`` is ``accuracy`` (1 − mean outcome) unless said otherwise. ``method`` names design and interval.
     ``provisional`` is true while answers may still come. ``notes`` say in plain words what a reader must know,
     for instance why an interval is wide. ``standard_error`` is None where the design gives none.

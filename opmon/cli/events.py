@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -38,22 +39,23 @@ def list_events(path: Path | None, monitor: str | None, number: int, as_json: bo
     if not found:
         click.echo("no events: no rule has raised an alarm yet")
         return
-    from rich.table import Table
+    from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in ("event", "when", "monitor", "type", "message", "deliveries"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "event")
+    out = console()
     for event in found:
-        deliveries = "\n".join(
-            f"{delivery['action']}: {delivery['state']}"
-            + (f" after {delivery['attempts']} attempts: {delivery['problem']}" if delivery["problem"] else "")
-            for delivery in event["deliveries"]
-        )
-        kind = event["type"].removeprefix("opmon.")
-        table.add_row(
-            event["id"], ago(event["created_at"]), event["monitor"], kind, event["body"]["message"], deliveries or "–"
-        )
-    console().print(table)
+        alarm = event["type"] == "opmon.alarm"
+        kind = (event["type"].removeprefix("opmon."), "bold red" if alarm else "bold green")
+        where = f"  {event['monitor']}, round {event['body']['round']}, {ago(event['created_at'])}  "
+        out.print(Text.assemble(kind, where, (event["id"], "dim")))
+        out.print(Text("  " + event["body"]["message"]))
+        for delivery in event["deliveries"]:
+            out.print(Text("  " + _delivery(delivery), style="yellow" if delivery["state"] != "delivered" else ""))
+
+
+def _delivery(delivery: dict[str, Any]) -> str:
+    tries = f", attempt {delivery['attempts']}" if delivery["attempts"] > 1 else ""
+    why = f": {delivery['problem']}" if delivery["problem"] else ""
+    return f"{delivery['action']} {delivery['state']}{tries}{why}"
 
 
 @events.command()

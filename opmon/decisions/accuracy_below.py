@@ -96,15 +96,15 @@ class AccuracyBelow:
 
     def _message(self, last: Estimate, running: int) -> str:
         found = (
-            f"{last.quantity} {last.value:.4g}, {last.level:.4g} interval {last.low:.4g} to {last.high:.4g} "
-            f"from {last.n:,} labels of {last.frame_size:,} inputs"
+            f"{last.quantity} {_percent(last.value)} ({_percent(last.level)} interval {_percent(last.low)} to "
+            f"{_percent(last.high)}, from {last.n:,} draws of {last.frame_size:,} inputs, {last.response:.0%} answered)"
         )
         if last.provisional:
-            found += f" (provisional: {last.response:.0%} of the answers are in)"
+            found += ", provisional while answers come in"
         what = "the interval's upper end" if self.certainty == "interval" else "the estimate"
-        distance = self._evidence(last) - self.threshold
+        distance = 100 * (self._evidence(last) - self.threshold)
         side = "below" if distance < 0 else "above" if distance > 0 else "away from"
-        found += f"; {what} is {abs(distance):.4g} {side} the line {self.threshold:g}"
+        found += f"; {what} is {abs(distance):.1f} points {side} the line of {_percent(self.threshold)}"
         if running == 0:
             return f"{found}{self._doubt(last)}"
         rounds = f"{running} round{'s' if running > 1 else ''} running"
@@ -116,3 +116,11 @@ class AccuracyBelow:
         if self.certainty == "interval" and last.low < self.threshold:
             return ": the interval still holds the line"
         return ""
+
+
+def _percent(share: float) -> str:
+    """
+    >>> _percent(0.9234), _percent(0.9)
+    ('92.3 %', '90 %')
+    """
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"

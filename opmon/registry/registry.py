@@ -19,6 +19,7 @@ from opmon.types import ModelVersion
 KEY_TAG = "opmon.key"
 _KEY = re.compile(r"[\w\-. /]+")
 _PARAM_CHARACTERS = 6000
+_EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else its page is laid out for chat models
 _BATCH = {"metrics": 1000, "params": 100, "tags": 100}
 
 
@@ -89,12 +90,16 @@ class Registry:
     # --- runs ----------------------------------------------------------------------------------------------------
 
     def experiment(self, name: str) -> str:
-        """The id of the experiment, made where there is none, restored where it was deleted."""
+        """The id of the experiment, made where there is none, restored where it was deleted.
+
+        A SQLite store keeps a new experiment's artifacts in a folder beside its file: MLflow's own default is the
+        folder the process happens to run in, and a scheduled job runs anywhere.
+        """
         with self._translated(f"opening the experiment {name!r}"):
             found = self._client.get_experiment_by_name(name)
             if found is None:
                 try:
-                    return str(self._client.create_experiment(name))
+                    return str(self._client.create_experiment(name, self._beside(name), tags=_EXPERIMENT_TAGS))
                 except Exception as exc:
                     if getattr(exc, "error_code", None) != "RESOURCE_ALREADY_EXISTS":
                         raise
@@ -210,6 +215,13 @@ class Registry:
         return f"{root.rstrip('/')}/{path}" if path else root
 
     # -------------------------------------------------------------------------------------------------------------
+
+    def _beside(self, name: str) -> str | None:
+        scheme, _, path = self._connection.tracking_uri.partition(":///")
+        if not scheme.startswith("sqlite") or not path:
+            return None
+        folder = re.sub(r"[^\w.-]+", "-", name)
+        return (Path(path).absolute().parent / "mlartifacts" / folder).as_uri()
 
     @property
     def _client(self) -> Any:

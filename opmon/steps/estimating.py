@@ -154,7 +154,7 @@ def _raise_event(work: Workplace, connection: Connection, round_: Round, verdict
     else:
         return
     body = _event(work, round_, verdict, estimate, kind)
-    outbox.add(connection, round_.id, body, list(work.action_names), work.clock())
+    outbox.add(connection, round_.id, body, work.action_names, work.clock())
     log.warning("%s: %s", kind, verdict.message)
 
 

@@ -51,12 +51,8 @@ class Workplace:
 
     @property
     def action_names(self) -> list[str]:
-        """A name for each configured action, in order: its type, numbered from the second of a type on."""
-        names: list[str] = []
-        for action in self.settings.actions:
-            same = sum(name.partition("-")[0] == action.type for name in names)
-            names.append(action.type if not same else f"{action.type}-{same + 1}")
-        return names
+        """The names of the configured actions: deliveries are kept under them."""
+        return [action.name for action in self.settings.actions]
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
