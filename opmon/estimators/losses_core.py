@@ -31,8 +31,17 @@ def hall(estimate: float, error: float, skewness: float, freedom: float, level: 
     if error == 0:
         return estimate, estimate, ()
     t = float(stdtrit(max(freedom, 1.5), 0.5 + level / 2))
-    low = estimate - error * _inverse(t, skewness)
-    return max(low, 0.0), estimate - error * _inverse(-t, skewness), ()
+    return estimate - error * _inverse(t, skewness), estimate - error * _inverse(-t, skewness), ()
+
+
+def freedom_of(terms: NDArray[np.float64]) -> float:
+    """``ν = 2n / (κ − (n − 3)/(n − 1))`` of ``n`` terms with kurtosis ``κ``, at most ``n − 1``."""
+    n = len(terms)
+    square = float(((terms - terms.mean()) ** 2).mean())
+    if n < 2 or square == 0:
+        return 1.0
+    kurtosis = float(((terms - terms.mean()) ** 4).mean()) / square**2
+    return min(2 * n / max(kurtosis - (n - 3) / (n - 1), 1e-9), n - 1.0)
 
 
 def _inverse(x: float, skewness: float) -> float:

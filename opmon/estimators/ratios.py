@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.estimators.intervals import wilson
 from opmon.estimators.linear_core import LinearEstimator
-from opmon.estimators.losses_core import hall
+from opmon.estimators.losses_core import freedom_of, hall
 from opmon.types import Estimate, Sample
 
 Members = NDArray[np.bool_]
@@ -31,7 +31,7 @@ def ratio(
     draws without an answer do not count. Variance by linearisation: that of ``Σ a_k d_k (v_k − R)/D̂`` with
     ``D̂ = Σ a_k d_k`` (Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, result 5.6.2). Values in
     {0, 1} get Wilson's interval at the effective number of draws ``R(1 − R)/V``, or ``(Σa)²/Σa²`` while all values are
-    equal; other values Student's. The bias is of order 1/n: the slice wants ten answers or so.
+    equal; other values Hall's. The bias is of order 1/n: the slice wants ten answers or so.
     """
     if members.shape != sample.outcomes.shape or values.shape != sample.outcomes.shape:
         raise InputError(
@@ -51,7 +51,9 @@ def ratio(
         n = min(R * (1 - R) / variance, float(heard)) if variance > 0 else kish
         low, high, _ = wilson(R, max(n, 1e-9), level)
     else:
-        low, high, _ = hall(R, math.sqrt(variance), 0.0, max(heard - 1.0, 1.0), level)
+        terms = a[inside] * (v[inside] - R) / a.sum()
+        skewness = float((terms**3).sum()) / variance**1.5 if variance > 0 else 0.0
+        low, high, _ = hall(R, math.sqrt(variance), skewness, freedom_of(terms), level)
     return Estimate(
         value=R,
         low=min(float(low), R),

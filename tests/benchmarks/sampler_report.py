@@ -35,7 +35,9 @@ def read_published(path: Path) -> dict[Key, Row]:
             key = (row["subject"], technique, row["variable"], int(row["budget"]))
             found[key] = {name: float(row[name]) for name in ("rmse", "rmedse", "failures", "bias", "repetitions")}
             biased = (
-                technique in BIASED or technique == "deepest" or "deepest" in technique and row["task"] == "regression"
+                technique in BIASED
+                or technique == "deepest"
+                or (technique in SAME_DESIGN["deepest"] and row["task"] == "regression")
             )
             found[key] |= {"biased": biased}
     return found
@@ -89,7 +91,7 @@ def bias_in_errors(runs: np.ndarray) -> float:
 
 
 def technique_table(console: Console, rows: list[Row]) -> None:
-    """Per technique: error and failures relative to SRS on the same subject and budget; how often the interval holds."""
+    """Per technique: error and failures relative to SRS on the same subject and budget, and coverage."""
     base = {(row["subject"], row["budget"]): row for row in rows if row["technique"] == "srs"}
     table = Table(title="Per technique; RMSE and failures relative to SRS, averaged over cells (n >= 200)", box=None)
     heads = (

@@ -1,0 +1,127 @@
+"""Proxies for the outcome, learned from the auxiliary variables, for model-assisted estimation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+from opmon.estimators.core import answered, is_binary
+from opmon.types import Draw, Floats, Sample
+
+CHUNK = 1 << 16
+GRID = 256
+RIDGE = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Proxy:
+    """A guess ``g`` of the outcome: per draw its ``value``, and its mean over the frame, ``frame_mean``.
+
+    The mean is per draw too, because a cross-fitted proxy is another function for every fold.
+    """
+
+    value: NDArray[np.float64]
+    frame_mean: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.value.shape != self.frame_mean.shape:
+            raise InputError(f"one mean per value: got {self.value.shape} and {self.frame_mean.shape}")
+        if not (np.isfinite(self.value).all() and np.isfinite(self.frame_mean).all()):
+            raise InputError("a proxy must be finite for every draw; got NaN or infinity")
+
+    @classmethod
+    def of_frame(cls, guesses: NDArray[np.float64], draw: Draw) -> Proxy:
+        """From a guess for every input of the frame, made without the labels of this draw."""
+        if len(guesses) != draw.frame_size:
+            raise InputError(f"a guess for each of the frame's {draw.frame_size} inputs is needed; got {len(guesses)}")
+        mean = float(guesses.mean(dtype=np.float64))
+        return cls(guesses[draw.positions].astype(np.float64), np.full(len(draw), mean))
+
+
+def cross_fitted(variables: Mapping[str, Floats], sample: Sample, rng: np.random.Generator, folds: int = 5) -> Proxy:
+    """A proxy whose value for each draw was fitted without the label of that draw.
+
+    The drawn inputs are split at random into ``folds``; those of one fold are guessed by a ridge regression (logistic
+    for a classifier) on the quantiles of all variables and their squares, fitted on the answers in the other folds.
+    All draws of one input share a fold.
+    """
+    if folds < 2:
+        raise InputError(f"folds must be at least 2; got {folds}")
+    if not variables:
+        raise InputError("a proxy needs at least one auxiliary variable")
+    answers, draw = answered(sample), sample.draw
+    inputs, which = np.unique(draw.positions, return_inverse=True)
+    fold = rng.permutation(len(inputs))[which] % folds
+    binary = is_binary(sample.outcomes[answers])
+    features = {name: _Quantiles.of(values) for name, values in variables.items()}
+    design = _design(variables, features, draw.positions)
+    value, frame_mean = np.zeros(len(draw)), np.zeros(len(draw))
+    for number in np.unique(fold):
+        mine = fold == number
+        use = answers & ~mine
+        weights = _fit(design[use], sample.outcomes[use], binary)
+        value[mine] = _guess(design[mine], weights, binary)
+        frame_mean[mine] = _mean_over(variables, features, draw.frame_size, weights, binary)
+    return Proxy(value, frame_mean)
+
+
+@dataclass(frozen=True, eq=False)
+class _Quantiles:
+    """The distribution function of a variable over the frame, on a grid of at most ``GRID`` steps."""
+
+    steps: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, values: Floats) -> _Quantiles:
+        some = values[:: max(1, len(values) // 100_000)]
+        return cls(np.quantile(some.astype(np.float64), np.linspace(0, 1, GRID)))
+
+    def at(self, values: Floats) -> NDArray[np.float64]:
+        return np.asarray(np.searchsorted(self.steps, values, side="right") / GRID - 0.5)
+
+
+def _design(
+    variables: Mapping[str, Floats], features: Mapping[str, _Quantiles], where: NDArray[np.int64] | slice
+) -> NDArray[np.float64]:
+    columns = [features[name].at(values[where]) for name, values in variables.items()]
+    return np.stack([np.ones(len(columns[0])), *columns, *(2 * column**2 for column in columns)], axis=1)
+
+
+def _fit(X: NDArray[np.float64], y: NDArray[np.float64], binary: bool) -> NDArray[np.float64]:
+    """Ridge regression; logistic by Newton's method, with targets drawn in a little so that one class alone also fits."""
+    k = X.shape[1]
+    weights = np.zeros(k)
+    if not len(y):
+        return weights
+    penalty = np.diag([1e-6, *([RIDGE] * (k - 1))])
+    if not binary:
+        scale = float(y.var()) or 1.0
+        return np.asarray(np.linalg.solve(X.T @ X + penalty * min(scale, 1.0) + 1e-9 * np.eye(k), X.T @ y))
+    rate = (y.sum() + 0.5) / (len(y) + 1)
+    weights[0] = np.log(rate / (1 - rate))
+    target = (y * len(y) + rate) / (len(y) + 1)
+    for _ in range(15):
+        p = _guess(X, weights, True)
+        gradient = X.T @ (target - p) - penalty @ weights
+        weights = weights + np.linalg.solve((X * (p * (1 - p) + 1e-6)[:, None]).T @ X + penalty, gradient)
+    return weights
+
+
+def _guess(X: NDArray[np.float64], weights: NDArray[np.float64], binary: bool) -> NDArray[np.float64]:
+    score = X @ weights
+    return np.asarray(1 / (1 + np.exp(-np.clip(score, -30, 30))) if binary else np.maximum(score, 0.0))
+
+
+def _mean_over(
+    variables: Mapping[str, Floats],
+    features: Mapping[str, _Quantiles],
+    size: int,
+    weights: NDArray[np.float64],
+    binary: bool,
+) -> float:
+    parts = [slice(start, min(start + CHUNK, size)) for start in range(0, size, CHUNK)]
+    return sum(float(_guess(_design(variables, features, part), weights, binary).sum()) for part in parts) / size
