@@ -119,12 +119,13 @@ def _queue(
 
 
 def _task(work: Workplace, frame: FrameFile, position: int, row: Mapping[str, Any]) -> queue.NewTask:
+    shown = {"model prediction": str(frame.prediction[position])} if work.settings.labels.show_prediction else {}
     return queue.NewTask(
         position=position,
         input_id=str(frame.ids[position].as_py()),
         prediction=str(frame.prediction[position]),
         variables={name: float(values[position]) for name, values in frame.variables.items()},
-        payload=payload_of(row, work.settings.columns),
+        payload=payload_of(row, work.settings.columns) | shown,
     )
 
 
