@@ -30,7 +30,8 @@ def demo(folder: Path, seed: int, as_json: bool, no_color: bool) -> None:
     scikit-learn brings; everything else is opmon as it runs in production.
     """
     from opmon.demo.folder import Folder
-    from opmon.demo.story import Hour, Plan, Story
+    from opmon.demo.plot import Hour, Plan
+    from opmon.demo.story import Story
 
     logging.getLogger("opmon.steps.estimating").setLevel(logging.ERROR)  # the alarm is shown anyway
     story = Story(Folder.prepare(folder), Plan(seed=seed))

@@ -8,5 +8,5 @@
                                                  └──────── version 2 answers ◄──── retraining ◄────────┘
 
 Everything between the files and the alarm is opmon as it runs in production; only the world around it is made up.
-``story`` tells it, ``terminal`` shows it.
+``plot`` says how it goes, ``story`` tells it, ``terminal`` shows it.
 """

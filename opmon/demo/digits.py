@@ -9,6 +9,7 @@ that it was trained on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def load(seed: int) -> tuple[Digits, Digits, Digits]:
     all_digits = Digits((bundle.images / 16).astype(np.float32), bundle.target.astype(np.int64))
     order = np.random.default_rng([seed, 1]).permutation(len(all_digits))
     ends = (0, TRAINING, TRAINING + PRODUCTION, len(order))
-    training, before, after = (all_digits.take(order[start:end]) for start, end in zip(ends, ends[1:], strict=False))
+    training, before, after = (all_digits.take(order[start:end]) for start, end in pairwise(ends))
     return training, before, after
 
 
@@ -104,9 +105,7 @@ def handled(pictures: Pictures, handling: Handling, rng: np.random.Generator) ->
     return np.clip(noisy, 0, 1).astype(np.float32)
 
 
-def _interpolated(
-    pictures: Pictures, from_x: NDArray[np.float64], from_y: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _interpolated(pictures: Pictures, from_x: NDArray[np.float64], from_y: NDArray[np.float64]) -> NDArray[np.float64]:
     x, y = from_x.astype(np.int64), from_y.astype(np.int64)
     right, down = from_x - x, from_y - y
     at = np.arange(len(pictures))[:, None, None]

@@ -86,7 +86,7 @@ def register(model: bytes, tracking_uri: str, artifacts: Path, parameters: Mappi
 def experiment(client: Any, name: str, artifacts: Path) -> str:
     """The experiment's id; made, where there is none, with its files below ``artifacts``.
 
-    Without a place of its own an experiment in a SQLite file keeps its files below the current folder, wherever that is.
+    Without a place of its own an experiment in a SQLite file keeps its files below whatever folder is the current one.
     """
     found = client.get_experiment_by_name(name)
     if found is not None:

@@ -1,9 +1,9 @@
-"""The plot of the demo: hour after hour of production, until the alarm, the retraining and the recovery."""
+"""The demo: hour after hour of production, until the alarm, the retraining and the recovery."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from opmon.demo import digits, stream
 from opmon.demo.annotators import Annotators
 from opmon.demo.folder import Folder
 from opmon.demo.model import NAME, experiment, register, serving, train
+from opmon.demo.plot import Alarm, Hour, Plan, Retrained
 from opmon.demo.retraining import learn
 from opmon.demo.stream import Predict, Window
 from opmon.labels import store as queue
@@ -28,82 +29,6 @@ from opmon.triggers.registry_tag import RETRAIN_TAG
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How the demo goes; the same seed gives the same digits, draws and answers."""
-
-    seed: int = 0
-    window_size: int = 1500
-    """Inputs an hour."""
-    budget: int = 150
-    """Labels an hour."""
-    threshold: float = 0.9
-    healthy: int = 4
-    """Windows before the drift begins."""
-    drift: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
-    """How strong the drift is in the windows after; it stays at the last."""
-    delay: int = 1
-    """Windows that version 1 still answers after the alarm, while somebody retrains."""
-    recovered: int = 4
-    """Windows that version 2 answers."""
-    most: int = 20
-    """After so many windows without an alarm the demo gives up."""
-    drift_report: bool = True
-
-    def drift_of(self, number: int) -> float:
-        step = number - self.healthy - 1
-        return 0.0 if step < 0 else self.drift[min(step, len(self.drift) - 1)]
-
-
-@dataclass(frozen=True)
-class Hour:
-    """One window, watched: the truth that only the demo knows beside what opmon made of its labels."""
-
-    window: int
-    round: int
-    model_version: str
-    drift: float
-    true: float
-    estimate: float
-    low: float
-    high: float
-    n: int
-    labels: int
-    failures: int
-    ended_at: datetime
-    alarm: bool
-    """Whether the trigger fired in this window."""
-    degraded: bool
-    """Whether the rule says so; it goes on saying so until the model is replaced."""
-    message: str
-
-    @property
-    def inside(self) -> bool:
-        return self.low <= self.true <= self.high
-
-    def row(self) -> dict[str, Any]:
-        return asdict(self) | {"inside": self.inside, "ended_at": self.ended_at.isoformat()}
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """The trigger fired: the event, and what it did to the registry."""
-
-    event: str
-    message: str
-    tag: str
-    page: Path
-
-
-@dataclass(frozen=True)
-class Retrained:
-    """A new version answers from now on."""
-
-    version: str
-    labelled: int
-    failures: int
-
-
 @dataclass
 class Story:
     """Tells itself hour by hour: iterate over :meth:`tell`."""
@@ -114,7 +39,7 @@ class Story:
     hours: list[Hour] = field(default_factory=list)
     without_retraining: list[float] = field(default_factory=list)
     """What version 1 would have reached in the windows that version 2 answered."""
-    annotators: Annotators = Annotators()
+    annotators: Annotators = field(default_factory=Annotators)
 
     def tell(self) -> Iterator[Hour | Alarm | Retrained]:
         """Every hour as it ends, the alarm and the retraining in between."""
@@ -165,7 +90,7 @@ class Story:
 
     def _hour(
         self, pool: digits.Digits, version: str, predict: Predict, compare: Predict | None = None
-    ) -> Iterator[Any]:
+    ) -> Generator[Hour | Alarm, None, Hour]:
         """One window: logged by production, drawn from by opmon, labelled by people, estimated by opmon."""
         plan, number = self.plan, len(self.hours) + 1
         window = stream.window(
@@ -233,9 +158,7 @@ class Story:
 
     def _fired(self, connection: Any, round_: Round) -> dict[str, Any] | None:
         events = [event["body"] for event in outbox.listing(connection, NAME)]
-        return next(
-            (body for body in events if body["round"] == round_.number and body["type"] == "opmon.alarm"), None
-        )
+        return next((body for body in events if body["round"] == round_.number and body["type"] == "opmon.alarm"), None)
 
     def _alarm(self, hour: Hour) -> Alarm:
         with self.monitor.store.read() as connection:

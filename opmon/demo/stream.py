@@ -1,4 +1,4 @@
-"""What production logs: one Parquet file per window of an hour, with what the model answered; and the truth beside it."""
+"""What production logs: one Parquet file per window of an hour, with what the model answered; and the truth."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opmon.demo.story import Alarm, Hour, Retrained, Story
+from opmon.demo.plot import Alarm, Hour, Retrained
+from opmon.demo.story import Story
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,12 +54,12 @@ def line(hour: Hour, threshold: float) -> Text:
     text = Text(f"{head}  {hour.true:6.1%}  {hour.estimate:6.1%}  {hour.low:5.1%}–{hour.high:<6.1%} ", no_wrap=True)
     text.append_text(bar(hour, threshold))
     if hour.degraded:
-        text.append(" ▲", style="bold red")
+        text.append("▲", style="bold red")
     return text
 
 
 def bar(hour: Hour, threshold: float) -> Text:
-    """``━`` the interval, ``●`` the estimate, ``◆`` the true accuracy (red outside the interval), ``┊`` the threshold."""
+    """``━`` the interval, ``●`` the estimate, ``◆`` the true accuracy (red outside of it), ``┊`` the threshold."""
     from rich.text import Text
 
     cells = [(" ", "")] * WIDTH
@@ -72,6 +73,14 @@ def bar(hour: Hour, threshold: float) -> Text:
     for character, style in cells:
         text.append(character, style=style)
     return text
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.9), percent(0.0153)
+    ('90 %', '1.5 %')
+    """
+    return f"{round(100 * share, 1):g} %"
 
 
 def place(accuracy: float) -> int:
@@ -90,10 +99,10 @@ def _opening(story: Story, console: Console) -> None:
     _say(
         console,
         f"Every hour production logs {plan.window_size:,} inputs. opmon reads them, scores them with the registered "
-        f"model, draws {plan.budget} that are worth a label and estimates the accuracy from the answers. Two annotators "
-        f"answer each task; each slips in {people.mistakes:.1%} of the cases and skips {people.illegible:.0%}, and where "
-        f"they differ a third one decides. The rule alarms when the whole 95 % interval lies under "
-        f"{plan.threshold:.0%}.",
+        f"model, draws {plan.budget} that are worth a label and estimates the accuracy from the answers. "
+        f"Two annotators answer each task; each slips in {percent(people.mistakes)} of the cases, both skip "
+        f"{percent(people.illegible)}, and where they differ a third one decides. The rule alarms when the whole 95 % "
+        f"interval lies under {percent(plan.threshold)}.",
     )
     console.print()
 
@@ -105,8 +114,8 @@ def _heading(story: Story, console: Console) -> None:
         start = min(max(at - len(word) // 2, 0), WIDTH + 1 - len(word))
         scale[start : start + len(word)] = word
     console.print(
-        f"[dim]━ 95 % interval   ● estimate   [/dim][green]◆[/green][dim] true accuracy (opmon does not know it)   "
-        f"[/dim][yellow]┊[/yellow][dim] {story.plan.threshold:.0%}[/dim]"
+        f"[dim]━ 95 % interval  ● estimate  [/dim][green]◆[/green][dim] true accuracy (opmon does not know it)  "
+        f"[/dim][yellow]┊[/yellow][dim] {percent(story.plan.threshold)}[/dim]"
     )
     console.print(f"[bold]hour model drift   true  estimate  interval     {''.join(scale).rstrip()}[/bold]")
 
@@ -134,7 +143,10 @@ def _closing(story: Story, console: Console, seconds: float) -> None:
     hours = story.hours
     inside = sum(hour.inside for hour in hours)
     console.print(_rule(" what happened "))
-    _say(console, f"• The 95 % interval held the true accuracy in {inside} of {len(hours)} hours, {seconds:.0f} s in all.")
+    _say(
+        console,
+        f"• The 95 % interval held the true accuracy in {inside} of {len(hours)} hours, {seconds:.0f} s in all.",
+    )
     alarms = [hour.window for hour in hours if hour.alarm]
     begun = next((hour.window for hour in hours if hour.drift), None)
     if alarms and begun is not None:
@@ -156,8 +168,8 @@ def _recovery(story: Story, console: Console) -> None:
         true = sum(hour.true for hour in recovered) / len(recovered)
         _say(
             console,
-            f"• Version {recovered[-1].model_version} answers {true:.1%} of the drifted inputs rightly; version "
-            f"{story.hours[0].model_version} would have answered {sum(old) / len(old):.1%} of the same ones.",
+            f"• Version {recovered[-1].model_version} answered {percent(true)} of the drifted inputs rightly; version "
+            f"{story.hours[0].model_version} would have answered {percent(sum(old) / len(old))} of the same ones.",
         )
 
 
@@ -171,10 +183,10 @@ def _next_steps(story: Story, console: Console) -> None:
     console.print(f"\n[bold]Look at it[/bold]   cd {_shown(folder.path)}", soft_wrap=True)
     for name, words in rows:
         console.print(f"  {name:<17} {words}")
-    console.print("                    opmon status · opmon events · opmon run", style="dim")
+    console.print("                    opmon status · opmon events list · opmon run", style="dim")
     console.print("\n[bold]MLflow's page on it[/bold]")
     console.print("  mlflow server --backend-store-uri sqlite:///mlflow.db --port 5000", soft_wrap=True)
-    console.print("  http://127.0.0.1:5000  →  experiment opmon/digits, and the model digits with its tags", soft_wrap=True)
+    console.print("  then http://127.0.0.1:5000: the experiment opmon/digits, the model digits")
 
 
 def _shown(path: Path) -> str:

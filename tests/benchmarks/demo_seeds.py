@@ -55,7 +55,8 @@ def _all(first: int, count: int, workers: int) -> Iterator[dict[str, Any]]:
 
 def _one(seed: int) -> dict[str, Any]:
     from opmon.demo.folder import Folder
-    from opmon.demo.story import Plan, Story
+    from opmon.demo.plot import Plan
+    from opmon.demo.story import Story
 
     logging.getLogger("opmon").setLevel(logging.ERROR)
     started = time.monotonic()
@@ -106,8 +107,8 @@ def _total(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _closing(total: dict[str, Any]) -> str:
     below = ", ".join(map(str, total["seeds_below"])) or "none"
     return (
-        f"\n{total['inside']:.1%} of {total['windows']} windows inside (bar {BAR:.0%}; seeds below it on their own: {below}); "
-        f"mean width {total['width']:.3f}\n"
+        f"\n{total['inside']:.1%} of {total['windows']} windows inside (bar {BAR:.0%}; "
+        f"seeds below it on their own: {below}); mean width {total['width']:.3f}\n"
         f"alarms before the drift: {total['alarms_before_drift']}; "
         f"exactly one alarm: {total['one_alarm']} of {total['seeds']} seeds"
     )
