@@ -84,17 +84,37 @@ def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:
     if pa.types.is_string(field.type):
         values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     try:
-        return pa.array(values, field.type)
-    except (pa.ArrowException, OverflowError, TypeError) as exc:
+        array = pa.array(values, field.type)
+        _require_whole(array, values)
+        return array
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as exc:
         raise ValueError(
             f"column {field.name!r} is {field.type} in the first rows of the file, and is not here: {exc}. Write it "
             f"the same way everywhere, or say types: {{{field.name}: string}} (or float64)"
         ) from exc
 
 
+def _require_whole(array: pa.Array, values: list[Any]) -> None:
+    """Arrow cuts the fraction off where a column of whole numbers gets one, without a word."""
+    wide = _widened(array.type)
+    if wide != array.type and not array.cast(wide, safe=False).equals(pa.array(values, wide)):
+        raise ValueError("a fraction where whole numbers were")
+
+
+def _widened(kind: pa.DataType) -> pa.DataType:
+    """The type with fractions in place of whole numbers, also inside lists and objects."""
+    if pa.types.is_integer(kind):
+        return pa.float64()
+    if pa.types.is_list(kind):
+        return pa.list_(_widened(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _widened(field.type)) for field in kind])
+    return kind
+
+
 def _kind(values: list[Any]) -> pa.DataType:
     try:
-        return pa.infer_type(values)
+        return pa.array(values).type
     except (pa.ArrowException, OverflowError, TypeError):
         return pa.string()
 

@@ -50,6 +50,8 @@ class Text:
             self._require_row_start(entry, start)
         begin = start.at if start.started else self.parser.begin(entry)
         if begin is None:
+            if age > self.stale_seconds and b"\r" in read_range(entry, 0, HEAD_BYTES):
+                raise SourceError(f"{entry.part} ends its lines with a carriage return alone; write newlines")
             return None
         stop_at = None if packed else entry.size
         at, rows, reached_end = begin, 0, True

@@ -96,7 +96,7 @@ def test_files_fetch_outside_of_the_slice_is_an_error(log, part, wanted) -> None
 
 def test_files_unknown_column_is_an_error_with_the_near_one(log, part) -> None:
     files = log.files()
-    with pytest.raises(SourceError, match="'nme'.*Did you mean 'name'"):
+    with pytest.raises(SourceError, match=r"'nme'.*Did you mean 'name'"):
         list(files.read(files.pending({}), ["nme"]))
 
 
