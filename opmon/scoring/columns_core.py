@@ -97,7 +97,7 @@ def fitted(
         return cast
     else:
         bad = cast != values
-    wrong = bad.reshape(len(values), -1).any(axis=1) if bad.ndim > 1 else bad
+    wrong = bad.any(axis=tuple(range(1, bad.ndim)))
     if wrong.any():
         mask = np.zeros(rejected.count, dtype=bool)
         mask[at[wrong]] = True

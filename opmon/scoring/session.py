@@ -129,7 +129,7 @@ def _load(model: Path | bytes, providers: Sequence[str], threads: int | None) ->
 
 
 def _why_not(exc: Exception) -> str:
-    text = _first_line(exc)
+    text = str(exc)
     hint = "is it a whole ONNX file?"
     if "IR version" in text:
         hint = "update onnxruntime, or write the model again with an older IR version (model.ir_version = 10)"
@@ -137,7 +137,7 @@ def _why_not(exc: Exception) -> str:
         hint = "update onnxruntime, or export the model again with an older opset"
     elif "not a registered function" in text or "NOT_IMPLEMENTED" in text:
         hint = "it uses an operator that this ONNX Runtime does not have; export it with standard operators"
-    return f"ONNX Runtime {_onnxruntime().__version__} cannot load the model: {text} ({hint})"
+    return f"ONNX Runtime {_onnxruntime().__version__} cannot load the model: {hint} ({_first_line(exc)})"
 
 
 def _described(session: Any) -> Session:
