@@ -30,6 +30,11 @@ class Plan:
     """After so many windows without an alarm the demo gives up."""
     drift_report: bool = True
 
+    @property
+    def usual(self) -> int:
+        """How many windows there are when the alarm comes with the full drift at the latest."""
+        return self.healthy + len(self.drift) + self.delay + self.recovered
+
     def drift_of(self, number: int) -> float:
         step = number - self.healthy - 1
         return 0.0 if step < 0 else self.drift[min(step, len(self.drift) - 1)]

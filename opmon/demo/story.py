@@ -34,7 +34,7 @@ class Story:
     """Tells itself hour by hour: iterate over :meth:`tell`."""
 
     folder: Folder
-    plan: Plan = Plan()
+    plan: Plan = field(default_factory=Plan)
     progress: Tell = lambda what: None
     hours: list[Hour] = field(default_factory=list)
     without_retraining: list[float] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Story:
         self.monitor = Monitor.from_settings(self.settings, NAME, progress=self._step)
         self.registry = self.monitor.registry
         self.registry.check()
-        self.starts_at = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=plan.most)
+        self.starts_at = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=plan.usual)
 
     def _put_into_service(self, model: bytes, **parameters: int) -> tuple[str, Predict]:
         from mlflow import MlflowClient
@@ -206,7 +206,7 @@ class Story:
                 hour.low,
                 hour.high,
                 at=hour.ended_at,
-                alarm=hour.degraded,
+                alarm=hour.alarm,
                 model_version=hour.model_version,
             )
             for hour in self.hours

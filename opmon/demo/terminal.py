@@ -53,7 +53,7 @@ def line(hour: Hour, threshold: float) -> Text:
     head = f"{hour.window:3d}  v{hour.model_version:<2} {drift:>4}"
     text = Text(f"{head}  {hour.true:6.1%}  {hour.estimate:6.1%}  {hour.low:5.1%}–{hour.high:<6.1%} ", no_wrap=True)
     text.append_text(bar(hour, threshold))
-    if hour.degraded:
+    if hour.alarm:
         text.append("▲", style="bold red")
     return text
 
