@@ -1,0 +1,91 @@
+"""The estimator of opmon's own sampler: stratified waves, combined with shares that were fixed in advance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.estimators.adaptive_core import Cells
+from opmon.estimators.core import accuracy, answered, constant, is_binary, require_design
+from opmon.estimators.losses_core import Interval, Moments, sum_of
+from opmon.estimators.skewed_score_core import skewed_score_bounds
+from opmon.types import Estimate, Sample
+
+CAUTION = 0.7
+"""The interval is made for ``1 − CAUTION·(1 − level)``; see :class:`AdaptiveEstimator`."""
+
+
+@dataclass(frozen=True)
+class AdaptiveEstimator:
+    """Accuracy ``1 − Σ_t a_t θ̂_t`` from the waves ``t``; unbiased.
+
+    ``θ̂_t = (Σ_{drawn before} y + Σ_h N_th ȳ_th) / N`` is the stratified estimate of wave ``t``, drawn from what the
+    waves before have left: unbiased given them. ``a_t`` was fixed before the labels of wave ``t`` were asked for; the
+    last wave takes what is left of the weight, so the estimate is valid after every wave.
+
+    Variance ``Σ_t a_t² Σ_h (N_th/N)² (1 − n_th/N_th) s²_th / n_th``: the errors of the waves are uncorrelated. The
+    interval of a share is the score interval over all strata, corrected for skewness
+    (:mod:`skewed_score_core`), for squared errors Hall's (:mod:`losses_core`) joined with Student's. Both are made for
+    96.5 % where 95 % is asked, the first only as far as it is not skew: at 95 % the coverage is 95 % on average over
+    populations, and as low as 93 % on some. The caution costs up to 7 % of the width, of the 20 % or so that the
+    design wins. Losses with tails as long as a log-normal's of shape 2 are beyond any of this: 85 to 90 %.
+
+    Draws without an answer: the answers of a stratum stand for all of it; a stratum without any is joined with its
+    neighbour in score. This is right while answers are missing at random inside a stratum.
+    """
+
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
+        answers = self._checked(sample)
+        cells = Cells.of(sample)
+        y = sample.outcomes[answers]
+        moments = cells.moments(sample.outcomes)
+        known = cells.known(moments[0])
+        loss = known + float(cells.share @ moments[0])
+        error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
+        cautious = 1 - CAUTION * (1 - level)
+        notes: tuple[str, ...] = ()
+        if is_binary(y):
+            m = cells.effective
+            low, high = skewed_score_bounds(cells.share, m, m * moments[0], level, cautious)
+            name = "score"
+        else:
+            low, high, notes = _losses(cells, moments, cautious)
+            name = "hall"
+        if not answers.all():
+            missing = int((~answers).sum())
+            notes = (*notes, f"{missing} of {len(answers)} draws have no answer; the others of their stratum stand in")
+        method = f"adaptive/{name}"
+        return accuracy(
+            sample, loss, low + known, high + known, method=method, level=level, standard_error=error, notes=notes
+        )
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64]:
+        """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
+        answers = self._checked(sample)
+        cells = Cells.of(sample)
+        weight = (cells.share + cells.later) / cells.heard
+        return np.asarray(np.where(answers, weight[cells.cell], 0.0))
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
+        """The estimated variance of ``Σ a_k values_k``."""
+        self._checked(sample)
+        cells = Cells.of(sample)
+        _, variance, _, _ = cells.moments(values)
+        return float((cells.share**2 * variance * cells.left / cells.heard).sum())
+
+    def _checked(self, sample: Sample) -> NDArray[np.bool_]:
+        require_design(sample, "adaptive")
+        constant(sample.draw, "wave_share")
+        return answered(sample)
+
+
+def _losses(cells: Cells, moments: Moments, level: float) -> Interval:
+    """The wider of Hall's and Student's bound on either side."""
+    mean, variance, third, fourth = moments
+    low, high, notes = sum_of(cells.share, cells.heard, moments, cells.left, level)
+    student = (mean, variance, np.zeros_like(third), fourth)
+    other_low, other_high, _ = sum_of(cells.share, cells.heard, student, cells.left, level)
+    return min(low, other_low), max(high, other_high), notes

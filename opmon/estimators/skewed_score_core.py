@@ -1,0 +1,85 @@
+"""The score interval of a weighted sum of proportions, corrected for skewness.
+
+As in :mod:`intervals_core`, θ₀ is accepted while ``|θ̂ − θ₀|`` is at most a quantile times the standard error under the
+constrained maximum likelihood ``p̃(θ₀)``. Two corrections make it hold for many small cells of unequal weight:
+
+- the variance of a cell is ``p̃(1 − p̃)/(n_c − 1)``: with the rate fitted in the cell itself, dividing by ``n_c`` is
+  too small by ``1 − 1/n_c`` (a fifth, for five draws);
+- the quantile ``z`` becomes ``z − γ(z² − 1)/6`` (Cornish and Fisher), ``γ`` the skewness of θ̂ under ``p̃(θ₀)``: the
+  lower bound of a rare failure moves down, the upper one comes closer.
+
+Measured on 30 populations and four budgets, draws of the adaptive sampler: mean coverage 0.95 to 0.97 at 0.95 to 0.83
+of the width of Wilson's interval under simple random sampling. Without the skewness 0.95 to 0.96, 4 to 6 % wider, and
+misses nearly all on one side; Wilson's at an effective size 0.96 to 0.97, 15 % wider at budgets of 800;
+Clopper-Pearson's at the same size (Korn and Graubard) 0.97, wider than under simple random sampling.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from opmon.estimators.intervals_core import KNOWN
+from opmon.types import Floats
+
+GRID = np.geomspace(1e-3, 1e4, 72)
+FINER = np.linspace(0, 1, 24)
+SKEW = 0.5
+"""From this skewness on (about four failures) no more caution is needed."""
+STEEPEST = 1.5
+"""The skewness is cut here, and the quantile at half of ``z``: beyond, the expansion says nothing."""
+
+
+def skewed_score_bounds(
+    A: Floats, n: Floats, x: Floats, level: float, cautious: float | None = None
+) -> tuple[float, float]:
+    """Lower and upper bound for ``Σ A_c p_c`` from ``x_c`` failures in ``n_c > 0`` draws; fractions are allowed.
+
+    A cell with ``n_c >= KNOWN`` was drawn whole and adds no width. ``cautious`` is a higher level, used as far as θ̂ is
+    not skew: few failures make the interval conservative by themselves, because its lower bound ends at 0.
+    """
+    A, n, x = (np.asarray(v, dtype=np.float64) for v in (A, n, x))
+    known = n >= KNOWN
+    offset = float((A[known] * x[known] / n[known]).sum())
+    A, n, x = A[~known], n[~known], np.clip(x, 0, n)[~known]
+    if not len(A):
+        return offset, offset
+    z = float(ndtri(0.5 + level / 2))
+    extra = 0.0 if cautious is None else float(ndtri(0.5 + cautious / 2)) - z
+    total = float(A.sum())
+    high = _upper(A, n, x, z, extra)
+    low = total - _upper(A, n, n - x, z, extra)
+    return offset + max(low, 0.0), offset + min(high, total)
+
+
+def _upper(A: Floats, n: Floats, x: Floats, z: float, extra: float) -> float:
+    estimate = float(A @ (x / n))
+    squares, cubes = A**2 / np.maximum(n - 1, 0.5), A**3 / np.maximum(n - 1, 0.5) ** 2
+    multipliers = GRID * float((n / A).min())
+    best = estimate
+    for _ in range(2):
+        rates = _rates(A, n, x, multipliers)
+        theta, spread = rates @ A, rates * (1 - rates)
+        error = np.sqrt(spread @ squares)
+        third = (spread * (1 - 2 * rates)) @ cubes
+        skewness = np.clip(np.divide(third, error**3, out=np.zeros_like(error), where=error > 0), -STEEPEST, STEEPEST)
+        quantile = np.maximum(z - skewness / 6 * (z * z - 1), z / 2)
+        quantile = quantile + extra * np.maximum(1 - np.abs(skewness) / SKEW, 0)
+        accepted = np.flatnonzero(theta - estimate <= quantile * error + 1e-15)
+        if not len(accepted):
+            return best
+        last = int(accepted[-1])
+        best = max(best, float(theta[last]))
+        if last == len(multipliers) - 1:
+            return best
+        multipliers = multipliers[last] + (multipliers[last + 1] - multipliers[last]) * FINER
+    return best
+
+
+def _rates(A: Floats, n: Floats, x: Floats, multipliers: Floats) -> Floats:
+    """p̃_c for each multiplier μ (one row each): the positive root of ``μA p² + (n − μA) p − x = 0``."""
+    a = multipliers[:, None] * A
+    b = n - a
+    root = np.sqrt(b * b + 4 * a * x)
+    # the form that does not cancel on either side of b = 0
+    return np.clip(np.where(b >= 0, 2 * x / (np.abs(b) + root + 1e-300), (root - b) / (2 * a)), 0.0, 1.0)

@@ -1,0 +1,136 @@
+"""opmon's own sampler: stratified waves, each drawn by what the labels so far say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+from opmon.samplers import proxy_core
+from opmon.samplers.adaptive_core import NONE, Strata, binned, centres, drawn, strata
+from opmon.samplers.aim_core import Aim
+from opmon.samplers.core import checked_budget, checked_share
+from opmon.types import Draw, Frame, Sample
+
+DESIGN = "adaptive"
+FIRST = 0.3
+"""The first wave's share of the budget."""
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Stratified random sampling in waves, for any number of auxiliary variables, informative or not.
+
+    ``aim`` runs from 0 (``estimate``: the least error) to 1 (``expose``: the most failures). ``waves=1`` draws all at
+    once, without looking at labels. ``variables`` names those to use; all of the frame by default.
+
+    1. The first wave (30 % of the budget) is tilted by ``c + (1 − c)·mean_j χ_ij/χ̄_j``: a defensive mixture.
+    2. Later waves fit a ridge logistic model (log-linear for losses) of the labels so far on rank and tail of every
+       variable, and are tilted by a mixture of ``sqrt(f(1 − f))``, ``f^1.5`` and 1; see :mod:`aim_core`.
+    3. Each wave is cut along its score into strata that expect five draws each, and drawn at random without
+       replacement inside them, from the inputs not drawn before. Inside a wave the order is random.
+
+    Every wave alone estimates the frame without bias, and the waves' shares are fixed before their labels are seen,
+    so the sum is unbiased whatever the model says; a wrong model costs precision only. No weight exceeds the inverse
+    of the uniform share (0.7 then 0.2 in the middle).
+
+    Columns of the draw: ``wave``, ``stratum`` (numbered over all waves). Constants: ``stratum_size``,
+    ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left).
+
+    Measured against simple random sampling (SRS) at the same budget, on six published classifiers and on simulated and
+    scikit-learn ones, budgets 50 to 800, all variables or one: see ``tests/benchmarks/samplers.py``. Tried and not
+    better: three waves (same error), 20 or 45 % in the first wave, 4 or 8 draws a stratum, other ridge precisions (all
+    within 3 %); an untilted first wave (5 % worse); one wave tilted by χ (2 % worse on published, 5 % on other
+    classifiers); pooling the waves in common strata (biased, because what is drawn depends on what was seen).
+    """
+
+    aim: float = 0.5
+    waves: int = 2
+    variables: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checked_share(self.aim, "aim")
+        if isinstance(self.waves, bool) or not isinstance(self.waves, int) or self.waves < 1:
+            raise InputError(f"waves is a whole number, at least 1 (2 is usual); got {self.waves!r}")
+        if isinstance(self.variables, str):
+            raise InputError(f"variables is a list of names; got the text {self.variables!r}: write [{self.variables}]")
+        if self.variables is not None:
+            object.__setattr__(self, "variables", tuple(self.variables))
+
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        """The first wave; the whole draw where there is only one."""
+        if frame.size < 1:
+            raise InputError("the frame is empty; there is nothing to draw from")
+        return self._wave(frame, min(checked_budget(budget), frame.size), None, rng)
+
+    def next_batch(self, frame: Frame, budget: int, sample: Sample, rng: np.random.Generator) -> Draw:
+        """The draw of ``sample`` followed by the next wave; unchanged once ``budget`` is spent."""
+        before, budget = sample.draw, min(checked_budget(budget), frame.size)
+        if before.design != DESIGN or before.frame_size != frame.size:
+            raise InputError(
+                f"the draw to go on with must be of design {DESIGN!r} from this frame of {frame.size} inputs; "
+                f"got {before.design!r} from {before.frame_size}. Begin with draw()."
+            )
+        return before if len(before) >= budget else self._wave(frame, budget, sample, rng)
+
+    def _wave(self, frame: Frame, budget: int, sample: Sample | None, rng: np.random.Generator) -> Draw:
+        wave, done = (0, 0) if sample is None else (_waves(sample.draw), len(sample.draw))
+        left = budget - done
+        aim = Aim.of(self.aim)
+        whole = budget == frame.size or budget < aim.smallest
+        size = left if whole else self._wave_size(budget, left, wave)
+        names = tuple(frame.variables) if self.variables is None else self.variables
+        variables = proxy_core.coded(frame, names)
+        parts, binary = (proxy_core.prior(variables), True) if sample is None else proxy_core.learned(variables, sample)
+        bins, low, high = binned(variables, parts, frame.size)
+        if sample is not None:
+            bins[sample.draw.positions] = NONE
+        population = np.bincount(bins, minlength=NONE + 1)[:NONE]
+        score = centres(low, high)
+        first = sample is None
+        density = aim.first(score, population) if first else aim.later(score, population, budget, binary)
+        cut = strata(population, density, size)
+        positions, stratum = drawn(bins, cut, rng)
+        share = size / (size + (left - size) * aim.later_value)
+        return _extended(sample, frame.size, positions, stratum, cut, wave, share)
+
+    def _wave_size(self, budget: int, left: int, wave: int) -> int:
+        if wave >= self.waves - 1:
+            return left
+        return round(FIRST * budget) if wave == 0 else max(left // (self.waves - wave), 1)
+
+
+def _waves(draw: Draw) -> int:
+    return len(draw.constants["wave_share"])
+
+
+def _extended(
+    sample: Sample | None,
+    frame_size: int,
+    positions: NDArray[np.int64],
+    stratum: NDArray[np.int64],
+    cut: Strata,
+    wave: int,
+    share: float,
+) -> Draw:
+    """The draw of ``sample`` followed by one wave."""
+    before = None if sample is None else sample.draw
+    first = 0 if before is None else len(before.constants["stratum_size"])
+    columns = {"wave": np.full(len(positions), wave), "stratum": stratum + first}
+    constants = {
+        "stratum_size": cut.sizes,
+        "stratum_wave": np.full(len(cut.sizes), wave),
+        "wave_share": np.array([share]),
+    }
+    if before is None:
+        return Draw(DESIGN, frame_size, positions, columns, constants)
+    positions = np.concatenate([before.positions, positions])
+    return Draw(DESIGN, frame_size, positions, _joined(before.columns, columns), _joined(before.constants, constants))
+
+
+def _joined(before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([before[name], after[name]]) for name in after}

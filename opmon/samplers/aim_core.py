@@ -1,0 +1,82 @@
+"""What the knob of the adaptive sampler means: sampling densities between ``estimate`` and ``expose``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.types import Floats
+
+UNSEEN = 2.0
+"""Failures per budget that any input is taken to hide beyond what the model predicts; see :meth:`Aim.later`."""
+POWER = 1.5
+
+
+@dataclass(frozen=True)
+class Aim:
+    """Densities of sampling, relative to uniform sampling (mean 1 over the frame).
+
+    ``first_floor`` and ``floor`` are the shares drawn uniformly: no weight exceeds their inverse. A later wave mixes a
+    precise and an exposing density; the exposing share is the least one that reaches ``lift`` times the failures of
+    simple random sampling, between ``least`` and ``most``.
+    """
+
+    first_floor: float
+    floor: float
+    least: float
+    most: float
+    power: float
+    lift: float
+    smallest: float
+    """Smaller budgets are drawn in one wave: too few labels to learn from."""
+    later_value: float
+    """What a draw of a later wave is taken to be worth beside one of this wave: fixes the waves' shares beforehand."""
+
+    @classmethod
+    def of(cls, aim: float) -> Aim:
+        """The settings between 0 (``estimate``) and 1 (``expose``)."""
+
+        def between(estimate: float, middle: float, expose: float) -> float:
+            return float(np.interp(aim, (0.0, 0.5, 1.0), (estimate, middle, expose)))
+
+        return cls(
+            first_floor=between(0.8, 0.7, 0.2),
+            floor=between(0.3, 0.2, 0.1),
+            least=between(0.0, 0.2, 1.0),
+            most=between(0.0, 0.6, 1.0),
+            power=between(POWER, POWER, 2.0),
+            lift=1.6,
+            smallest=between(80.0, 80.0, 20.0),
+            later_value=between(1.2, 1.0, 0.6),
+        )
+
+    def first(self, score: Floats, population: NDArray[np.int64]) -> Floats:
+        """The first wave, before any label: a defensive mixture of uniform and PPS over all variables."""
+        return self.first_floor + (1 - self.first_floor) * _relative(score, population)
+
+    def later(self, score: Floats, population: NDArray[np.int64], budget: int, binary: bool) -> Floats:
+        """A later wave: ``score`` is the predicted log odds of failure ``f``, or the predicted log loss.
+
+        Precise is ``sqrt((f + u)(1 − f))``, Neyman's allocation where every input may hide ``u = UNSEEN/budget``
+        failures more than predicted: the upper end of the interval is about what was not seen, not about what was.
+        Exposing is ``f^power``. Losses: the predicted loss, and its power.
+        """
+        if binary:
+            rate = 1 / (1 + np.exp(-score))
+            spread = np.sqrt((rate + UNSEEN / (budget + UNSEEN)) * (1 - rate))
+        else:
+            rate = spread = np.exp(score - score.max())
+        precise = self.floor + (1 - self.floor) * _relative(spread, population)
+        exposing = self.floor + (1 - self.floor) * _relative(rate**self.power, population)
+        expected = population * _relative(rate, population) / population.sum()
+        gain = float(expected @ precise), float(expected @ exposing)
+        share = (self.lift - gain[0]) / max(gain[1] - gain[0], 1e-9)
+        share = min(max(share, self.least), self.most)
+        return (1 - share) * precise + share * exposing
+
+
+def _relative(values: Floats, population: NDArray[np.int64]) -> Floats:
+    mean = float(population @ values) / population.sum()
+    return np.asarray(values / mean) if mean > 0 else np.ones_like(values)
