@@ -253,7 +253,13 @@ def _milliseconds(moment: datetime | None) -> int | None:
 
 
 def _metric_key(key: str) -> str:
-    if not _KEY.fullmatch(key) or str(PurePosixPath(key)) != key or key.startswith(("/", "..")) or len(key) > 250:
+    if (
+        not _KEY.fullmatch(key)
+        or str(PurePosixPath(key)) != key
+        or key.startswith("/")
+        or ".." in key.split("/")
+        or len(key) > 250
+    ):
         raise InputError(
             f"a metric's name is letters, digits and _ - . / or blank, at most 250, such as accuracy/low; got {key!r}"
         )
