@@ -63,7 +63,7 @@ def wilson(mean: float, n: float, level: float = 0.95, frame_size: int | None = 
     says that the draws were without replacement. ``n`` may be fractional (an effective sample size).
 
     >>> low, high, _ = wilson(0.3, 50)
-    >>> round(low, 4), round(high, 4)
+    >>> round(float(low), 4), round(float(high), 4)
     (0.191, 0.4375)
     """
     _require_level(level)

@@ -18,8 +18,8 @@ def variables_of(probabilities: Matrix) -> dict[str, NDArray[np.float32]]:
 
     p₁ ≥ p₂ are the two largest of an input's probabilities p (one row each). All are at least ``FLOOR``.
 
-    >>> {name: value.round(3).tolist() for name, value in variables_of(np.array([[0.5, 0.25, 0.25]])).items()}
-    {'confidence': [0.5], 'margin': [0.75], 'entropy': [1.04], 'gini': [0.625]}
+    >>> {name: round(float(value[0]), 3) for name, value in variables_of(np.array([[0.5, 0.25, 0.25]])).items()}
+    {'confidence': 0.5, 'margin': 0.75, 'entropy': 1.04, 'gini': 0.625}
     """
     first = probabilities.max(axis=1)
     several = probabilities.shape[1] > 1

@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import random
 import signal
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -46,20 +48,36 @@ def _run_and_kill(context: Any, config: Path, after: float | None) -> bool:
     return killed
 
 
-def _live(workbench: Any, database: str, kills: int) -> tuple[Any, set[str]]:
-    """Rounds from the first input to the last label, with so many kills on the way; gives the states they left."""
+def _live(workbench: Any, database: str, kills: int, pace: float = 1.0) -> tuple[Any, Counter[str]]:
+    """Rounds from the first input to the last label, with so many kills on the way.
+
+    ``pace`` is how long a run takes undisturbed, here and now. Gives the states that the kills left rounds in.
+    """
     config, context, dice = workbench.write_yaml(database), _preload(), random.Random(7)
-    monitor, met = workbench.monitor(database), set()
+    monitor, met = workbench.monitor(database), Counter[str]()
     while kills:
         if _all_closed(monitor.store, workbench.name):
             workbench.write_window(seed=1)
-        killed = _run_and_kill(context, config, dice.uniform(0.0, 1.2))
+        killed = _run_and_kill(context, config, dice.uniform(0.0, 1.2 * pace))
         kills -= killed
         with monitor.store.read() as connection:
-            met |= {round_.state for round_ in rounds.unfinished(connection, workbench.name)} if killed else set()
+            met.update({round_.state for round_ in rounds.unfinished(connection, workbench.name)} if killed else ())
         workbench.answer(monitor, skip=0.05, limit=dice.randint(0, 12))
     _finish(workbench, monitor, config, context)
     return monitor, met
+
+
+def _pace(workbench: Any, database: str) -> float:
+    """The longer of the two runs of an undisturbed round: up to its tasks, and from its labels on."""
+    workbench.write_window(seed=1)
+    config, context, monitor = workbench.write_yaml(database), _preload(), workbench.monitor(database)
+    taken = []
+    for _ in range(2):
+        begun = time.monotonic()
+        _run_and_kill(context, config, None)
+        taken.append(time.monotonic() - begun)
+        workbench.answer(monitor, skip=0.05)
+    return max(taken)
 
 
 def _finish(workbench: Any, monitor: Any, config: Path, context: Any) -> None:
@@ -121,13 +139,15 @@ def _runs(monitor: Any, name: str) -> list[str]:
 
 @pytest.mark.timeout(900)
 def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, database: str, tmp_path: Path) -> None:
-    monitor, met = _live(workbench, database, KILLS)
+    calm = workbench.sibling(tmp_path / "calm")
+    calm_database = f"sqlite:///{tmp_path / 'calm.db'}"
+    pace = _pace(calm, calm_database)
+
+    monitor, met = _live(workbench, database, KILLS, pace)
     windows = workbench.windows
     assert len(met) >= 3, f"the kills must hit the work, not only the waiting; they left {met}"
 
-    calm = workbench.sibling(tmp_path / "calm")
-    calm_database = f"sqlite:///{tmp_path / 'calm.db'}"
-    for _ in range(windows):
+    for _ in range(windows - calm.windows):
         calm.write_window(seed=1)
     calm_monitor, _ = _live(calm, calm_database, 0)
 
