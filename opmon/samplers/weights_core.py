@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from opmon.samplers.core import chunks
 from opmon.types import Floats, Positions
 
-FLOOR = 1e-6
+FLOOR = 0.01
 """The least weight, relative to the mean weight: every input can be drawn."""
 
 WIDEST = 8.0
