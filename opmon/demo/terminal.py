@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import textwrap
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ LEFT, RIGHT = 0.60, 1.0
 """The accuracies at the ends of the drawn scale."""
 WIDTH = 31
 """Characters of the drawn scale: the lines fit into 80 columns."""
+COLUMNS = "{:>4}{:>6}{:>6}{:>7}{:>9}  {:<12} "
 
 
 def show(story: Story, console: Console) -> None:
@@ -49,9 +51,10 @@ def line(hour: Hour, threshold: float) -> Text:
     """One hour: what is true, what opmon says, and the interval as a bar."""
     from rich.text import Text
 
-    drift = "  –" if not hour.drift else f"{hour.drift:3.0%}"
-    head = f"{hour.window:3d}  v{hour.model_version:<2} {drift:>4}"
-    text = Text(f"{head}  {hour.true:6.1%}  {hour.estimate:6.1%}  {hour.low:5.1%}–{hour.high:<6.1%} ", no_wrap=True)
+    drift = f"{hour.drift:.0%}" if hour.drift else "–"
+    interval = f"{hour.low:.1%}–{hour.high:.1%}"
+    numbers = (hour.window, f"v{hour.model_version}", drift, f"{hour.true:.1%}", f"{hour.estimate:.1%}", interval)
+    text = Text(COLUMNS.format(*numbers), no_wrap=True)
     text.append_text(bar(hour, threshold))
     if hour.alarm:
         text.append("▲", style="bold red")
@@ -117,7 +120,8 @@ def _heading(story: Story, console: Console) -> None:
         f"[dim]━ 95 % interval  ● estimate  [/dim][green]◆[/green][dim] true accuracy (opmon does not know it)  "
         f"[/dim][yellow]┊[/yellow][dim] {percent(story.plan.threshold)}[/dim]"
     )
-    console.print(f"[bold]hour model drift   true  estimate  interval     {''.join(scale).rstrip()}[/bold]")
+    heading = COLUMNS.format("hour", "model", "drift", "true", "estimate", "interval")
+    console.print(f"[bold]{heading}{''.join(scale).rstrip()}[/bold]")
 
 
 def _alarm(alarm: Alarm, story: Story, console: Console) -> None:
@@ -175,23 +179,35 @@ def _recovery(story: Story, console: Console) -> None:
 
 def _next_steps(story: Story, console: Console) -> None:
     folder = story.folder
-    rows: Sequence[tuple[str, str]] = (
-        (folder.figure.name, "the figure: estimated and true accuracy of every hour"),
-        *([(folder.alarm_page.name, "opmon's page on the hour of the alarm")] if folder.alarm_page.exists() else []),
-        ("opmon.yaml", "the monitor; these work with it:"),
+    alarm_page = (
+        ((folder.alarm_page.name, "opmon's page on the hour of the alarm"),) if folder.alarm_page.exists() else ()
     )
-    console.print(f"\n[bold]Look at it[/bold]   cd {_shown(folder.path)}", soft_wrap=True)
-    for name, words in rows:
+    files = (
+        (folder.figure.name, "the figure: estimated and true accuracy of every hour"),
+        *alarm_page,
+        ("production/", "what production logged"),
+        ("opmon.yaml", "the monitor"),
+    )
+    opmon, mlflow = (command(name, folder.path) for name in ("opmon", "mlflow"))
+    console.print(f"\n[bold]Look at it[/bold]\n  cd {_shown(folder.path)}", soft_wrap=True)
+    console.print(f"  {opmon} status      (or: events list, check, run)", soft_wrap=True)
+    for name, words in files:
         console.print(f"  {name:<17} {words}")
-    console.print("                    opmon status · opmon events list · opmon run", style="dim")
-    console.print("\n[bold]MLflow's page on it[/bold]")
-    console.print("  mlflow server --backend-store-uri sqlite:///mlflow.db --port 5000", soft_wrap=True)
+    console.print("\n[bold]See MLflow's pages on it[/bold]")
+    console.print(f"  {mlflow} server --backend-store-uri sqlite:///mlflow.db --port 5000", soft_wrap=True)
     console.print("  then http://127.0.0.1:5000: the experiment opmon/digits, the model digits")
 
 
-def _shown(path: Path) -> str:
+def command(name: str, folder: Path) -> str:
+    """How to call a command of this Python's environment from ``folder``: by its name where the shell finds it."""
+    if shutil.which(name):
+        return name
+    return _shown(Path(sys.executable).parent / name, folder)
+
+
+def _shown(path: Path, start: Path | None = None) -> str:
     """As short as it can be said from where the user is."""
-    relative = os.path.relpath(path)
+    relative = os.path.relpath(path, start)
     return relative if len(relative) < len(str(path)) else str(path)
 
 

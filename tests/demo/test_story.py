@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -87,3 +88,18 @@ def test_user_can_go_on_in_the_folder(told, monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_same_windows_for_the_same_plan():
     assert [Plan().drift_of(number) for number in (1, 4, 5, 8, 12)] == [0, 0, 0.25, 1.0, 1.0]
+
+
+def test_weights_of_the_failures_add_up_to_the_estimate(told, tmp_path: Path):
+    """Each failure stands for so many inputs: together they are the estimated number of failures."""
+    hour = told.story.hours[0]
+    with told.story.monitor.store.read() as connection:
+        run_id = rounds.get(connection, "digits", hour.round).run_id
+    failures = pq.read_table(told.story.registry.download(run_id, "failures/failures.parquet", tmp_path))
+    assert sum(failures["weight"].to_pylist()) / told.story.plan.window_size == pytest.approx(1 - hour.estimate)
+
+
+def test_rows_are_json(told):
+    row = json.loads(json.dumps(told.story.hours[0].row()))
+    assert {"window", "round", "model_version", "true", "estimate", "low", "high", "n", "inside", "alarm"} <= set(row)
+    assert json.loads(json.dumps(told.story.summary()))["windows"] == len(told.story.hours)

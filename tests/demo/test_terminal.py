@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
-from opmon.demo.terminal import WIDTH, bar, place
+import pytest
+
+from opmon.demo.terminal import WIDTH, bar, command, place
 
 
 def test_lines_fit_into_80_columns(told):
-    long = [line for line in told.printed.splitlines() if len(line) > 80 and "http" not in line and "cd " not in line]
+    long = [line for line in told.printed.splitlines() if len(line) > 80 and not line.startswith("  ")]
     assert long == []
 
 
@@ -33,3 +37,11 @@ def test_bar_shows_truth_and_interval(told):
     assert drawn[place(0.8) : place(0.9) + 1] == "━━━━●━━━━"[: place(0.9) - place(0.8) + 1]
     assert drawn[place(0.95)] == "◆"
     assert drawn[place(0.7)] == "┊"
+
+
+def test_command_is_named_as_the_shell_finds_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    there = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(there))
+    assert command("opmon", tmp_path) == "opmon"
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert (tmp_path / command("opmon", tmp_path)).resolve().parent == there.resolve()
