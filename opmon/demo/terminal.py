@@ -149,7 +149,8 @@ def _closing(story: Story, console: Console, seconds: float) -> None:
     console.print(_rule(" what happened "))
     _say(
         console,
-        f"• The 95 % interval held the true accuracy in {inside} of {len(hours)} hours, {seconds:.0f} s in all.",
+        f"• {len(hours)} hours in {seconds:.0f} seconds. The 95 % interval held the true accuracy in {inside} of them; "
+        f"it is meant to miss one in twenty.",
     )
     alarms = [hour.window for hour in hours if hour.alarm]
     begun = next((hour.window for hour in hours if hour.drift), None)
