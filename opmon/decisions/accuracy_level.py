@@ -1,0 +1,90 @@
+"""The level rule with a bound on its false alarms: is the accuracy below a line?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opmon.decisions.bound_core import Bound
+from opmon.decisions.case import Case
+from opmon.decisions.draw_values import draw_values
+from opmon.decisions.sequential_core import Step, checked_name, checked_patience, checked_share, step
+from opmon.decisions.words_core import found, percent
+from opmon.types import Estimate, Verdict
+
+
+@dataclass(frozen=True)
+class AccuracyLevel:
+    r"""Alarms when there is enough evidence that the accuracy lies under ``threshold`` (``accuracy < 0.92``).
+
+    Hypothesis: the mean loss is at most :math:`m = 1 - t` in every round. Each round bets against it with the values
+    :math:`v_j` of its draws, each of which estimates the mean loss without bias (:mod:`draw_values`):
+
+    .. math:: E_g = \prod_j \big(1 + \lambda_g (v_j - m)\big), \qquad \lambda_g m \in \{1/128, 1/64, \dots, 1/2\}
+
+    is an e-value for each bet although :math:`v_j` is unbounded above, and no bet depends on the round's labels. The
+    evidence is the mixture over the bets and over the round in which the trouble began (:mod:`watch_core`), so a long
+    healthy time does not make the rule slow. It alarms at 1 (:mod:`bound_core`):
+
+    - ``alpha`` (0.05 by default): the probability of any false alarm, in the whole life of a model version;
+    - ``false_alarms: 1 per year`` instead: the mean rate of false alarms, counted in production time.
+
+    The bound is exact for finite rounds, whatever the sampler, except CES, and holds however often the rule is looked
+    at. It needs answers that are missing at random, and each round a draw of its own. A model that is better than the
+    line alarms far less often. An alarm ends when the rounds since speak for recovery: ``recovery`` is how many rounds
+    on average a model that stays at the line takes to be called recovered by mistake.
+
+    Reference: Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, JRSS B 86, 2024;
+    Shin, Ramdas and Rinaldo, *E-detectors*, New England J. of Stat. in Data Science, 2023.
+
+    >>> import numpy as np
+    >>> from opmon.types import Draw, Sample
+    >>> sample = Sample(Draw("srs", 5000, np.arange(200)), (np.arange(200) < 60) * 1.0)
+    >>> estimate = Estimate(0.70, 0.63, 0.76, n=200, frame_size=5000, response=1.0, method="srs")
+    >>> AccuracyLevel(0.92).judge(Case(1, [estimate], sample)).state
+    'alarm'
+    """
+
+    threshold: float
+    name: str = "accuracy-level"
+    alpha: float | None = None
+    false_alarms: str | None = None
+    recovery: float = 20.0
+
+    def __post_init__(self) -> None:
+        checked_share(self.threshold, "threshold")
+        checked_name(self.name)
+        checked_patience(self.recovery)
+        Bound.of(self.alpha, self.false_alarms)
+
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on one round, with the evidence of all before it."""
+        if case.sample is None or case.estimate is None or not case.sample.answered.any():
+            return unanswered(self.name, case, self.threshold)
+        bound = Bound.of(self.alpha, self.false_alarms)
+        drawn = draw_values(case.sample, case.coefficients)
+        setting = {"threshold": self.threshold, "bound": bound.words()}
+        taken = step(drawn, 1 - self.threshold, case.before, setting, bound, case.elapsed, self.recovery)
+        hypothesis = f"{percent(self.threshold)} or better"
+        return verdict(self.name, taken, case.estimate, self.threshold, hypothesis, self.recovery)
+
+
+def verdict(
+    rule: str, taken: Step, estimate: Estimate, threshold: float, hypothesis: str, recovery: float, intro: str = ""
+) -> Verdict:
+    """The verdict that a step leads to."""
+    message = f"{found(estimate)}; {intro}{taken.words(hypothesis, recovery)} ({taken.details['bound']})"
+    distance = estimate.value - threshold
+    return Verdict(
+        rule=rule,
+        state="alarm" if taken.watch.alarmed else "ok",
+        message=message,
+        value=estimate.value,
+        threshold=threshold,
+        details=taken.details | {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": distance},
+    )
+
+
+def unanswered(rule: str, case: Case, threshold: float | None) -> Verdict:
+    """Nothing is known of this round; the evidence of those before is kept."""
+    message = "no round has an estimate yet" if not case.estimates else "the round has no answers; evidence is unchanged"
+    return Verdict(rule, "unknown", message, threshold=threshold, details=dict(case.before))

@@ -1,0 +1,51 @@
+"""What a rule is shown of a round, and nothing else: a rule reads no database and no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.types import Estimate, Sample
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One round of one model version, as it is judged.
+
+    A round is judged once, when its estimate becomes final. Rounds may become final in another order than they were
+    opened; the order of a rule's evidence is the order of judgement. A label that comes later corrects the estimate,
+    not the evidence: evidence that could be revised afterwards would have to be paid for twice.
+    """
+
+    number: int
+    estimates: Sequence[Estimate]
+    """The final estimates of this model version up to this round, oldest first; the last is this round's."""
+    sample: Sample | None = None
+    """This round's draws with their outcomes."""
+    before: Mapping[str, Any] = field(default_factory=dict)
+    """The details of the verdict that this rule gave before on this model version; empty at first."""
+    elapsed: timedelta | None = None
+    """The production time since the round judged before: what a yearly rate is counted in."""
+    classes: NDArray[np.str_] | None = None
+    """The predicted class of every draw."""
+    variables: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """The auxiliary variables of every draw."""
+    coefficients: NDArray[np.float64] | None = None
+    """``a_k`` of the mean loss ``Σ a_k y_k`` for every draw, where the estimator tells."""
+    rival: NDArray[np.float64] | None = None
+    """The outcome of every draw under another model version, for rules that compare; NaN without an answer."""
+    received: int = 0
+    scored: int = 0
+    drift: float | None = None
+    """The share of columns that drifted."""
+    robustness: float | None = None
+    """The aggregate robustness measured last."""
+
+    @property
+    def estimate(self) -> Estimate | None:
+        return self.estimates[-1] if self.estimates else None

@@ -1,0 +1,49 @@
+"""How verdicts put numbers into words."""
+
+from __future__ import annotations
+
+import math
+
+from opmon.types import Estimate
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.9234), percent(0.9)
+    ('92.3 %', '90 %')
+    """
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+
+
+def found(estimate: Estimate) -> str:
+    """The estimate with its interval and where it comes from."""
+    text = (
+        f"{estimate.quantity} {percent(estimate.value)} ({percent(estimate.level)} interval {percent(estimate.low)} to "
+        f"{percent(estimate.high)}, from {estimate.n:,} draws of {estimate.frame_size:,} inputs, "
+        f"{estimate.response:.0%} answered)"
+    )
+    return text + (", provisional while answers come in" if estimate.provisional else "")
+
+
+def share_of_line(evidence: float) -> str:
+    """How much of the evidence that an alarm takes is there.
+
+    >>> share_of_line(0.04), share_of_line(0.0), share_of_line(12.0)
+    ('4 % of what an alarm takes', 'less than 0.1 % of what an alarm takes', '12 times what an alarm takes')
+    """
+    if evidence >= 1:
+        return f"{evidence:,.3g} times what an alarm takes" if evidence < 1e6 else "far beyond what an alarm takes"
+    if evidence < 0.001:
+        return "less than 0.1 % of what an alarm takes"
+    return f"{100 * evidence:.2g} % of what an alarm takes"
+
+
+def labels_to_go(evidence: float, growth: float, labels: int) -> int | None:
+    """About how many more labels like these reach the line; None where they lead away from it.
+
+    >>> labels_to_go(0.1, 1.0, 100)
+    231
+    """
+    if evidence >= 1 or growth <= 1e-9 or evidence <= 0:
+        return None
+    return math.ceil(-math.log(evidence) / growth * labels)
