@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from urllib.parse import quote
 
 import yaml
 
-from opmon.errors import InputError, ModelError, NotFoundError
+from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry.connection import Connection
 from opmon.registry.conversion import write_onnx
 from opmon.registry.signature import read_signature
@@ -79,14 +78,19 @@ def fetch_onnx(
     known = hashlib.sha256(f"{model.run_id} {model.model_id}".encode()).hexdigest()[:8]
     folder = into / quote(model.name, safe=" ") / f"{model.version}-{known}{'' if native else '-converted'}"
     if not (folder / relative).is_file():
-        _download(connection, model, described, folder, None if native else relative)
+        try:
+            _download(connection, model, described, folder, relative, native)
+        except OSError as exc:
+            raise UnavailableError(
+                f"{model.uri} cannot be kept in {folder}: {exc}. Is the disk full, or not ours?"
+            ) from exc
     if not (folder / relative).is_file():
         raise ModelError(f"{model.uri} has no file {str(relative)!r} though its MLmodel names it; log the model again")
     return folder / relative
 
 
 def _download(
-    connection: Connection, model: ModelVersion, described: Mapping[str, Any], folder: Path, convert_to: Path | None
+    connection: Connection, model: ModelVersion, described: Mapping[str, Any], folder: Path, file: Path, native: bool
 ) -> None:
     """Fill ``folder`` in one step: it is never seen half full."""
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -96,27 +100,35 @@ def _download(
         with translated(f"downloading {model.uri}", connection.where):
             connection.artifacts(_location(connection, model.name, model.version)).download_artifacts("", str(whole))
         ready = whole
-        if convert_to is not None:
+        if not native:
             ready = Path(temporary) / "converted"
             ready.mkdir()
-            write_onnx(whole, read_signature(described), ready / convert_to)
-        if folder.exists():
-            shutil.rmtree(folder)  # left over from a time when the version had no such file
-        try:
-            ready.rename(folder)
-        except OSError:
-            if not folder.exists():  # else another process was quicker, with the same content
-                raise
+            write_onnx(whole, read_signature(described), ready / file)
+        _move(ready, folder, Path(temporary) / "leftover", file)
+
+
+def _move(ready: Path, folder: Path, leftover: Path, file: Path) -> None:
+    """Put the folder in its place, unless another process was quicker with the same content."""
+    if (folder / file).is_file():
+        return
+    if folder.exists():  # without the file: not made by us
+        folder.rename(leftover)
+    try:
+        ready.rename(folder)
+    except OSError:
+        if not folder.exists():
+            raise
 
 
 def _described(connection: Connection, found: Any, uri: str) -> Mapping[str, Any]:
     """The version's ``MLmodel`` file."""
-    with translated(f"reading MLmodel of {uri}", connection.where), tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary:
         try:
-            repository = connection.artifacts(_location(connection, found.name, found.version))
-            text = Path(repository.download_artifacts("MLmodel", temporary)).read_text(encoding="utf-8")
-            described = yaml.safe_load(text)
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+            with translated(f"reading MLmodel of {uri}", connection.where):
+                repository = connection.artifacts(_location(connection, found.name, found.version))
+                path = Path(repository.download_artifacts("MLmodel", temporary))
+            described = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (NotFoundError, UnicodeDecodeError, yaml.YAMLError) as exc:
             raise ModelError(f"{uri} has no readable MLmodel file: {exc}. Log and register the model again.") from exc
     if not isinstance(described, dict):
         raise ModelError(f"the MLmodel file of {uri} is not a mapping; log and register the model again")

@@ -11,6 +11,8 @@ from opmon.errors import ConfigError, InputError, NotFoundError, OpmonError, Reg
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]*@")
 _SECRETS = re.compile(r"((?:password|passwd|pwd|token|secret)=)[^&\s'\"]+", re.IGNORECASE)
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST", "NOT_FOUND"})
+_LOST = re.compile(r"while downloading one or more artifacts.*(?:404 Client Error|NoSuchKey|\(404\))", re.DOTALL)
+"""How MLflow wraps a missing artifact, with the code of an internal error."""
 _REFUSED = frozenset({"UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED"})
 _WRONG = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ALREADY_EXISTS"})
 
@@ -35,9 +37,10 @@ def translated(doing: str, where: str) -> Iterator[None]:
 def _translate(exc: Exception, doing: str, where: str) -> OpmonError:
     message = _first_line(exc)
     code = getattr(exc, "error_code", None)
-    if code in _MISSING or isinstance(exc, FileNotFoundError):
+    status = getattr(getattr(exc, "response", None), "status_code", None)  # of requests, where MLflow lets it through
+    if code in _MISSING or status == 404 or isinstance(exc, FileNotFoundError) or _LOST.search(str(exc)):
         return NotFoundError(f"{doing}: {message}")
-    if code in _REFUSED:
+    if code in _REFUSED or status in (401, 403):
         return RegistryUnavailable(
             f"{doing}: MLflow at {where} refused the credentials. Set MLFLOW_TRACKING_USERNAME and "
             f"MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, to ones that may do this. ({message})"

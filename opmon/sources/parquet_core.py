@@ -16,7 +16,7 @@ from opmon.sources.format_core import Span
 from opmon.sources.position_core import Position, checksum, rewritten
 from opmon.sources.schema_core import conform
 
-_BATCH_BYTES, _BATCH_ROWS = 16 << 20, 65_536
+_BATCH_BYTES, _BATCH_ROWS = 4 << 20, 65_536
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 from sklearn.datasets import load_digits
 
-from opmon.errors import InputError, ModelError, NotFoundError
+from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import Registry
 from opmon.scoring.model import class_names, read_model
 
@@ -30,7 +30,7 @@ def run(registry, experiment) -> str:
 
 
 def test_registry_check_tells_what_answered(registry, uri) -> None:
-    assert registry.check().startswith(f"MLflow at {uri} answers: 1 registered models")
+    assert registry.check().startswith(f"MLflow at {uri} answers: ")
 
 
 @pytest.mark.parametrize(
@@ -282,3 +282,29 @@ def test_registry_leaves_mlflows_global_state_alone(registry, experiment, run) -
     registry.resolve("models:/digits@champion")
     assert (mlflow.get_tracking_uri(), mlflow.get_registry_uri()) == before
     assert mlflow.active_run() is None
+
+
+def test_registry_version_whose_files_are_gone_is_a_model_error(registry, uri, tmp_path) -> None:
+    import mlflow
+
+    client = mlflow.MlflowClient(uri)
+    name = f"lost-{uuid.uuid4().hex}"
+    run = client.create_run(registry.experiment("opmon/lost")).info
+    client.create_registered_model(name)
+    client.create_model_version(name, f"{run.artifact_uri}/model", run.run_id)
+    with pytest.raises(ModelError, match="no readable MLmodel file"):
+        registry.resolve(f"models:/{name}/1")
+    (tmp_path / "MLmodel").write_text("flavors: [broken")
+    client.log_artifact(run.run_id, str(tmp_path / "MLmodel"), "model")
+    with pytest.raises(ModelError, match="no readable MLmodel file"):
+        registry.resolve(f"models:/{name}/1")
+    (tmp_path / "MLmodel").write_text("flavors: {onnx: {data: ../../secret.onnx}}")
+    client.log_artifact(run.run_id, str(tmp_path / "MLmodel"), "model")
+    with pytest.raises(ModelError, match="outside of the model"):
+        registry.fetch_onnx(registry.resolve(f"models:/{name}/1"), tmp_path / "models")
+
+
+def test_registry_folder_that_cannot_be_written_is_told(registry, tmp_path) -> None:
+    (tmp_path / "models").write_text("not a folder")
+    with pytest.raises(UnavailableError, match="cannot be kept in"):
+        registry.fetch_onnx(registry.resolve("models:/digits@champion"), tmp_path / "models")
