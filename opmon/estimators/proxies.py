@@ -92,7 +92,7 @@ def _design(
 
 
 def _fit(X: NDArray[np.float64], y: NDArray[np.float64], binary: bool) -> NDArray[np.float64]:
-    """Ridge regression; logistic by Newton's method, with targets drawn in a little so that one class alone also fits."""
+    """Ridge regression; logistic by Newton's method, targets drawn in a little so that one class alone fits."""
     k = X.shape[1]
     weights = np.zeros(k)
     if not len(y):

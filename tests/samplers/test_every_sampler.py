@@ -18,6 +18,13 @@ SAMPLERS = plugins.names("sampler")
 BY_VARIABLE = [name for name in SAMPLERS if "variable" in plugins.parameters(plugins.load("sampler", name))]
 CLASSIFIER = classifier(size=600, activations=6)
 REGRESSOR = regressor(size=600, activations=6)
+POOR = {
+    "zero": np.zeros(300),
+    "constant": np.full(300, 0.4),
+    "one positive": np.r_[np.zeros(299), 1.0],
+    "two values": np.r_[np.zeros(150), np.ones(150)],
+    "tiny": np.full(300, 1e-300),
+}
 
 
 def drawn(name: str, population: Population, budget: int, seed: int = 1, **arguments: Any) -> Draw:
@@ -96,11 +103,7 @@ def test_sampler_names_the_variables_there_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize(
-    "values",
-    [np.zeros(300), np.full(300, 0.4), np.r_[np.zeros(299), 1.0], np.r_[np.zeros(150), np.ones(150)], np.full(300, 1e-300)],
-    ids=["zero", "constant", "one positive", "two values", "tiny"],
-)  # fmt: skip
+@pytest.mark.parametrize("values", POOR.values(), ids=POOR)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sampler_survives_a_poor_variable(name: str, values: np.ndarray, dtype: type) -> None:
     population = Population(with_variable(values.astype(dtype)), np.r_[np.ones(30), np.zeros(270)])

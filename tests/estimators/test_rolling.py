@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from opmon.errors import InputError
+from opmon.estimators.rolling import combine, rolling
+from opmon.estimators.srs import SimpleRandomEstimator
+from opmon.samplers.srs import SimpleRandom
+from opmon.testing.populations import classifier
+from opmon.types import Estimate
+
+
+def estimate(value: float, size: int = 1000, **others: object) -> Estimate:
+    base = Estimate(
+        value, value - 0.1, value + 0.05, n=50, frame_size=size, response=1.0, method="srs", standard_error=0.04
+    )
+    return replace(base, **others)
+
+
+def test_combine_of_one_round_is_that_round() -> None:
+    one = estimate(0.8)
+    found = combine([one])
+    assert (found.value, found.low, found.high) == pytest.approx((one.value, one.low, one.high))
+
+
+def test_combine_weighs_rounds_by_their_inputs() -> None:
+    found = combine([estimate(0.8, 1000), estimate(0.6, 3000)])
+    assert found.value == pytest.approx(0.65)
+    assert found.standard_error == pytest.approx(np.hypot(0.25 * 0.04, 0.75 * 0.04))
+    assert found.value - found.low == pytest.approx(np.hypot(0.25 * 0.1, 0.75 * 0.1))
+    assert (found.n, found.frame_size) == (100, 4000)
+
+
+def test_combine_of_many_equal_rounds_narrows_with_the_root() -> None:
+    assert combine([estimate(0.8)] * 16).half_width == pytest.approx(estimate(0.8).half_width / 4)
+
+
+def test_combine_stays_provisional_while_a_round_is() -> None:
+    assert combine([estimate(0.8), estimate(0.8, provisional=True)]).provisional
+
+
+@pytest.mark.parametrize("other", [{"level": 0.9}, {"quantity": "recall[cat]"}])
+def test_combine_refuses_rounds_of_different_kinds(other: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="one"):
+        combine([estimate(0.8), estimate(0.8, **other)])
+
+
+def test_combine_needs_a_round() -> None:
+    with pytest.raises(InputError, match="at least one"):
+        combine([])
+
+
+def test_rolling_keeps_the_last_rounds() -> None:
+    assert rolling([estimate(0.2), estimate(0.6), estimate(0.8)], rounds=2).value == pytest.approx(0.7)
+
+
+def test_rolling_keeps_the_last_days() -> None:
+    ends = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 20, 31)]
+    found = rolling([estimate(0.2), estimate(0.6), estimate(0.8)], ends=ends, within=timedelta(days=15))
+    assert found.value == pytest.approx(0.7)
+
+
+def test_rolling_by_time_needs_the_times() -> None:
+    with pytest.raises(InputError, match="ends"):
+        rolling([estimate(0.2)], within=timedelta(days=1))
+
+
+def test_rolling_interval_covers_drifting_rounds() -> None:
+    rounds = [classifier(size=500 + 300 * k, accuracy=0.95 - 0.05 * k, seed=k) for k in range(4)]
+    truth = sum(r.accuracy * r.frame.size for r in rounds) / sum(r.frame.size for r in rounds)
+    held = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        found = combine(
+            [SimpleRandomEstimator().estimate(r.answer(SimpleRandom().draw(r.frame, 60, rng))) for r in rounds]
+        )
+        held += found.low <= truth <= found.high
+    assert held >= 178  # binomial, 200 at 0.95: below this once in 2000

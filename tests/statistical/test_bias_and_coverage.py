@@ -1,0 +1,86 @@
+"""Seeded Monte Carlo studies: every sampler with its estimator hits the truth and its interval holds it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from opmon import plugins
+from opmon.testing.populations import Population, classifier, regressor
+
+REPETITIONS = 200
+SAMPLERS = [name for name in plugins.names("sampler") if name != "ces"]  # CES is biased, and says so
+POPULATIONS = {
+    "80 % accurate": classifier(size=2000, accuracy=0.8, seed=3),
+    "98 % accurate": classifier(size=2000, accuracy=0.98, seed=4),
+    "misleading": classifier(size=2000, accuracy=0.85, informative=-0.7, seed=5),
+    "regression": regressor(size=2000, seed=6),
+}
+PLAIN = {
+    "sups": {"defensive": 0.0},
+    "rhc": {"defensive": 0.0},
+    "two_stage": {"defensive": 0.0},
+    "deepest": {"activation": "target"},
+    "srs": {"replacement": True},
+}
+VARIANTS = [(name, "default") for name in SAMPLERS] + [(name, "plain") for name in PLAIN if name in SAMPLERS]
+
+
+@functools.cache
+def study(name: str, variant: str, which: str, budget: int, response: float = 1.0) -> tuple[np.ndarray, int]:
+    """Errors over the repetitions, and how many intervals held the truth."""
+    population = POPULATIONS[which]
+    sampler = plugins.make("sampler", name, PLAIN[name] if variant == "plain" else {})
+    errors, held = np.empty(REPETITIONS), 0
+    for k in range(REPETITIONS):
+        rng = np.random.default_rng([k, budget])
+        draw = sampler.draw(population.frame, budget, rng)
+        draw = all_waves(sampler, draw, population, budget, rng)
+        sample = population.answer(draw, response, rng)
+        found = plugins.make("estimator", draw.design).estimate(sample)
+        errors[k] = found.value - population.accuracy
+        held += found.low <= population.accuracy <= found.high
+    return errors, held
+
+
+def all_waves(sampler: Any, draw: Any, population: Population, budget: int, rng: np.random.Generator) -> Any:
+    while hasattr(sampler, "next_batch") and len(draw) < budget:
+        draw = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
+    return draw
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+@pytest.mark.parametrize("which", POPULATIONS)
+@pytest.mark.parametrize("budget", [60, 250])
+def test_estimates_are_unbiased(name: str, variant: str, which: str, budget: int) -> None:
+    errors, _ = study(name, variant, which, budget)
+    assert abs(errors.mean()) < 4 * errors.std(ddof=1) / np.sqrt(REPETITIONS)
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+@pytest.mark.parametrize("which", POPULATIONS)
+@pytest.mark.parametrize("budget", [60, 250])
+def test_intervals_hold_the_truth(name: str, variant: str, which: str, budget: int) -> None:
+    """At least 93 %, with a binomial tolerance of one in 2000."""
+    _, held = study(name, variant, which, budget)
+    assert held >= stats.binom.ppf(0.0005, REPETITIONS, 0.93)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("which", ["80 % accurate", "regression"])
+def test_missing_answers_at_random_do_not_bias(name: str, which: str) -> None:
+    errors, held = study(name, "default", which, 250, response=0.7)
+    assert abs(errors.mean()) < 4 * errors.std(ddof=1) / np.sqrt(REPETITIONS)
+    assert held >= stats.binom.ppf(0.0005, REPETITIONS, 0.93)
+
+
+def test_srs_without_replacement_is_exact_in_a_tenth_and_a_half_of_the_frame() -> None:
+    """The finite population counts: the error at n = 1000 of 2000 is that of theory, and the interval knows."""
+    errors, held = study("srs", "default", "80 % accurate", 1000)
+    expected = np.sqrt(0.8 * 0.2 / 1000 * (1 - 1000 / 2000))
+    assert errors.std() == pytest.approx(expected, rel=0.15)
+    assert held >= stats.binom.ppf(0.0005, REPETITIONS, 0.93)
