@@ -35,10 +35,10 @@ class ConfidenceStratified:
         if is_whole(frame, budget):
             return lambda rng: take_all(frame, rng)
         N = frame.size
-        order = np.argsort(values, kind="stable")
         cuts = np.unique(np.clip(np.rint(np.cumsum(FRAME_SHARES) * N).astype(np.int64), 1, N))
         if budget < len(cuts):
             cuts = cuts[-1:]
+        order = np.argpartition(values, cuts[:-1] - 1) if len(cuts) > 1 else np.arange(N)
         sizes = np.diff(cuts, prepend=0)
         shares = np.array(BUDGET_SHARES) if len(cuts) == 3 else sizes / N
         counts = proportional(shares, budget, sizes, least=1)
