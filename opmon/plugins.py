@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from opmon.decisions.case import Case
+    from opmon.scoring.graph import MonitorGraph
     from opmon.types import Batch, Draw, Estimate, Frame, Sample, Slice, Verdict
 
 GROUPS: Mapping[str, str] = {
@@ -34,6 +36,7 @@ GROUPS: Mapping[str, str] = {
     "source": "opmon.sources",
     "rule": "opmon.rules",
     "action": "opmon.actions",
+    "head": "opmon.heads",
 }
 """What can be plugged in, and the entry-point group it is looked for in."""
 
@@ -91,6 +94,18 @@ class Rule(Protocol):
 
 
 @runtime_checkable
+class SequentialRule(Protocol):
+    """A rule that needs more than estimates: the draws of the round, and its own evidence so far. Pure.
+
+    It is asked once for each round, when the round's estimate becomes final. What it puts into the verdict's
+    ``details`` it gets back as ``case.before`` with the next round of the same model version. Where a rule has both
+    methods, ``judge`` is the one that is called. A class attribute ``advisory = True`` says that its alarms are advice.
+    """
+
+    def judge(self, case: Case) -> Verdict: ...
+
+
+@runtime_checkable
 class Action(Protocol):
     """Acts on an event. May be called again with the same event: ``event["id"]`` is the idempotency key.
 
@@ -98,6 +113,19 @@ class Action(Protocol):
     """
 
     def act(self, event: Mapping[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class Head(Protocol):
+    """An auxiliary variable that is computed inside the model's graph.
+
+    Where it cannot be (``nodes`` returns None, or there is no such method), the head has
+    ``function(reference) -> (activations, predicted) -> values``: NumPy arrays of a batch in, one number per input out.
+    """
+
+    def nodes(self, graph: MonitorGraph) -> str | None:
+        """Add ONNX nodes to the graph and name the float32 tensor of one value per input; larger = more suspicious."""
+        ...
 
 
 def names(kind: str) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import takewhile
 from typing import Literal
 
+from opmon.decisions.case import Case
 from opmon.errors import InputError
 from opmon.types import Estimate, Verdict
 
@@ -88,6 +90,18 @@ class AccuracyBelow:
             },
         )
 
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on the last round, with how often this rule alarms for nothing in a year of such rounds."""
+        verdict = self.decide(case.estimates)
+        if verdict.state == "unknown" or case.elapsed is None or case.elapsed <= timedelta():
+            return verdict
+        rounds = max(1, round(timedelta(days=365.25) / case.elapsed))
+        q = (1 - case.estimates[-1].level) / 2 if self.certainty == "interval" else 0.5
+        chance = false_alarm(q, rounds, self.patience)
+        told = f"; no bound is kept: a model exactly at the line alarms within a year with probability {chance:.2g}"
+        details = {**verdict.details, "false_alarm_in_a_year": chance, "rounds_in_a_year": rounds}
+        return replace(verdict, message=verdict.message + told, details=details)
+
     def _below(self, estimate: Estimate) -> bool:
         return self._evidence(estimate) < self.threshold and estimate.n > 0
 
@@ -116,6 +130,20 @@ class AccuracyBelow:
         if self.certainty == "interval" and last.low < self.threshold:
             return ": the interval still holds the line"
         return ""
+
+
+def false_alarm(q: float, rounds: int, patience: int) -> float:
+    """The probability that ``patience`` of ``rounds`` independent rounds running, each with probability ``q``, alarm.
+
+    Exact: the chain of how many rounds running there are now, with the alarm as its end.
+
+    >>> round(false_alarm(0.025, 168, 1), 2), round(false_alarm(0.025, 8760, 3), 2)
+    (0.99, 0.12)
+    """
+    running = [1.0] + [0.0] * (patience - 1)
+    for _ in range(rounds):
+        running = [(1 - q) * sum(running), *(q * share for share in running[:-1])]
+    return min(max(1 - sum(running), 0.0), 1.0)
 
 
 def _percent(share: float) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from opmon.decisions.bound_core import Bound
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
-from opmon.decisions.sequential_core import Step, checked_name, checked_patience, checked_share, step
-from opmon.decisions.words_core import found, percent
-from opmon.types import Estimate, Verdict
+from opmon.decisions.judging_core import checked_name, checked_patience, checked_share, unanswered, verdict
+from opmon.decisions.sequential_core import step
+from opmon.decisions.words_core import percent
+from opmon.types import Verdict
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class AccuracyLevel:
     Shin, Ramdas and Rinaldo, *E-detectors*, New England J. of Stat. in Data Science, 2023.
 
     >>> import numpy as np
-    >>> from opmon.types import Draw, Sample
+    >>> from opmon.types import Draw, Estimate, Sample
     >>> sample = Sample(Draw("srs", 5000, np.arange(200)), (np.arange(200) < 60) * 1.0)
     >>> estimate = Estimate(0.70, 0.63, 0.76, n=200, frame_size=5000, response=1.0, method="srs")
     >>> AccuracyLevel(0.92).judge(Case(1, [estimate], sample)).state
@@ -66,25 +67,3 @@ class AccuracyLevel:
         taken = step(drawn, 1 - self.threshold, case.before, setting, bound, case.elapsed, self.recovery)
         hypothesis = f"{percent(self.threshold)} or better"
         return verdict(self.name, taken, case.estimate, self.threshold, hypothesis, self.recovery)
-
-
-def verdict(
-    rule: str, taken: Step, estimate: Estimate, threshold: float, hypothesis: str, recovery: float, intro: str = ""
-) -> Verdict:
-    """The verdict that a step leads to."""
-    message = f"{found(estimate)}; {intro}{taken.words(hypothesis, recovery)} ({taken.details['bound']})"
-    distance = estimate.value - threshold
-    return Verdict(
-        rule=rule,
-        state="alarm" if taken.watch.alarmed else "ok",
-        message=message,
-        value=estimate.value,
-        threshold=threshold,
-        details=taken.details | {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": distance},
-    )
-
-
-def unanswered(rule: str, case: Case, threshold: float | None) -> Verdict:
-    """Nothing is known of this round; the evidence of those before is kept."""
-    message = "no round has an estimate yet" if not case.estimates else "the round has no answers; evidence is unchanged"
-    return Verdict(rule, "unknown", message, threshold=threshold, details=dict(case.before))

@@ -33,6 +33,8 @@ class Case:
     """The production time since the round judged before: what a yearly rate is counted in."""
     classes: NDArray[np.str_] | None = None
     """The predicted class of every draw."""
+    class_names: Sequence[str] = ()
+    """All classes of the model."""
     variables: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """The auxiliary variables of every draw."""
     coefficients: NDArray[np.float64] | None = None

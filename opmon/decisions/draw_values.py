@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,6 @@ class DrawValues:
     - ``ces`` chooses groups by likeness: its draws count as if they were simple random ones, which is not exact.
 
     Draws without an answer are left out: right while answering has nothing to do with being wrong.
-    ``highest`` bounds ``values`` for a loss in [0, 1] from what was known before the labels, where the design says so.
     """
 
     values: Floats
@@ -87,7 +87,7 @@ def terms(draw: Draw, outcomes: Floats, coefficients: Floats | None = None) -> t
     return even, none, even
 
 
-def _stratified(stratum: NDArray[np.int64], sizes: NDArray[np.int64], N: int) -> Floats:
+def _stratified(stratum: NDArray[np.int64], sizes: NDArray[Any], N: int) -> Floats:
     """``n N_h / (N n_h)``, with the strata that were drawn standing for all."""
     drawn = np.bincount(stratum, minlength=len(sizes))
     weight = np.divide(len(stratum) * sizes, N * drawn, out=np.zeros(len(sizes)), where=drawn > 0)

@@ -15,7 +15,7 @@ from opmon.decisions.bound_core import Bound
 from opmon.decisions.draw_values import DrawValues
 from opmon.decisions.watch_core import Watch, recovery_growth
 from opmon.decisions.words_core import labels_to_go, share_of_line
-from opmon.errors import InputError
+from opmon.types import VerdictState
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Step:
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def state(self) -> str:
+    def state(self) -> VerdictState:
         return "alarm" if self.watch.alarmed else "ok"
 
     def words(self, hypothesis: str, patience: float) -> str:
@@ -91,25 +91,3 @@ def advance(
         "watch": now.kept(),
     }
     return Step(now, known.alarmed, len(surplus), float(growth[strongest]), details)
-
-
-def checked_patience(recovery: float) -> float:
-    """The rounds between false recoveries, or an error."""
-    if isinstance(recovery, bool) or not isinstance(recovery, int | float) or not 1 < recovery <= 1e9:
-        raise InputError(f"recovery must be a number of rounds above 1, such as 20; got {recovery!r}")
-    return float(recovery)
-
-
-def checked_share(value: object, name: str, low: float = 0.0, high: float = 1.0) -> float:
-    """A number strictly between ``low`` and ``high``, or an error that says which."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low < value < high:
-        hint = ""
-        if isinstance(value, int | float) and not isinstance(value, bool) and 1 < value < 100:
-            hint = f" (did you mean {value / 100:g}?)"
-        raise InputError(f"{name} must lie strictly between {low:g} and {high:g}; got {value!r}{hint}")
-    return float(value)
-
-
-def checked_name(name: object) -> None:
-    if not isinstance(name, str) or not name.strip():
-        raise InputError(f"name must be text, such as 'accuracy-floor'; got {name!r}")

@@ -1,0 +1,146 @@
+"""The level rule for every class or slice, with one bound for all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.decisions.betting_core import BETS, HIGHEST
+from opmon.decisions.bound_core import Bound
+from opmon.decisions.case import Case
+from opmon.decisions.draw_values import terms
+from opmon.decisions.judging_core import checked_name, checked_patience, checked_share, unanswered
+from opmon.decisions.sequential_core import Step, advance
+from opmon.decisions.words_core import percent
+from opmon.errors import InputError
+from opmon.types import Sample, Verdict, VerdictState
+
+WIDEST = 10.0
+"""The largest weight of a draw that bets allow for, where the design does not say it beforehand: ``1 / defensive``."""
+
+_KNOWN = ("srs", "ces", "ssrs", "css", "two_stage")
+"""Designs whose weights are known before any label of the round is."""
+
+
+@dataclass(frozen=True)
+class AccuracySlices:
+    r"""Alarms when the accuracy of some slice lies under ``threshold``, and names the slices.
+
+    ``by`` is ``prediction`` (one slice per predicted class, or those of ``classes`` only) or the name of an auxiliary
+    variable that ``edges`` cut into slices. ``threshold`` is one line for all.
+
+    For the slice :math:`d` with the accuracy :math:`1 - \theta_d` the hypothesis :math:`\theta_d \le m` is that the
+    frame's mean of :math:`d_i (y_i - m)` is at most 0, whatever the size of the slice; the bets are made on its
+    unbiased values. Each of the ``K`` slices gets the K-th part of the bound, so the probability that *any* slice
+    alarms for nothing is at most ``alpha``. The number of slices must be known beforehand: ``classes``, the model's
+    classes, or ``edges``.
+
+    Slices are rarely drawn in, so this rule is slow for small ones: a slice of a tenth of the inputs takes about ten
+    times the labels of the level rule.
+    """
+
+    threshold: float
+    name: str = "accuracy-slices"
+    by: str = "prediction"
+    classes: tuple[str, ...] | None = None
+    edges: tuple[float, ...] | None = None
+    alpha: float | None = None
+    false_alarms: str | None = None
+    recovery: float = 20.0
+
+    def __post_init__(self) -> None:
+        checked_share(self.threshold, "threshold")
+        checked_name(self.name)
+        checked_patience(self.recovery)
+        if self.by == "prediction" and self.edges is not None:
+            raise InputError("edges cut a variable: name it in «by», such as by: confidence")
+        if self.by != "prediction" and (not self.edges or list(self.edges) != sorted(set(self.edges))):
+            raise InputError(f"edges must be growing numbers that cut {self.by!r}, such as [0.1, 0.5]")
+        Bound.of(self.alpha, self.false_alarms)
+
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on one round over all slices."""
+        if case.sample is None or case.estimate is None or not case.sample.answered.any():
+            return unanswered(self.name, case, self.threshold)
+        members = self._members(case)
+        if members is None:
+            message = f"slices by {self.by!r} are not known for this round; its variables: {', '.join(case.variables)}"
+            return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
+        weights, widest = _weights(case)
+        if float(weights.max(initial=0.0)) > widest * (1 + 1e-9):
+            message = f"a draw weighs {weights.max():.3g}, more than {widest:g}: set defensive of the sampler to 0.1"
+            return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
+        bound = Bound.of(self.alpha, self.false_alarms)
+        setting = {"threshold": self.threshold, "by": self.by, "slices": list(members), "bound": bound.words()}
+        before = case.before if case.before.get("setting") == setting else {}
+        steps = {
+            name: self._step(case, inside, widest, before.get("of", {}).get(name, {}), bound.shared(len(members)))
+            for name, inside in members.items()
+        }
+        return self._verdict(steps, setting, bound.words(case.elapsed))
+
+    def _members(self, case: Case) -> dict[str, NDArray[np.bool_]] | None:
+        """The draws of every slice, by its name."""
+        if self.by == "prediction":
+            names = self.classes or case.class_names
+            if case.classes is None or not names:
+                return None
+            return {name: case.classes == name for name in names}
+        if self.by not in case.variables or self.edges is None:
+            return None
+        values, cuts = case.variables[self.by], (-np.inf, *self.edges, np.inf)
+        return {f"{self.by} {low:g} to {high:g}": (values >= low) & (values < high) for low, high in pairwise(cuts)}
+
+    def _step(
+        self, case: Case, inside: NDArray[np.bool_], widest: float, before: Mapping[str, Any], bound: Bound
+    ) -> Step:
+        m = 1 - self.threshold
+        sample: Sample = case.sample  # type: ignore[assignment]
+        surplus = np.where(inside & sample.answered, np.nan_to_num(sample.outcomes) - m, 0.0)
+        factors, known, stakes = terms(sample.draw, surplus, case.coefficients)
+        answered = sample.answered
+        values, stakes = (known + factors * surplus)[answered], stakes[answered]
+        bets = np.minimum(BETS[:, None] * stakes, HIGHEST) / (m * (widest + 1))  # known losses add 1 at most
+        growth = np.log1p(bets * values).sum(axis=1)
+        return advance(growth, values, stakes, before, {}, bound, case.elapsed, self.recovery)
+
+    def _verdict(self, steps: Mapping[str, Step], setting: Mapping[str, Any], bound: str) -> Verdict:
+        alarmed = [name for name, taken in steps.items() if taken.watch.alarmed]
+        leading = max(steps, key=lambda name: steps[name].watch.evidence)
+        if alarmed:
+            message = f"accuracy under {percent(self.threshold)} in {len(alarmed)} of {len(steps)} slices: "
+            message += "; ".join(f"{name}: {self._words(steps[name])}" for name in alarmed)
+        else:
+            message = f"no slice of {len(steps)} is known to be under {percent(self.threshold)}; nearest is {leading}: "
+            message += self._words(steps[leading])
+        details = {
+            "setting": dict(setting),
+            "slices_alarmed": alarmed,
+            "evidence": steps[leading].watch.evidence,
+            "needed": 1.0,
+            "bound": f"{bound}, over all slices",
+            "of": {name: taken.details for name, taken in steps.items()},
+        }
+        state: VerdictState = "alarm" if alarmed else "ok"
+        return Verdict(self.name, state, f"{message} ({bound}, over all slices)", None, self.threshold, details)
+
+    def _words(self, taken: Step) -> str:
+        return taken.words(f"{percent(self.threshold)} or better", self.recovery)
+
+
+def _weights(case: Case) -> tuple[NDArray[np.float64], float]:
+    """The weight of every draw, and the most it could have been."""
+    sample: Sample = case.sample  # type: ignore[assignment]
+    factors, _, _ = terms(sample.draw, np.zeros(len(sample.draw)), case.coefficients)
+    if sample.draw.design not in _KNOWN:
+        return factors, WIDEST
+    if sample.draw.design == "two_stage":
+        constants = sample.draw.constants
+        possible = constants["stratum_size"] / (sample.draw.frame_size * constants["stratum_probability"])
+        return factors, float(possible.max())
+    return factors, float(factors.max(initial=1.0))

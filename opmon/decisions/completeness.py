@@ -1,0 +1,55 @@
+"""Data completeness: can what production sends be judged at all?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opmon.decisions.case import Case
+from opmon.decisions.judging_core import checked_name, checked_share
+from opmon.decisions.words_core import percent
+from opmon.errors import InputError
+from opmon.types import Verdict, VerdictState
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """Alarms when too few of the inputs could be scored, or too few of the draws were answered.
+
+    ``scored`` is the least share of the received inputs that the model could answer, ``answered`` the least share of
+    the draws that came back with a label; ``patience`` is how many rounds running it takes. Both are counted, not
+    estimated: there is no chance in it, and no bound to state.
+    """
+
+    scored: float = 0.95
+    answered: float = 0.5
+    name: str = "completeness"
+    patience: int = 1
+
+    def __post_init__(self) -> None:
+        checked_share(self.scored, "scored", low=-1e-12, high=1 + 1e-12)
+        checked_share(self.answered, "answered", low=-1e-12, high=1 + 1e-12)
+        checked_name(self.name)
+        if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
+            raise InputError(f"patience must be a whole number of rounds >= 1; got {self.patience!r}")
+
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on one round's counts."""
+        shares = {
+            "scored": (case.scored / case.received if case.received else None, self.scored, "inputs could be scored"),
+            "answered": (case.estimate.response if case.estimate else None, self.answered, "draws were answered"),
+        }
+        short = [
+            f"only {percent(share)} of the {what}, the least is {percent(least)}"
+            for share, least, what in shares.values()
+            if share is not None and share < least
+        ]
+        running = int(case.before.get("rounds_short", 0)) + 1 if short else 0
+        details = {"rounds_short": running, "patience": self.patience} | {
+            name: share for name, (share, _, _) in shares.items()
+        }
+        told = [f"{percent(share)} of the {what}" for share, _, what in shares.values() if share is not None]
+        message = "; ".join(short) if short else ", ".join(told) or "nothing was counted"
+        if short and running < self.patience:
+            message += f"; {running} rounds running, an alarm takes {self.patience}"
+        state: VerdictState = "alarm" if running >= self.patience else "ok"
+        return Verdict(self.name, state, message, shares["scored"][0], self.scored, details)

@@ -1,0 +1,44 @@
+"""Robustness below a level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opmon.decisions.case import Case
+from opmon.decisions.judging_core import checked_name, checked_share
+from opmon.decisions.words_core import percent
+from opmon.types import Verdict
+
+
+@dataclass(frozen=True)
+class RobustnessLevel:
+    """Alarms when the aggregate robustness measured last lies under ``threshold``, and until it is above ``recovered``.
+
+    The robustness comes from a run over perturbations, which is a measurement of one model version and not of a round:
+    the rule compares a number with a line. ``recovered`` (by default one point above the line) keeps it from
+    flickering.
+    """
+
+    threshold: float
+    name: str = "robustness-level"
+    recovered: float | None = None
+
+    def __post_init__(self) -> None:
+        checked_share(self.threshold, "threshold")
+        checked_name(self.name)
+        if self.recovered is not None:
+            checked_share(self.recovered, "recovered", low=self.threshold - 1e-12, high=1 + 1e-12)
+
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on the robustness known at this round."""
+        if case.robustness is None:
+            message = "no robustness was measured yet for this model version"
+            return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
+        was = bool(case.before.get("alarmed", False))
+        line = min(self.threshold + 0.01, 1.0) if self.recovered is None else self.recovered
+        alarmed = case.robustness < (line if was else self.threshold)
+        message = f"robustness {percent(case.robustness)}, the line is {percent(self.threshold)}"
+        if alarmed and case.robustness >= self.threshold:
+            message += f"; the alarm ends at {percent(line)}"
+        details = {"alarmed": alarmed, "distance": case.robustness - self.threshold}
+        return Verdict(self.name, "alarm" if alarmed else "ok", message, case.robustness, self.threshold, details)

@@ -1,0 +1,92 @@
+"""Rounds for simulated lives: real draws of real samplers, reduced to the numbers that rules look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.decisions.betting_core import BETS, log_growth
+from opmon.decisions.draw_values import draw_values
+from opmon.plugins import AdaptiveSampler, make
+from opmon.samplers.adaptive import Adaptive
+from opmon.estimators.adaptive import AdaptiveEstimator
+from opmon.testing.populations import Population
+from opmon.types import Frame, Sample
+
+Floats = NDArray[np.float64]
+
+UNBIASED = ("srs", "sups", "rhc", "two_stage", "deepest")
+"""Designs whose draws are unbiased given the past, or negatively associated."""
+STRATIFIED = ("ssrs", "css", "gbs", "adaptive")
+SAMPLERS = (*UNBIASED, *STRATIFIED)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Rounds of one population: ``growth`` (rounds × bets) at ``line``, the estimated losses and interval ends."""
+
+    loss: float
+    """The true mean loss of every round."""
+    growth: Floats
+    estimates: Floats
+    errors: Floats
+    """The half-width of the lower side of the interval, in standard errors of the loss."""
+    below: NDArray[np.bool_]
+    """Whether the 95 % interval lies under the line."""
+    surely_below: NDArray[np.bool_]
+    """The same at Bonferroni's level for 1,000 rounds."""
+
+
+def pool(sampler: str, populations: list[Population], line: float, budget: int, rounds: int, seed: int) -> Pool:
+    """``rounds`` rounds of ``budget`` labels from populations of the same mean loss."""
+    rng = np.random.default_rng(seed)
+    chosen = Adaptive() if sampler == "adaptive" else make("sampler", sampler)
+    estimator = AdaptiveEstimator() if sampler == "adaptive" else make("estimator", sampler)
+    growth, estimates, errors = np.empty((rounds, len(BETS))), np.empty(rounds), np.empty(rounds)
+    below, surely = np.empty(rounds, dtype=bool), np.empty(rounds, dtype=bool)
+    for k, sample in enumerate(samples(chosen, populations, budget, rounds, rng)):
+        growth[k] = log_growth(draw_values(sample), line)
+        found = estimator.estimate(sample)
+        estimates[k], errors[k] = 1 - found.value, (found.value - found.low) / 1.96
+        below[k] = found.high < 1 - line
+        surely[k] = below[k] and estimator.estimate(sample, 1 - 2 * 0.05 / 1000).high < 1 - line
+    loss = 1 - float(np.mean([population.accuracy for population in populations]))
+    return Pool(loss, growth, estimates, errors, below, surely)
+
+
+def samples(
+    sampler: object, populations: list[Population], budget: int, rounds: int, rng: np.random.Generator
+) -> Iterator[Sample]:
+    """One population after another, each drawn from many times."""
+    each = -(-rounds // len(populations))
+    for number, population in enumerate(populations):
+        count = min(each, rounds - number * each)
+        if hasattr(sampler, "prepare"):
+            ready = sampler.prepare(population.frame, budget)
+            first = (population.answer(ready(rng)) for _ in range(count))
+        else:
+            first = (population.answer(sampler.draw(population.frame, budget, rng)) for _ in range(count))
+        yield from (finished(sampler, population, budget, sample, rng) for sample in first)
+
+
+def finished(sampler: object, population: Population, budget: int, sample: Sample, rng: np.random.Generator) -> Sample:
+    """The sample with all its waves."""
+    while isinstance(sampler, AdaptiveSampler) and len(sample.draw) < budget:
+        draw = sampler.next_batch(population.frame, budget, sample, rng)
+        if len(draw) == len(sample.draw):
+            break
+        sample = population.answer(draw)
+    return sample
+
+
+def with_loss(population: Population, loss: float, size: int, rng: np.random.Generator) -> Population:
+    """``size`` inputs of a population, failures oversampled or thinned out so that the mean loss is ``loss``."""
+    failed = np.flatnonzero(population.outcomes > 0.5)
+    passed = np.flatnonzero(population.outcomes <= 0.5)
+    wrong = round(loss * size)
+    chosen = np.concatenate([rng.choice(failed, wrong), rng.choice(passed, size - wrong)])
+    variables = {name: values[chosen] for name, values in population.frame.variables.items()}
+    return Population(Frame(variables, size=size), population.outcomes[chosen])
