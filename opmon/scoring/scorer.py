@@ -5,18 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.scoring.inputs import Inputs, plan_inputs
+from opmon.scoring.ahead import ahead
+from opmon.scoring.graph import (
+    ACTIVATIONS,
+    PREDICTED,
+    ArrayFunction,
+    bounded,
+    compile_graph,
+    functions_of,
+    is_added,
+    serialised,
+    variable_outputs,
+)
+from opmon.scoring.inputs import Fed, Inputs, plan_inputs
 from opmon.scoring.model import read_model, without_zipmap
 from opmon.scoring.outputs import Answers, Outputs, Scores, plan_outputs
+from opmon.scoring.reference import Reference
 from opmon.scoring.session import Device, Session, open_session
+from opmon.scoring.variables import FLOOR
 from opmon.types import Batch, Problem
+
+if TYPE_CHECKING:
+    from opmon.plugins import Head
+
+TRACED = (ACTIVATIONS, PREDICTED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +53,18 @@ class Scored:
     rejected: Mapping[int, str]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """The activations of one batch's good rows: what a reference is fitted on."""
+
+    rows: NDArray[np.int64]
+    activations: NDArray[np.float32]
+    predicted: NDArray[np.int64]
+    """The column of the predicted class; 0 for regression."""
+    predictions: NDArray[Any]
+    tensors: Mapping[str, NDArray[Any]]
+
+
 @dataclass(frozen=True, eq=False)
 class Scorer:
     """A model that is loaded, and how its inputs and outputs are to be read. Made by :meth:`open`."""
@@ -44,6 +75,10 @@ class Scorer:
     tensor: str | None = None
     batch_size: int = 1024
     allow_missing: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """The outputs of the variables that are computed in the graph."""
+    functions: Mapping[str, ArrayFunction] = field(default_factory=dict)
+    """The variables that are computed from the activations and predicted classes, outside of the graph."""
     _plans: dict[pa.Schema, Inputs] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -60,6 +95,10 @@ class Scorer:
         output: str | None = None,
         scores: Scores = "auto",
         allow_missing: bool = False,
+        heads: Mapping[str, Head] | None = None,
+        reference: Reference | None = None,
+        layer: str | None = None,
+        traced: bool = False,
     ) -> Scorer:
         """Load the ONNX file ``path``.
 
@@ -67,6 +106,10 @@ class Scorer:
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
         tells.
         ``allow_missing`` feeds null as NaN, to a model that knows what to do with it.
+
+        ``heads`` are auxiliary variables to compute beside those that come with the probabilities, from ``reference``
+        where they need one, at ``layer`` where it is not the reference's. A file that opmon compiled has its own.
+        ``traced`` gives the activations and predicted classes too: see :meth:`traces`.
         """
         if batch_size < 1:
             raise InputError(f"batch_size must be at least 1; got {batch_size}")
@@ -75,8 +118,29 @@ class Scorer:
         model = read_model(path)
         plain = without_zipmap(model)
         session = open_session(path if plain is None else plain.SerializeToString(), device, threads)
-        outputs = plan_outputs(model if plain is None else plain, session.outputs, problem, classes, output, scores)
-        return cls(session, outputs, tuple(features) if features else None, tensor, batch_size, allow_missing)
+        model = model if plain is None else plain
+        variables = variable_outputs(model)
+        own = [item for item in session.outputs if not is_added(item.name, variables)]
+        outputs = plan_outputs(model, own, problem, classes, output, scores)
+        functions: dict[str, ArrayFunction] = {}
+        if heads or traced:
+            if reference is not None:
+                reference.require_model(path)
+            score = next(item for item in own if item.name == outputs.score)
+            compiled = compile_graph(model, outputs, score, heads or {}, reference, layer, traced=traced)
+            session = open_session(serialised(compiled.model), device, threads, path.parent)
+            variables = {**variables, **compiled.outputs}
+            functions = functions_of(compiled, heads or {}, reference)
+        return cls(
+            session,
+            outputs,
+            tuple(features) if features else None,
+            tensor,
+            batch_size,
+            allow_missing,
+            variables,
+            functions,
+        )
 
     @property
     def classes(self) -> tuple[str, ...] | None:
@@ -95,32 +159,70 @@ class Scorer:
         }
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
-        """One answer for each batch, in order."""
-        for batch in batches:
-            if batch.rows.num_rows:
-                yield self._score(batch)
+        """One answer for each batch, in order. The next batch is read and prepared while the model is at work."""
+        wanted = (*self.outputs.names, *self.variables.values(), *(TRACED if self.functions else ()))
+        for batch, fed in ahead(self._prepared(batches)):
+            yield self._scored(batch, fed, self._run(wanted, fed.tensors, len(fed.rows)))
+
+    def traces(self, batches: Iterable[Batch]) -> Iterator[Traced]:
+        """Activations and predicted classes of each batch; for a scorer opened with ``traced``."""
+        names = [name for name in TRACED if any(item.name == name for item in self.session.outputs)]
+        for batch, fed in ahead(self._prepared(batches)):
+            pieces = list(self._run((*self.outputs.names, *names), fed.tensors, len(fed.rows)))
+            if not pieces:
+                continue
+            count = len(self.outputs.names)
+            answers = _joined([self.outputs.read(piece[:count]) for piece in pieces])
+            found = [np.concatenate([piece[count + i] for piece in pieces]) for i in range(len(names))]
+            predicted = found[1] if len(found) > 1 else np.zeros(len(found[0]), np.int64)
+            valid = answers.valid & np.isfinite(found[0]).all(axis=1)
+            tensors = {name: values[valid] for name, values in fed.tensors.items()}
+            rows = (batch.first_row + fed.rows)[valid]
+            yield Traced(rows, found[0][valid], predicted[valid], answers.predictions[valid], tensors)
 
     def columns(self, batch: pa.RecordBatch) -> tuple[str, ...]:
         """The columns that are read of batches such as this one."""
         return self._plan(batch).columns
 
-    def _score(self, batch: Batch) -> Scored:
-        fed = self._plan(batch.rows).tensors(batch.rows)
-        answers = [self.outputs.read(results) for results in self._run(fed.tensors, len(fed.rows))]
+    def _prepared(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Fed]]:
+        for batch in batches:
+            if batch.rows.num_rows:
+                yield batch, self._plan(batch.rows).tensors(batch.rows)
+
+    def _scored(self, batch: Batch, fed: Fed, pieces: Iterator[list[Any]]) -> Scored:
         rejected = {batch.first_row + row: reason for row, reason in fed.rejected.items()}
+        count, answers, variables, traced = len(self.outputs.names), [], [], []
+        for piece in pieces:
+            answers.append(self.outputs.read(piece[:count]))
+            variables.append(dict(zip(self.variables, piece[count:], strict=False)))
+            traced.append(piece[count + len(self.variables) :])
         if not answers:
             return Scored(batch.slice_index, np.empty(0, np.int64), self._no_predictions(), {}, rejected)
         whole = _joined(answers)
+        found = {**whole.variables, **_finite(variables), **self._outside(traced)}
         rows = batch.first_row + fed.rows
         for row in rows[~whole.valid].tolist():
             rejected[row] = "the model's answer is not a number"
         if not whole.valid.all():
-            kept = {name: values[whole.valid] for name, values in whole.variables.items()}
-            whole = Answers(whole.predictions[whole.valid], kept, whole.valid)
+            found = {name: values[whole.valid] for name, values in found.items()}
             rows = rows[whole.valid]
-        return Scored(batch.slice_index, rows, whole.predictions, whole.variables, rejected)
+        return Scored(batch.slice_index, rows, whole.predictions[whole.valid], found, rejected)
 
-    def _run(self, tensors: Mapping[str, NDArray[Any]], count: int) -> Iterator[list[Any]]:
+    def _outside(self, traced: Sequence[Sequence[NDArray[Any]]]) -> dict[str, NDArray[np.float32]]:
+        """The variables of heads that are no graph: for the whole batch at once, which is quicker for many classes."""
+        if not self.functions:
+            return {}
+        activations = np.concatenate([piece[0] for piece in traced])
+        if len(traced[0]) > 1:
+            predicted = np.concatenate([piece[1] for piece in traced])
+        else:
+            predicted = np.zeros(len(activations), np.int64)
+        return {
+            name: np.maximum(bounded(np.asarray(function(activations, predicted), np.float32)), FLOOR)
+            for name, function in self.functions.items()
+        }
+
+    def _run(self, names: Sequence[str], tensors: Mapping[str, NDArray[Any]], count: int) -> Iterator[list[Any]]:
         """The outputs for pieces of ``batch_size`` rows, or of the size that is fixed in the model."""
         fixed = next((tensor.shape[0] for tensor in self.session.inputs if tensor.shape), None)
         size = fixed or self.batch_size
@@ -129,7 +231,7 @@ class Scorer:
             have = min(size, count - start)
             if fixed and have < fixed:
                 piece = {name: np.resize(values, (fixed, *values.shape[1:])) for name, values in piece.items()}
-            results = self.session.run(self.outputs.names, piece)
+            results = self.session.run(names, piece)
             yield [result[:have] for result in results]
 
     def _plan(self, batch: pa.RecordBatch) -> Inputs:
@@ -141,6 +243,10 @@ class Scorer:
 
     def _no_predictions(self) -> NDArray[Any]:
         return np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
+
+
+def _finite(pieces: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[np.float32]]:
+    return {name: bounded(np.concatenate([piece[name] for piece in pieces])) for name in pieces[0]}
 
 
 def _joined(answers: Sequence[Answers]) -> Answers:

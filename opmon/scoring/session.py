@@ -55,8 +55,10 @@ class Session:
         return results
 
 
-def open_session(model: Path | bytes, device: Device = "auto", threads: int | None = None) -> Session:
-    """Load a model; ``threads`` None uses all cores.
+def open_session(
+    model: Path | bytes, device: Device = "auto", threads: int | None = None, folder: Path | None = None
+) -> Session:
+    """Load a model; ``threads`` None uses all cores. ``folder`` holds the weights of a graph given as bytes.
 
     ``cuda`` raises ModelError where the GPU cannot be used, naming what is missing. ``auto`` takes the GPU where there
     is one and the CPU otherwise, and says so once. What counts are the providers of the session, not those asked for.
@@ -66,10 +68,10 @@ def open_session(model: Path | bytes, device: Device = "auto", threads: int | No
     if threads is not None and threads < 1:
         raise InputError(f"threads must be at least 1, or left out for all cores; got {threads}")
     if device == "cpu":
-        return _described(_load(model, [_CPU], threads))
+        return _described(_load(model, [_CPU], threads, folder))
     missing = cuda_missing()
     if missing is None:
-        session = _load(model, [_CUDA, _CPU], threads)
+        session = _load(model, [_CUDA, _CPU], threads, folder)
         if _CUDA in session.get_providers():
             return _described(session)
         missing = (
@@ -79,7 +81,7 @@ def open_session(model: Path | bytes, device: Device = "auto", threads: int | No
     if device == "cuda":
         raise ModelError(f"device: cuda was asked for and cannot be used: {missing}. device: cpu runs without a GPU.")
     _say_once(f"scoring on the CPU: {missing}")
-    return _described(_load(model, [_CPU], threads))
+    return _described(_load(model, [_CPU], threads, folder))
 
 
 def cuda_missing() -> str | None:
@@ -112,10 +114,12 @@ def _say_once(message: str) -> None:
     _log.info(message)
 
 
-def _load(model: Path | bytes, providers: Sequence[str], threads: int | None) -> Any:
+def _load(model: Path | bytes, providers: Sequence[str], threads: int | None, folder: Path | None) -> Any:
     ort = _onnxruntime()
     options = ort.SessionOptions()
     options.log_severity_level = _QUIET
+    if folder is not None and isinstance(model, bytes):
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     if threads is not None:
         options.intra_op_num_threads = threads
     ort.set_default_logger_severity(_QUIET)  # a GPU that is not there is told by us, in one line

@@ -1,0 +1,105 @@
+"""Autoencoders of a model's inputs: fitted with torch, kept as plain weights, run as ONNX nodes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError, ModelError
+
+Kind = Literal["sae", "vae"]
+Weights = Mapping[str, NDArray[Any]]
+KINDS: tuple[str, ...] = ("sae", "vae")
+_LATENT, _EPOCHS, _BATCH, _LARGEST = 16, 20, 128, 1 << 16
+
+
+def hidden_size(width: int) -> int:
+    """The neurons of the hidden layer for inputs of ``width`` numbers."""
+    return int(np.clip(width // 4, 4, 256))
+
+
+def fit_autoencoder(kind: Kind, inputs: NDArray[Any], seed: int, epochs: int = _EPOCHS) -> Weights:
+    """Weights of an autoencoder of ``inputs`` (one row each), standardised by column.
+
+    ``sae``: one hidden layer, rectified. ``vae``: a hidden layer, 16 latent normal variables, a hidden layer; the loss
+    is the squared error and the Kullback-Leibler divergence from the standard normal (Kingma and Welling, 2014).
+    """
+    if kind not in KINDS:
+        raise InputError(f"an autoencoder is one of {', '.join(KINDS)}; got {kind!r}")
+    if inputs.dtype.kind not in "fiu" or inputs.shape[1] > _LARGEST:
+        raise ModelError(
+            f"{kind} is for inputs of at most {_LARGEST} numbers; this model takes {inputs.shape[1]} of {inputs.dtype}"
+        )
+    torch = _torch(kind)
+    values = np.nan_to_num(inputs.astype(np.float32))
+    mean = values.mean(axis=0, dtype=np.float64).astype(np.float32)
+    spread = values.std(axis=0, dtype=np.float64).astype(np.float32)
+    spread = np.where(spread > 1e-6 * max(float(spread.max()), 1e-30), spread, max(float(spread.mean()), 1e-6))
+    with _own_randomness(torch, seed):
+        layers = _layers(torch, kind, values.shape[1])
+        _train(torch, kind, layers, torch.from_numpy((values - mean) / spread), epochs)
+    weights = {"mean": mean, "spread": spread.astype(np.float32)}
+    for name, layer in layers.items():
+        if name != "variance":
+            weights[f"{name}.weight"] = layer.weight.detach().cpu().numpy()
+            weights[f"{name}.bias"] = layer.bias.detach().cpu().numpy()
+    return weights
+
+
+def _layers(torch: Any, kind: Kind, width: int) -> dict[str, Any]:
+    hidden, linear = hidden_size(width), torch.nn.Linear
+    if kind == "sae":
+        return {"encode": linear(width, hidden), "decode": linear(hidden, width)}
+    latent = min(_LATENT, hidden)
+    return {
+        "encode": linear(width, hidden),
+        "centre": linear(hidden, latent),
+        "variance": linear(hidden, latent),
+        "widen": linear(latent, hidden),
+        "decode": linear(hidden, width),
+    }
+
+
+def _train(torch: Any, kind: Kind, layers: Mapping[str, Any], values: Any, epochs: int) -> None:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    values = values.to(device)
+    parameters = [parameter for layer in layers.values() for parameter in layer.to(device).parameters()]
+    optimiser = torch.optim.Adam(parameters, lr=1e-3)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(values), device=device).split(_BATCH):
+            loss = _loss(torch, kind, layers, values[rows])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+
+def _loss(torch: Any, kind: Kind, layers: Mapping[str, Any], x: Any) -> Any:
+    hidden = torch.relu(layers["encode"](x))
+    if kind == "sae":
+        return ((layers["decode"](hidden) - x) ** 2).sum(1).mean()
+    centre, variance = layers["centre"](hidden), layers["variance"](hidden).clamp(-20, 20)
+    latent = centre + torch.randn_like(centre) * torch.exp(variance / 2)
+    error = ((layers["decode"](torch.relu(layers["widen"](latent))) - x) ** 2).sum(1)
+    return (error - 0.5 * (1 + variance - centre**2 - variance.exp()).sum(1)).mean()
+
+
+@contextlib.contextmanager
+def _own_randomness(torch: Any, seed: int) -> Iterator[None]:
+    """torch's global generator, seeded here and put back afterwards."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+def _torch(kind: str) -> Any:
+    try:
+        import torch
+    except ImportError as exc:
+        raise ModelError(
+            f"{kind} is fitted with torch, which is not installed: pip install 'opmon[autoencoders]'"
+        ) from exc
+    return torch

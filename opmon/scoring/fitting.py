@@ -1,0 +1,160 @@
+"""Fitting a reference on training data that streams through the model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.errors import InputError, ModelError
+from opmon.scoring.autoencoders import Kind, Weights, fit_autoencoder
+from opmon.scoring.densities_core import densities
+from opmon.scoring.distances_core import distances_to_others, floored, nearest
+from opmon.scoring.graph import columns_of
+from opmon.scoring.kept_core import Kept
+from opmon.scoring.reference import Reference, model_hash
+from opmon.scoring.scorer import Scorer, Traced
+from opmon.types import Batch
+from opmon.values import canonical_classes
+
+LIMIT = 60_000
+BYTES = 256 << 20
+"""A reference of very wide layers holds fewer traces, so that the compiled graph stays loadable."""
+_ASKED = 10_000
+"""So many traces say what the limits of the variables are."""
+
+
+@dataclass
+class Truth:
+    """How often the model was right on the training inputs with a label."""
+
+    count: int = 0
+    loss: float = 0.0
+
+    def add(self, predictions: NDArray[Any], truth: pa.Array) -> None:
+        known = np.asarray(truth.is_valid())
+        values = truth.to_pandas().to_numpy(dtype=object)[known]
+        given = predictions[known]
+        self.count += len(values)
+        if given.dtype.kind == "f":
+            self.loss += float(((values.astype(np.float64) - given) ** 2).sum())
+        else:
+            self.loss += float((canonical_classes(values) != given).sum())
+
+    @property
+    def accuracy(self) -> float | None:
+        return 1 - self.loss / self.count if self.count else None
+
+
+@dataclass
+class Fit:
+    """Collects what a reference needs while batches pass; ``scorer`` must be opened with ``traced``."""
+
+    scorer: Scorer
+    path: Path
+    layer: str
+    limit: int = LIMIT
+    seed: int = 0
+    label: str | None = None
+    autoencoders: Sequence[Kind] = ()
+    truth: Truth = field(default_factory=Truth)
+    seen: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+    _labels: dict[int, pa.Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.limit < 2:
+            raise InputError(f"a reference holds at least 2 traces; got limit={self.limit}")
+
+    def run(self, batches: Iterable[Batch]) -> Reference:
+        """Read everything once, and fit."""
+        rng = np.random.default_rng(self.seed)
+        kept = Kept(self.limit, rng)
+        inputs = Kept(min(self.limit, 20_000), rng)
+        for part in self.scorer.traces(self._numbered(batches)):
+            self._add_truth(part)
+            self.seen += len(part.rows)
+            kept.limit = max(2, min(self.limit, BYTES // (4 * max(1, part.activations.shape[1]))))
+            kept.add(part.activations, part.predicted)
+            if self.autoencoders:
+                values = next(iter(part.tensors.values()))
+                inputs.add(values.reshape(len(values), -1), np.zeros(len(values), np.int64))
+        traces, predicted = kept.result()
+        if len(traces) < 2:
+            raise ModelError(f"{len(traces)} training inputs could be scored; a reference needs at least 2")
+        weights: dict[str, Weights] = {
+            kind: fit_autoencoder(kind, inputs.result()[0], self.seed) for kind in self.autoencoders
+        }
+        return self._fitted(traces, predicted, weights)
+
+    def _numbered(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches under running numbers, their labels set aside."""
+        count = 0
+        for batch in batches:
+            if self.label is not None:
+                index = batch.rows.schema.get_field_index(self.label)
+                if index < 0:
+                    raise InputError(
+                        f"the training data has no column {self.label!r}; it has: {', '.join(batch.rows.schema.names)}"
+                    )
+                self._labels[count] = batch.rows.column(index)
+            yield Batch(0, count, batch.rows)
+            count += batch.rows.num_rows
+
+    def _add_truth(self, part: Traced) -> None:
+        if self.label is None or not len(part.rows):
+            return
+        first = max(start for start in self._labels if start <= part.rows[0])
+        column = self._labels.pop(first)
+        self.truth.add(part.predictions, column.take(pa.array(part.rows - first)))
+
+    def _fitted(
+        self, traces: NDArray[np.float32], predicted: NDArray[np.int64], weights: dict[str, Weights]
+    ) -> Reference:
+        outputs = self.scorer.outputs
+        score = next(item for item in self.scorer.session.outputs if item.name == outputs.score)
+        columns, _ = columns_of(outputs, score)
+        distances = np.full(len(traces), np.inf) if not columns else distances_to_others(traces, predicted)
+        plain = Reference(
+            model_hash(self.path),
+            self.layer,
+            outputs.problem,
+            columns,
+            traces,
+            predicted,
+            distances,
+            seen=self.seen,
+            accuracy=self.truth.accuracy,
+            labelled=self.truth.count,
+            weights=weights,
+        )
+        return with_limits(plain, np.random.default_rng(self.seed + 1))
+
+
+def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
+    """The reference with the least and greatest value of DSA and LSA on its own traces, each without itself."""
+    found: dict[str, list[NDArray[np.float64]]] = {"dsa:reference": [], "dsa:input": [], "lsa": []}
+    kept, fitted = densities(reference)
+    divisors = floored(reference.distances)
+    share = min(1.0, _ASKED / len(reference.traces))
+    for number in reference.classes:
+        rows = reference.of_class(number)
+        if len(rows) < 3:
+            continue
+        asked = np.sort(rng.permutation(len(rows))[: max(1, round(share * len(rows)))])
+        own = reference.traces[rows]
+        if reference.columns and len(reference.classes) > 1:
+            distance, which = nearest(own[asked], own, asked)
+            found["dsa:reference"].append(distance / divisors[rows[which]])
+            found["dsa:input"].append(distance / divisors[rows[asked]])
+        found["lsa"].append(fitted[number].surprise(own[asked][:, kept].astype(np.float64), asked))
+    limits = {
+        name: (float(min(map(np.min, parts))), float(max(map(np.max, parts)))) for name, parts in found.items() if parts
+    }
+    return dataclasses.replace(reference, limits=limits)

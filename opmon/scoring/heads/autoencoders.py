@@ -1,0 +1,44 @@
+"""Reconstruction error of the model's inputs by an autoencoder (SAE, VAE)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from opmon.errors import ModelError
+from opmon.scoring.graph import MonitorGraph
+
+
+@dataclass(frozen=True)
+class SimpleAutoencoder:
+    """``mean((x − x̂)²)`` over the standardised numbers of an input; x̂ by an autoencoder of one hidden layer."""
+
+    kind: ClassVar[str] = "sae"
+
+    def nodes(self, graph: MonitorGraph) -> str:
+        weights = graph.reference.weights.get(self.kind)
+        if weights is None:
+            raise ModelError(f"the reference has no {self.kind}: fit it with opmon reference --autoencoder {self.kind}")
+        nodes = graph.nodes
+        x = nodes.cast(nodes.add("Flatten", [graph.input], axis=1), np.float32)
+        x = nodes.add(
+            "Div", [nodes.add("Sub", [x, nodes.constant(weights["mean"])]), nodes.constant(weights["spread"])]
+        )
+        value = x
+        for name in ("encode", "centre", "widen", "decode"):
+            if f"{name}.weight" in weights:
+                bias = weights[f"{name}.bias"]
+                value = nodes.transposed_product(value, weights[f"{name}.weight"], bias)
+                if name in ("encode", "widen"):
+                    value = nodes.add("Relu", [value])
+        error = nodes.reduce("ReduceSumSquare", nodes.add("Sub", [x, value]), [1])
+        return nodes.add("Div", [error, nodes.constant(float(len(weights["mean"])), np.float32)])
+
+
+@dataclass(frozen=True)
+class VariationalAutoencoder(SimpleAutoencoder):
+    """The same by a variational autoencoder, which decodes the mean of its latent variables."""
+
+    kind: ClassVar[str] = "vae"

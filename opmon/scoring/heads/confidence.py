@@ -1,0 +1,18 @@
+"""Confidence: what is missing from certainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opmon.scoring.graph import MonitorGraph
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """``1 − p₁`` with p₁ the greatest probability; of one output neuron o it is ``1 − max(o, 1 − o)``."""
+
+    def nodes(self, graph: MonitorGraph) -> str:
+        nodes = graph.nodes
+        return nodes.add("Sub", [nodes.constant(1.0, np.float32), graph.largest[0]])

@@ -1,0 +1,79 @@
+"""Distance-based surprise adequacy (SADL)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError, ModelError
+from opmon.scoring.distances_core import floored
+from opmon.scoring.graph import UNKNOWN, MonitorGraph
+from opmon.scoring.heads import dsa_core
+from opmon.scoring.reference import Reference
+
+
+@dataclass(frozen=True)
+class DistanceSurprise:
+    """``DSA(x) = dist_a / dist_b`` (Kim et al., ICSE 2019, equations 3 to 5).
+
+    ``a(x)`` is the activation trace of input x, c its predicted class, ``ref`` the training trace predicted as c that
+    is nearest to ``a(x)``; ``dist_a = ‖a(x) − ref‖``. With ``denominator="reference"``, as SADL has it, ``dist_b`` is
+    the distance from ``ref`` to the nearest training trace predicted as another class; with ``"input"``, as DeepSample
+    words it, it is measured from ``a(x)``.
+
+    The value is brought to 0…1 with the limits on the training data. A class that training never predicted is as
+    surprising as can be. Traces that two classes share make ``dist_b`` zero: it is at least a millionth of its median.
+    """
+
+    denominator: Literal["reference", "input"] = "reference"
+
+    def __post_init__(self) -> None:
+        if self.denominator not in ("reference", "input"):
+            raise InputError(f"denominator must be reference or input; got {self.denominator!r}")
+
+    def nodes(self, graph: MonitorGraph) -> str | None:
+        reference = _required(graph.reference)
+        if not graph.routable:
+            return None
+        return graph.once(self, lambda: graph.normalised(self._raw(graph, reference), self.limits(reference)))
+
+    def function(
+        self, reference: Reference
+    ) -> Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]:
+        """The same in NumPy, for models of so many classes that a graph with a branch for each would be slow."""
+        if self.denominator == "input":
+            raise ModelError(
+                f"dsa with denominator: input is for models of up to 100 classes; this one has {reference.columns}. "
+                f"Use denominator: reference."
+            )
+        return dsa_core.sorted_function(_required(reference), self.limits(reference))
+
+    def limits(self, reference: Reference) -> tuple[float, float] | None:
+        return reference.limits.get(f"dsa:{self.denominator}")
+
+    def _raw(self, graph: MonitorGraph, reference: Reference) -> str:
+        if self.denominator == "input":
+            return dsa_core.from_input(graph, reference)
+        nodes, divisors, found = graph.nodes, floored(reference.distances), {}
+        for route in graph.routes:
+            rows = reference.of_class(route.number)
+            distance, which = dsa_core.neighbour(nodes, route.activations, reference.traces[rows])
+            divisor = nodes.add("Gather", [nodes.constant(divisors[rows]), which])
+            quotient = nodes.add("Div", [distance, divisor])
+            found[route.number] = nodes.cast(nodes.clip(quotient, 0.0, UNKNOWN, np.float64), np.float32)
+        return graph.unrouted(found)
+
+
+def _required(reference: Reference) -> Reference:
+    if reference.problem == "regression":
+        raise ModelError("dsa compares predicted classes, and a regression model has none; lsa is for both")
+    if len(reference.classes) < 2:
+        raise ModelError(
+            "dsa needs training inputs of at least two predicted classes, and the reference has "
+            f"{len(reference.classes)}; fit it on more of the training data"
+        )
+    return reference

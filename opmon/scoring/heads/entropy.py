@@ -1,0 +1,20 @@
+"""Entropy of the probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opmon.scoring.graph import MonitorGraph
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """``−Σ p log p``; an impossible class adds nothing."""
+
+    def nodes(self, graph: MonitorGraph) -> str:
+        nodes, p = graph.nodes, graph.probabilities
+        least = nodes.constant(np.finfo(np.float32).tiny, np.float32)
+        logarithm = nodes.add("Log", [nodes.add("Max", [p, least])])
+        return nodes.add("Neg", [nodes.reduce("ReduceSum", nodes.add("Mul", [p, logarithm]), [1])])

@@ -1,0 +1,18 @@
+"""Gini impurity of the probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opmon.scoring.graph import MonitorGraph
+
+
+@dataclass(frozen=True)
+class Gini:
+    """``1 − Σ p²`` (DeepGini; Feng et al., ISSTA 2020, section 3)."""
+
+    def nodes(self, graph: MonitorGraph) -> str:
+        nodes, p = graph.nodes, graph.probabilities
+        return nodes.add("Sub", [nodes.constant(1.0, np.float32), nodes.reduce("ReduceSumSquare", p, [1])])

@@ -1,0 +1,19 @@
+"""Margin: how close the second class comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opmon.scoring.graph import MonitorGraph
+
+
+@dataclass(frozen=True)
+class Margin:
+    """``1 − (p₁ − p₂)`` with p₁ ≥ p₂ the two greatest probabilities."""
+
+    def nodes(self, graph: MonitorGraph) -> str:
+        nodes = graph.nodes
+        first, second = graph.largest
+        return nodes.add("Sub", [nodes.constant(1.0, np.float32), nodes.add("Sub", [first, second])])

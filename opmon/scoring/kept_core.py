@@ -1,0 +1,59 @@
+"""A sample of limited size of rows that stream by, stratified by class, the same whatever the batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Kept:
+    """Every row gets a random number; those with the least are kept.
+
+    Of each class the ``limit / (2 · classes)`` least are kept whatever the others are, so that a rare class is not
+    lost; what is left of ``limit`` goes to the least of all. Memory is at most about twice the limit.
+    """
+
+    def __init__(self, limit: int, rng: np.random.Generator) -> None:
+        self.limit, self.rng = limit, rng
+        self._rows: list[NDArray[Any]] = []
+        self._classes: list[NDArray[np.int64]] = []
+        self._numbers: list[NDArray[np.float64]] = []
+        self._count = 0
+
+    def add(self, rows: NDArray[Any], classes: NDArray[np.int64]) -> None:
+        self._rows.append(rows)
+        self._classes.append(classes)
+        self._numbers.append(self.rng.random(len(rows)))
+        self._count += len(rows)
+        if self._count > 2 * self.limit + 10_000:
+            self._reduce(spare=True)
+
+    def result(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The rows that are kept, in the order they came, and their classes."""
+        if not self._rows:
+            return np.empty((0, 0), np.float32), np.empty(0, np.int64)
+        self._reduce(spare=False)
+        return self._rows[0], self._classes[0]
+
+    def _reduce(self, spare: bool) -> None:
+        rows, classes = np.concatenate(self._rows), np.concatenate(self._classes)
+        numbers = np.concatenate(self._numbers)
+        if len(rows) > self.limit:
+            chosen = self._chosen(classes, numbers, spare)
+            rows, classes, numbers = rows[chosen], classes[chosen], numbers[chosen]
+        self._rows, self._classes, self._numbers, self._count = [rows], [classes], [numbers], len(rows)
+
+    def _chosen(self, classes: NDArray[np.int64], numbers: NDArray[np.float64], spare: bool) -> NDArray[np.int64]:
+        different, which = np.unique(classes, return_inverse=True)
+        share = max(1, self.limit // (2 * len(different)))
+        order = np.lexsort((numbers, which))
+        starts = np.searchsorted(which[order], np.arange(len(different)))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order)) - starts[which[order]]
+        sure = rank < share
+        rest = np.flatnonzero(~sure)
+        room = self.limit if spare else max(0, self.limit - int(sure.sum()))
+        filled = rest[np.argsort(numbers[rest], kind="stable")[:room]]
+        return np.sort(np.concatenate([np.flatnonzero(sure), filled]))[: None if spare else self.limit]
