@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from opmon.decisions.betting_core import BETS, log_growth
 from opmon.decisions.draw_values import draw_values
+from opmon.decisions.watch_core import recovery_growth
 from opmon.plugins import AdaptiveSampler, make
-from opmon.samplers.adaptive import Adaptive
-from opmon.estimators.adaptive import AdaptiveEstimator
 from opmon.testing.populations import Population
 from opmon.types import Frame, Sample
 
@@ -32,8 +31,8 @@ class Pool:
     """The true mean loss of every round."""
     growth: Floats
     estimates: Floats
-    errors: Floats
-    """The half-width of the lower side of the interval, in standard errors of the loss."""
+    recovery: Floats
+    """The logarithm of the e-value for recovery."""
     below: NDArray[np.bool_]
     """Whether the 95 % interval lies under the line."""
     surely_below: NDArray[np.bool_]
@@ -43,18 +42,18 @@ class Pool:
 def pool(sampler: str, populations: list[Population], line: float, budget: int, rounds: int, seed: int) -> Pool:
     """``rounds`` rounds of ``budget`` labels from populations of the same mean loss."""
     rng = np.random.default_rng(seed)
-    chosen = Adaptive() if sampler == "adaptive" else make("sampler", sampler)
-    estimator = AdaptiveEstimator() if sampler == "adaptive" else make("estimator", sampler)
-    growth, estimates, errors = np.empty((rounds, len(BETS))), np.empty(rounds), np.empty(rounds)
+    chosen, estimator = make("sampler", sampler), make("estimator", sampler)
+    growth, estimates, recovery = np.empty((rounds, len(BETS))), np.empty(rounds), np.empty(rounds)
     below, surely = np.empty(rounds, dtype=bool), np.empty(rounds, dtype=bool)
     for k, sample in enumerate(samples(chosen, populations, budget, rounds, rng)):
-        growth[k] = log_growth(draw_values(sample), line)
+        drawn = draw_values(sample)
+        growth[k], recovery[k] = log_growth(drawn, line), recovery_growth(drawn.values - line, drawn.stakes)
         found = estimator.estimate(sample)
-        estimates[k], errors[k] = 1 - found.value, (found.value - found.low) / 1.96
+        estimates[k] = 1 - found.value
         below[k] = found.high < 1 - line
         surely[k] = below[k] and estimator.estimate(sample, 1 - 2 * 0.05 / 1000).high < 1 - line
     loss = 1 - float(np.mean([population.accuracy for population in populations]))
-    return Pool(loss, growth, estimates, errors, below, surely)
+    return Pool(loss, growth, estimates, recovery, below, surely)
 
 
 def samples(
