@@ -17,8 +17,6 @@ from opmon.samplers.core import checked_budget, checked_share
 from opmon.types import Draw, Frame, Sample
 
 DESIGN = "adaptive"
-FIRST = 0.3
-"""The first wave's share of the budget."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Adaptive:
         left = budget - done
         aim = Aim.of(self.aim)
         whole = budget == frame.size or budget < aim.smallest
-        size = left if whole else self._wave_size(budget, left, wave)
+        size = left if whole else self._wave_size(budget, left, wave, aim.first_share)
         names = tuple(frame.variables) if self.variables is None else self.variables
         variables = proxy_core.coded(frame, names)
         parts, binary = (proxy_core.prior(variables), True) if sample is None else proxy_core.learned(variables, sample)
@@ -98,10 +96,10 @@ class Adaptive:
         share = size / (size + (left - size) * aim.later_value)
         return _extended(sample, frame.size, positions, stratum, cut, wave, share)
 
-    def _wave_size(self, budget: int, left: int, wave: int) -> int:
+    def _wave_size(self, budget: int, left: int, wave: int, first: float) -> int:
         if wave >= self.waves - 1:
             return left
-        return round(FIRST * budget) if wave == 0 else max(left // (self.waves - wave), 1)
+        return round(first * budget) if wave == 0 else max(left // (self.waves - wave), 1)
 
 
 def _waves(draw: Draw) -> int:
