@@ -35,6 +35,7 @@ from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
 from opmon.triggers import outbox
+from opmon.types import ModelVersion
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Monitor:
     stopping: Callable[[], bool] = lambda: False
     """Asked between steps: true makes :meth:`advance` return early, with everything in order."""
     _scorers: dict[str, Scorer] = field(default_factory=dict, repr=False)
+    _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_yaml(cls, path: Path | str | None = None, name: str | None = None) -> Monitor:
@@ -179,6 +181,7 @@ class Monitor:
                 clock=self.clock,
                 progress=self.progress,
                 scorers=self._scorers,
+                models=self._models,
             )
 
     def _actions(self, work: Workplace) -> dict[str, Any]:

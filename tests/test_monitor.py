@@ -221,3 +221,21 @@ def test_a_drift_report_compares_with_the_first_round(workbench: Any, tmp_path: 
     assert second.drift is not None
     assert "temperature" in second.drift["drifted"]
     assert monitor.registry.download(second.run_id, "drift/drift.html", tmp_path / "got").exists()
+
+
+def test_a_trickle_into_one_growing_file_does_not_wait_for_ever(workbench: Any, database: str, clock: Any) -> None:
+    import json
+    import os
+
+    limits = {"min_inputs": 1000, "max_inputs": 5000, "max_age": "1h"}
+    source = {"path": "production", "format": "jsonl"}
+    monitor = workbench.monitor(database, clock, round=limits, source=source, columns={})
+    path = workbench.folder / "production" / "log.jsonl"
+    opened = []
+    for _ in range(4):
+        with path.open("a") as file:
+            file.write(json.dumps({"pixels": [0.0] * 64}) + "\n")
+        os.utime(path, (clock().timestamp(), clock().timestamp()))
+        opened.append(monitor.advance().opened)
+        clock.pass_(minutes=30)
+    assert opened == [0, 0, 1, 0]

@@ -22,6 +22,7 @@ def open_round(work: Workplace) -> bool:
     model = work.registry.resolve(work.settings.model)
     versions = _versions(work, slices, model)
     with work.write() as connection:
+        rounds.end_wait(connection, work.name)
         for version, received in versions.items():
             rounds.add(
                 connection,
@@ -42,7 +43,9 @@ def _is_ripe(work: Workplace, slices: Sequence[Slice]) -> bool:
     if sum(piece.rows for piece in slices) >= limits.min_inputs:
         return True
     oldest = min(piece.arrived_at for piece in slices)
-    return work.clock().astimezone(UTC) - oldest >= limits.max_age
+    with work.write() as connection:
+        since = rounds.waiting_since(connection, work.name, oldest)
+    return work.clock().astimezone(UTC) - since >= limits.max_age
 
 
 def _versions(work: Workplace, slices: Sequence[Slice], model: ModelVersion) -> dict[str | None, int]:

@@ -48,6 +48,8 @@ class Workplace:
     progress: Progress
     scorers: dict[str, Scorer]
     """Models already loaded, by version."""
+    models: dict[str, ModelVersion]
+    """Model versions already looked up."""
 
     @property
     def action_names(self) -> list[str]:
@@ -60,7 +62,10 @@ class Workplace:
             yield connection
 
     def model(self, round_: Round) -> ModelVersion:
-        return self.registry.resolve(round_.model_uri)
+        """The model version of a round, looked up once per process: a version never changes."""
+        if round_.model_uri not in self.models:
+            self.models[round_.model_uri] = self.registry.resolve(round_.model_uri)
+        return self.models[round_.model_uri]
 
     def scorer(self, round_: Round) -> Scorer:
         """The model of a round, loaded once per process."""

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import NotFoundError
-from opmon.store.schema import estimates, labels, rounds, slices, tasks, verdicts
+from opmon.store.schema import estimates, labels, rounds, slices, tasks, verdicts, waits
 from opmon.types import Draw, Estimate, Slice, Verdict
 
 STATES = ("opened", "scored", "drawn", "labelling", "estimated", "closed")
@@ -126,6 +126,19 @@ def add(
             for place, piece in enumerate(pieces)
         ],
     )
+
+
+def waiting_since(connection: Connection, monitor: str, oldest: datetime) -> datetime:
+    """Since when inputs wait for a round: kept from one look to the next, for a file that grows is always young."""
+    since: datetime | None = connection.scalar(sa.select(waits.c.since).where(waits.c.monitor == monitor))
+    if since is None:
+        connection.execute(waits.insert().values(monitor=monitor, since=oldest))
+        return oldest
+    return min(since, oldest)
+
+
+def end_wait(connection: Connection, monitor: str) -> None:
+    connection.execute(waits.delete().where(waits.c.monitor == monitor))
 
 
 def slices_of(connection: Connection, round_id: int) -> list[Slice]:

@@ -221,6 +221,13 @@ leases = sa.Table(
     sa.Column("expires_at", UtcDateTime, nullable=False),
 )
 
+waits = sa.Table(
+    "waits",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("since", UtcDateTime, nullable=False),  # the oldest input that is in no round yet
+)
+
 ticks = sa.Table(
     "ticks",
     metadata,

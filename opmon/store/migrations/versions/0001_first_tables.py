@@ -57,6 +57,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("monitor", name=op.f("pk_ticks")),
     )
     op.create_table(
+        "waits",
+        sa.Column("monitor", sa.String(length=200), nullable=False),
+        sa.Column("since", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("monitor", name=op.f("pk_waits")),
+    )
+    op.create_table(
         "estimates",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("round_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
@@ -201,6 +207,7 @@ def downgrade() -> None:
     op.drop_index("ix_events_monitor_created_at", table_name="events")
     op.drop_table("events")
     op.drop_table("estimates")
+    op.drop_table("waits")
     op.drop_table("ticks")
     op.drop_index("ix_rounds_monitor_state", table_name="rounds")
     op.drop_table("rounds")
