@@ -17,7 +17,7 @@ combination of proportions", Statistical Methods in Medical Research 20 (2011).
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from opmon.types import Floats
 
@@ -28,11 +28,10 @@ GRID = np.geomspace(1e-6, 1e6, STEPS)
 FINER = np.linspace(0, 1, 24)
 
 
-def score_bounds(A: Floats, n: Floats, x: Floats, level: float, freedom: float | None = None) -> tuple[float, float]:
+def score_bounds(A: Floats, n: Floats, x: Floats, level: float) -> tuple[float, float]:
     """Lower and upper bound for Σ A_c p_c. ``n`` and ``x`` may be fractional; ``n_c = 0`` is allowed.
 
-    A cell with ``n_c >= KNOWN`` was drawn whole: its rate is known and adds no width. ``freedom`` takes Student's
-    quantile instead of the normal one.
+    A cell with ``n_c >= KNOWN`` was drawn whole: its rate is known and adds no width.
     """
     A, n, x = (np.asarray(v, dtype=np.float64) for v in (A, n, x))
     x = np.clip(x, 0, n)
@@ -43,7 +42,7 @@ def score_bounds(A: Floats, n: Floats, x: Floats, level: float, freedom: float |
     if not used.any():
         return offset, offset + unseen
     A, n, x = A[used], n[used], x[used]
-    z = float(ndtri(0.5 + level / 2) if freedom is None else stdtrit(freedom, 0.5 + level / 2))
+    z = float(ndtri(0.5 + level / 2))
     most = _upper(A, n, np.stack((x, n - x)), z)  # the second with right and wrong exchanged
     total = float(A.sum())
     return offset + max(total - float(most[1]), 0.0), offset + unseen + min(float(most[0]), total)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
-from opmon.estimators.intervals_core import score_bounds
-from opmon.estimators.stratified_core import StratumMoments, stratified_losses
+from opmon.estimators.stratified_core import StratumMoments, stratified_losses, stratified_share
 from opmon.types import Estimate, Sample
 
 
@@ -19,8 +18,8 @@ class StratifiedEstimator:
     """Accuracy ``1 − Σ_h (N_h/N) ȳ_h`` from simple random samples inside strata; unbiased.
 
     Variance ``Σ (N_h/N)² (1 − n_h/N_h) s_h²/n_h`` (Cochran, 1977, theorem 5.3). The interval of a share is the
-    score interval over the strata with Student's quantile for ``n`` minus the number of strata, so a stratum with few
-    draws and no failure counts by what it may hide; squared errors get Hall's interval.
+    score interval over the strata, corrected for skewness, so a stratum with few draws and no failure counts by what
+    it may hide; squared errors get Hall's interval.
 
     A stratum with a single draw has no ``s_h²``: it takes the variance of all draws. A stratum without any answer is
     carried by the others in the value, and stands for anything between 0 and 1 in the interval.
@@ -35,9 +34,7 @@ class StratifiedEstimator:
         error = math.sqrt(moments.variance) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
         if is_binary(y):
-            low, high = score_bounds(
-                sizes / sizes.sum(), m := moments.effective, m * moments.means, level, moments.freedom
-            )
+            low, high = stratified_share(sizes / sizes.sum(), moments.effective, moments.means, level)
             name = "stratified score"
         else:
             low, high, notes = stratified_losses(moments, level)
