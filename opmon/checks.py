@@ -13,7 +13,7 @@ from opmon.config import MonitorSettings, Settings
 from opmon.errors import InputError, ModelError, NotFoundError, OpmonError, SourceError
 from opmon.monitor import registry_of
 from opmon.registry import Registry
-from opmon.scoring.scorer import Scorer
+from opmon.steps.models import open_scorer
 from opmon.store.engine import open_store
 from opmon.types import Batch, ModelVersion
 
@@ -67,18 +67,7 @@ def _touch_database(settings: Settings) -> str:
 
 
 def _open_model(monitor: MonitorSettings, registry: Registry, found: dict[str, Any], folder: Path) -> str:
-    path = registry.fetch_onnx(found["model"], folder, convert_sklearn=monitor.convert_sklearn)
-    scorer = Scorer.open(
-        path,
-        monitor.problem,
-        classes=monitor.classes,
-        features=monitor.inputs.features,
-        tensor=monitor.inputs.tensor,
-        device=monitor.device,
-        threads=monitor.threads,
-        output=monitor.output,
-        scores=monitor.scores,
-    )
+    scorer = open_scorer(monitor, registry, found["model"], folder)
     found["scorer"] = scorer
     told = scorer.describe()
     return ", ".join(f"{key} {_short(value)}" for key, value in told.items())

@@ -25,6 +25,9 @@ from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, Plugi
 COMMANDS = {
     "init": ("opmon.cli.init:init", "Write a commented opmon.yaml to begin with."),
     "check": ("opmon.cli.check:check", "Tell whether everything opmon needs is there and answers."),
+    "layers": ("opmon.cli.layers:layers", "List the layers of a model whose activations can be traced."),
+    "reference": ("opmon.cli.reference:reference", "Fit what dsa, lsa and autoencoders need, on training data."),
+    "compile": ("opmon.cli.compile:compile_", "Write the model with its variables computed in the same graph."),
     "run": ("opmon.cli.run:run", "Move every monitor as far as it can go, once."),
     "serve": ("opmon.cli.serve:serve", "Run every monitor on its schedule until told to stop."),
     "status": ("opmon.cli.status:status", "How accurate is each model, and what waits for whom."),

@@ -18,7 +18,7 @@ from opmon.config.groups import (
     RoundSettings,
     ScheduleSettings,
 )
-from opmon.config.plugged import ActionSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
+from opmon.config.plugged import ActionSettings, HeadSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.redaction import Address, without_password
 from opmon.config.settings import MonitorSettings, Settings
 
@@ -27,6 +27,7 @@ __all__ = [
     "Address",
     "ColumnSettings",
     "DriftSettings",
+    "HeadSettings",
     "InputSettings",
     "LabelSettings",
     "MlflowSettings",

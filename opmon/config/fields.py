@@ -122,7 +122,7 @@ def _show(address: Address) -> str:
     return str(address)
 
 
-def _show_duration(value: timedelta) -> str:
+def show_duration(value: timedelta) -> str:
     seconds = value.total_seconds()
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds % size == 0:
@@ -130,7 +130,7 @@ def _show_duration(value: timedelta) -> str:
     return f"{seconds:g}s"
 
 
-Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(_show_duration)]
+Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(show_duration)]
 Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]
 Number = Annotated[float, BeforeValidator(_no_boolean)]
 LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str)]

@@ -10,7 +10,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import (
     ConfigDict,
@@ -19,16 +19,18 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     ValidationInfo,
+    field_validator,
     model_serializer,
     model_validator,
 )
 
 from opmon import plugins
-from opmon.config.fields import Count, absolute, folder_of
+from opmon.config.fields import Count, Duration, absolute, folder_of, show_duration
 from opmon.config.part import Part, at_key, unknown, unknown_key
 from opmon.config.problems import words
 from opmon.config.redaction import shown
 from opmon.errors import PluginError
+from opmon.triggers.silence import Silence
 
 
 class Plugged(Part):
@@ -107,10 +109,48 @@ class SourceSettings(Plugged):
         return parameters
 
 
+class HeadSettings(Plugged):
+    """An auxiliary variable that is computed in the model's graph: its name, or its type, name and parameters."""
+
+    kind = "head"
+    own = ("type", "name")
+    name: str = Field(default="", pattern=r"^[A-Za-z][A-Za-z0-9_]{0,49}$")
+    """What the variable is called; the type, where nothing is given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            data = {"type": data}
+        return {"name": data.get("type"), **data} if isinstance(data, Mapping) else data
+
+
 class RuleSettings(Plugged):
-    """What makes an alarm."""
+    """What makes an alarm.
+
+    With ``mode: advise`` its events are kept and shown, and no action hears of them. For the time of ``cooldown`` after
+    an alarm the next one waits, and is withdrawn where it is over before.
+    """
 
     kind = "rule"
+    own = ("type", "mode", "cooldown")
+    mode: Literal["advise", "act"] = "act"
+    cooldown: Duration | None = None
+
+    @property
+    def acts(self) -> bool:
+        """Whether actions are told of what it raises."""
+        return self.mode == "act" and not getattr(self.plugin, "advisory", False)
+
+    @model_serializer(mode="plain")
+    def shown(self) -> dict[str, Any]:
+        """As in the file; the own keys where they are not the default."""
+        found: dict[str, Any] = {"type": self.type}
+        if self.mode != "act":
+            found["mode"] = self.mode
+        if self.cooldown is not None:
+            found["cooldown"] = show_duration(self.cooldown)
+        return {**found, **{key: shown(value, key) for key, value in self.parameters.items()}}
 
     @property
     def name(self) -> str:
@@ -121,9 +161,31 @@ class ActionSettings(Plugged):
     """What is done on an alarm."""
 
     kind = "action"
-    own = ("type", "name")
+    own = ("type", "name", "silence")
     name: str = ""
     """What its deliveries are known by; the type, where nothing is given."""
+    silence: tuple[str, ...] = ()
+    """Windows in which it waits, such as ``mon-fri 22:00-07:00 Europe/Berlin``."""
+
+    @field_validator("silence", mode="before")
+    @classmethod
+    def _windows(cls, value: Any) -> Any:
+        given = [value] if isinstance(value, str) else value
+        for window in given if isinstance(given, list | tuple) else ():
+            Silence.parse(window)
+        return given
+
+    @property
+    def windows(self) -> tuple[Silence, ...]:
+        return tuple(Silence.parse(window) for window in self.silence)
+
+    @model_serializer(mode="plain")
+    def shown(self) -> dict[str, Any]:
+        """As in the file, with all that is secret hidden."""
+        own: dict[str, Any] = {"type": self.type, "name": self.name}
+        if self.silence:
+            own["silence"] = list(self.silence)
+        return {**own, **{key: shown(value, key) for key, value in self.parameters.items()}}
 
     @model_validator(mode="before")
     @classmethod

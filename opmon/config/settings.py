@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
+from opmon import plugins
 from opmon.config import document as documents
 from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
 from opmon.config.groups import (
@@ -22,14 +23,15 @@ from opmon.config.groups import (
     ScheduleSettings,
 )
 from opmon.config.part import Part, at_key, unknown
-from opmon.config.plugged import ActionSettings, RuleSettings, SamplerSettings, SourceSettings
+from opmon.config.plugged import ActionSettings, HeadSettings, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.problems import config_error
 from opmon.errors import NotFoundError
 from opmon.types import Problem
 from opmon.values import canonical_class
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
-_OF_CLASSES = frozenset({"confidence", "margin", "entropy", "gini", "dsa", "combined"})
+_FREE = frozenset({"confidence", "margin", "entropy", "gini"})
+_OF_CLASSES = _FREE | {"dsa", "combined"}
 _MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
 
 
@@ -53,6 +55,9 @@ class MonitorSettings(Part):
     threads: Count | None = None
     scores: Literal["auto", "probabilities", "logits"] = "auto"
     output: str | None = None
+    variables: tuple[HeadSettings, ...] = ()
+    layer: str | None = None
+    reference: LocalPath | None = None
     inputs: InputSettings = InputSettings()
     source: SourceSettings
     columns: ColumnSettings = ColumnSettings()
@@ -110,8 +115,41 @@ class MonitorSettings(Part):
         return self
 
     @model_validator(mode="after")
+    def _known_variables(self) -> Self:
+        for head in self.variables:
+            if self.problem == "regression" and head.type in _OF_CLASSES:
+                raise at_key("variables", f"{head.type!r} is of classification only; for regression use lsa, sae, vae")
+        known = {*(_FREE if self.problem == "classification" else ()), *(head.name for head in self.variables)}
+        for name in self._drawn_by():
+            if name not in known and name not in plugins.names("head"):
+                raise at_key(
+                    "sampler", f"the variable {name!r}: {unknown(name, [*known, *plugins.names('head')], 'variable')}"
+                )
+        return self
+
+    @property
+    def heads(self) -> dict[str, Any]:
+        """The variables to compute in the graph, by name: those that are listed, and the sampler's own.
+
+        What comes with the probabilities anyway is not among them.
+        """
+        found = {head.name: head.plugin for head in self.variables}
+        for name in self._drawn_by():
+            if name not in found and name not in _FREE:
+                found[name] = plugins.make("head", name)
+        return {name: head for name, head in found.items() if name not in _FREE or self.problem == "regression"}
+
+    def _drawn_by(self) -> tuple[str, ...]:
+        """The variables that the sampler names."""
+        plugin = self.sampler.plugin
+        several = getattr(plugin, "variables", None) or ()
+        one = getattr(plugin, "variable", None)
+        return tuple(name for name in (*several, one) if isinstance(name, str))
+
+    @model_validator(mode="after")
     def _distinct_names(self) -> Self:
         for key, found in (
+            ("variables", [head.name for head in self.variables]),
             ("rules", [rule.name for rule in self.rules]),
             ("actions", [act.name for act in self.actions]),
         ):

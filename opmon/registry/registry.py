@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from opmon.errors import InputError, ModelError
-from opmon.registry import models
+from opmon.registry import models, projects
 from opmon.registry.connection import Connection
 from opmon.registry.signature import Signature, read_signature
 from opmon.registry.translation import translated
@@ -82,10 +82,57 @@ class Registry:
         with self._translated(f"reading the tags of {model.uri}"):
             return dict(self._client.get_model_version(model.name, model.version).tags)
 
+    def published(self, model: ModelVersion, tag: str, into: Path) -> Path | None:
+        """The artifact that :meth:`publish` named in the version's ``tag``, copied below ``into``; None without one."""
+        run_id, _, name = self.version_tags(model).get(tag, "").partition("/")
+        if not name:
+            return None
+        path = into / run_id / name
+        return path if path.is_file() else self.download(run_id, name, path.parent)
+
+    def publish(self, model: ModelVersion, tag: str, experiment: str, path: Path) -> str:
+        """Keep a file as an artifact that belongs to the model version, and name it in the version's ``tag``."""
+        key = f"{tag}:{model.name}:{model.version}".replace("'", "").replace("\\", "")
+        run_id = self.run(self.experiment(experiment), key, f"{model.name} v{model.version}")
+        self.log_artifact(run_id, path)
+        self.finish_run(run_id)
+        self.tag_version(model, {tag: f"{run_id}/{path.name}"})
+        return run_id
+
     def tag_version(self, model: ModelVersion, tags: Mapping[str, object]) -> None:
         with self._translated(f"tagging {model.uri}"):
             for key, value in tags.items():
                 self._client.set_model_version_tag(model.name, model.version, key, str(value))
+
+    def set_alias(self, model: ModelVersion, alias: str) -> None:
+        """Let ``models:/name@alias`` mean this version."""
+        with self._translated(f"giving {model.uri} the alias {alias!r}"):
+            self._client.set_registered_model_alias(model.name, alias, model.version)
+
+    def remove_alias(self, model: ModelVersion, alias: str) -> None:
+        """Take an alias away, where it means this version; otherwise nothing is done."""
+        with self._translated(f"taking the alias {alias!r} from {model.uri}"):
+            aliases = self._client.get_registered_model(model.name).aliases
+            if str(aliases.get(alias)) == model.version:
+                self._client.delete_registered_model_alias(model.name, alias)
+
+    def run_project(
+        self,
+        uri: str,
+        entry_point: str,
+        parameters: Mapping[str, str],
+        experiment: str,
+        event: str,
+        *,
+        version: str | None = None,
+        backend: str = "local",
+        env_manager: str = "local",
+    ) -> str:
+        """The run of an MLflow Project for an event: found by its key, or made and started, and not waited for."""
+        run_id = self.run(self.experiment(experiment), f"project/{event}", f"event {event[:8]}")
+        return projects.run(
+            self._connection, run_id, uri, entry_point, parameters, version, backend=backend, env_manager=env_manager
+        )
 
     # --- runs ----------------------------------------------------------------------------------------------------
 

@@ -18,9 +18,11 @@ from opmon.scoring.densities_core import densities
 from opmon.scoring.distances_core import distances_to_others, floored, nearest
 from opmon.scoring.graph import columns_of
 from opmon.scoring.kept_core import Kept
+from opmon.scoring.layers import find_layer
+from opmon.scoring.model import read_model
 from opmon.scoring.reference import Reference, model_hash
 from opmon.scoring.scorer import Scorer, Traced
-from opmon.types import Batch
+from opmon.types import Batch, Problem
 from opmon.values import canonical_classes
 
 LIMIT = 60_000
@@ -65,7 +67,7 @@ class Fit:
     autoencoders: Sequence[Kind] = ()
     truth: Truth = field(default_factory=Truth)
     seen: int = 0
-    rejected: dict[str, int] = field(default_factory=dict)
+    received: int = 0
     _labels: dict[int, pa.Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,6 +108,7 @@ class Fit:
                 self._labels[count] = batch.rows.column(index)
             yield Batch(0, count, batch.rows)
             count += batch.rows.num_rows
+            self.received = count
 
     def _add_truth(self, part: Traced) -> None:
         if self.label is None or not len(part.rows):
@@ -158,3 +161,19 @@ def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
         name: (float(min(map(np.min, parts))), float(max(map(np.max, parts)))) for name, parts in found.items() if parts
     }
     return dataclasses.replace(reference, limits=limits)
+
+
+def open_fit(
+    path: Path,
+    problem: Problem,
+    layer: str | None = None,
+    limit: int = LIMIT,
+    label: str | None = None,
+    autoencoders: Sequence[Kind] = (),
+    seed: int = 0,
+    **options: Any,
+) -> Fit:
+    """A fit of the model in ``path``; ``options`` are those of :meth:`Scorer.open`."""
+    scorer = Scorer.open(path, problem, traced=True, layer=layer, **options)
+    name = find_layer(read_model(path), scorer.outputs.score, layer).name
+    return Fit(scorer, path, name, limit, seed, label, autoencoders)

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from sqlalchemy.engine import Connection
 
 from opmon.config import MonitorSettings
-from opmon.errors import ModelError
 from opmon.plugins import Source
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
+from opmon.steps.models import open_scorer
 from opmon.store.engine import Store
 from opmon.store.leases import Lease
 from opmon.store.rounds import Round
@@ -70,22 +70,7 @@ class Workplace:
     def scorer(self, round_: Round) -> Scorer:
         """The model of a round, loaded once per process."""
         if round_.model_uri not in self.scorers:
-            model, settings = self.model(round_), self.settings
-            path = self.registry.fetch_onnx(model, self.folder / "models", convert_sklearn=settings.convert_sklearn)
-            try:
-                made = Scorer.open(
-                    path,
-                    settings.problem,
-                    classes=settings.classes,
-                    features=settings.inputs.features,
-                    tensor=settings.inputs.tensor,
-                    device=settings.device,
-                    threads=settings.threads,
-                    output=settings.output,
-                    scores=settings.scores,
-                )
-            except ModelError as exc:
-                raise ModelError(f"{model.uri}: {exc}") from exc
+            made = open_scorer(self.settings, self.registry, self.model(round_), self.folder)
             self.scorers.clear()  # one model in memory is enough: rounds come in order
             self.scorers[round_.model_uri] = made
         return self.scorers[round_.model_uri]
@@ -128,4 +113,5 @@ def plan_of(settings: MonitorSettings) -> dict[str, Any]:
         "budget": settings.sampler.budget,
         "level": settings.level,
         "seed": settings.seed,
+        "version_column": settings.columns.model_version,
     }

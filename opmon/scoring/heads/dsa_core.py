@@ -14,7 +14,7 @@ from opmon.scoring.graph import UNKNOWN, MonitorGraph
 from opmon.scoring.graph_core import Nodes
 from opmon.scoring.reference import Reference
 
-CANDIDATES = 4
+CANDIDATES = 3
 """How many of the apparently nearest traces are compared again; two are the least that repairs float32."""
 
 Traces = NDArray[np.float32]

@@ -1,0 +1,79 @@
+"""``opmon compile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from opmon.cli.common import config_option, json_option, monitor_option, print_json
+from opmon.cli.subject import Subject, subject_of
+
+
+@click.command("compile")
+@click.argument("model", required=False)
+@config_option()
+@monitor_option()
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file to write."
+)
+@click.option("--variable", "variables", multiple=True, help="A variable to compute [all of the monitor's].")
+@click.option(
+    "--reference", type=click.Path(path_type=Path, dir_okay=False), help="A reference file [the model's own]."
+)
+@click.option("--raw", is_flag=True, help="Give dsa and lsa as <name>_raw too, before they are brought to 0…1.")
+@json_option()
+def compile_(
+    model: str | None,
+    path: Path | None,
+    monitor: str | None,
+    output: Path,
+    variables: tuple[str, ...],
+    reference: Path | None,
+    raw: bool,
+    as_json: bool,
+) -> None:
+    """Write MODEL (the monitor's, an address, an ONNX file) as one ONNX file with its auxiliary variables as outputs.
+
+    Its own outputs stay bit for bit what they were: the file can be served in the model's place, and logs the variables
+    for nothing.
+    """
+    from opmon.scoring.compiling import write_monitor_graph
+
+    subject = subject_of(path, monitor, model)
+    written = write_monitor_graph(
+        subject.path,
+        output,
+        subject.settings.problem,
+        _heads(subject, variables),
+        reference=_reference(subject, reference),
+        layer=subject.settings.layer,
+        raw=raw,
+        classes=subject.settings.classes,
+        output=subject.settings.output,
+        scores=subject.settings.scores,
+    )
+    if as_json:
+        print_json({"file": str(output), "outputs": list(written)})
+        return
+    click.echo(f"{output} gives: {', '.join(written)}")
+
+
+def _heads(subject: Subject, names: tuple[str, ...]) -> dict[str, Any]:
+    from opmon import plugins
+
+    free = ("confidence", "margin", "entropy", "gini") if subject.settings.problem == "classification" else ()
+    known = subject.settings.heads
+    return {name: known.get(name) or plugins.make("head", name) for name in names or (*free, *known)}
+
+
+def _reference(subject: Subject, path: Path | None) -> Any:
+    from opmon.scoring.reference import Reference
+    from opmon.steps.models import find_reference
+
+    if path is not None:
+        return Reference.load(path)
+    if subject.registry is None or subject.version is None:
+        return None if subject.settings.reference is None else Reference.load(subject.settings.reference)
+    return find_reference(subject.settings, subject.registry, subject.version, subject.folder)

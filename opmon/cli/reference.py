@@ -1,0 +1,135 @@
+"""``opmon reference``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from opmon.cli.common import config_option, json_option, monitor_option, print_json
+from opmon.cli.subject import Subject, subject_of
+
+if TYPE_CHECKING:
+    from opmon.scoring.reference import Reference
+    from opmon.types import Batch
+
+
+@click.command()
+@click.argument("data", nargs=-1, required=True)
+@config_option()
+@monitor_option()
+@click.option("--model", help="An ONNX file or models:/name@alias instead of the monitor's model.")
+@click.option("--label", help="The column with the true class or number: gives the accuracy on these inputs.")
+@click.option("--layer", help="The layer to trace [the monitor's, else the last hidden one].")
+@click.option(
+    "--limit", type=click.IntRange(min=2), default=60_000, show_default=True, help="Keep at most so many traces."
+)
+@click.option(
+    "--autoencoder", "autoencoders", type=click.Choice(["sae", "vae"]), multiple=True, help="Fit one as well."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the subsample and the autoencoders.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write a file, not to MLflow.")
+@json_option()
+def reference(
+    data: tuple[str, ...],
+    path: Path | None,
+    monitor: str | None,
+    model: str | None,
+    label: str | None,
+    layer: str | None,
+    limit: int,
+    autoencoders: tuple[str, ...],
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit a reference on training DATA (files, folders or globs; Parquet, CSV, JSON lines) and keep it with the model.
+
+    dsa, lsa, combined, sae and vae compare production's inputs with it. Run it once for each version of the model.
+    """
+    subject = subject_of(path, monitor, model)
+    asked = list(autoencoders) + [head.type for head in subject.settings.variables if head.type in ("sae", "vae")]
+    fitted, rejected = _fit(subject, data, label, layer, limit, tuple(dict.fromkeys(asked)), seed, quiet=as_json)
+    where = _keep(subject, fitted, output)
+    told = {**fitted.describe(), "unscorable": rejected, "kept_in": where}
+    if as_json:
+        print_json(told)
+        return
+    click.echo(f"{fitted.seen} training inputs read, {rejected} could not be scored; {len(fitted.traces)} traces kept")
+    if fitted.seen > len(fitted.traces):
+        click.echo("the traces are a sample, stratified by predicted class: raise --limit for more")
+    if fitted.layer is not None:
+        click.echo(f"layer {fitted.layer}, {fitted.traces.shape[1]} neurons")
+    if fitted.accuracy is not None:
+        click.echo(f"accuracy on {fitted.labelled} labelled training inputs: {fitted.accuracy:.4f}")
+    click.echo(f"kept in {where}")
+
+
+def _fit(
+    subject: Subject,
+    data: tuple[str, ...],
+    label: str | None,
+    layer: str | None,
+    limit: int,
+    autoencoders: tuple[Any, ...],
+    seed: int,
+    quiet: bool,
+) -> tuple[Reference, int]:
+    from opmon.scoring.fitting import open_fit
+
+    fit = open_fit(
+        subject.path,
+        subject.settings.problem,
+        layer=layer or subject.settings.layer,
+        limit=limit,
+        label=label,
+        autoencoders=autoencoders,
+        seed=seed,
+        device=subject.settings.device,
+        **subject.reading,
+    )
+    counted = _counted(_batches(data), quiet)
+    fitted = fit.run(counted)
+    return fitted, fit.received - fitted.seen
+
+
+def _batches(data: tuple[str, ...]) -> Iterator[Batch]:
+    from opmon.errors import NotFoundError
+    from opmon.sources.files import Files
+
+    for place in data:
+        source = Files(place, settle_seconds=0)
+        slices = source.pending({})
+        if not slices:
+            raise NotFoundError(f"there is nothing to read at {place!r}")
+        yield from source.read(slices)
+
+
+def _counted(batches: Iterator[Batch], quiet: bool) -> Iterator[Batch]:
+    """The batches, with a running count on a terminal."""
+    import sys
+
+    count, shown = 0, sys.stderr.isatty() and not quiet
+    for batch in batches:
+        yield batch
+        count += batch.rows.num_rows
+        if shown:
+            click.echo(f"\r{count:,} inputs", nl=False, err=True)
+    if shown:
+        click.echo("\r", nl=False, err=True)
+
+
+def _keep(subject: Subject, fitted: Reference, output: Path | None) -> Any:
+    from opmon.errors import InputError
+
+    if output is not None:
+        fitted.save(output)
+        return str(output)
+    if subject.registry is None or subject.version is None:
+        raise InputError("say with --output where to write the reference of a model that is a file")
+    from opmon.steps.models import REFERENCES, publish_reference
+
+    publish_reference(fitted, subject.registry, subject.version, subject.folder / "references")
+    return f"MLflow experiment {REFERENCES}, for {subject.version.uri}"

@@ -1,0 +1,72 @@
+"""Which model a command is about: a monitor's, one named by its address, or an ONNX file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opmon.cli.common import one_monitor, settings_of
+
+if TYPE_CHECKING:
+    from opmon.config import MonitorSettings
+    from opmon.registry import Registry
+    from opmon.types import ModelVersion
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model on this machine; ``version`` and ``registry`` are None for a plain file."""
+
+    path: Path
+    settings: MonitorSettings
+    folder: Path
+    version: ModelVersion | None = None
+    registry: Registry | None = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the monitor says the model is to be read, as arguments of ``Scorer.open``."""
+        settings = self.settings
+        return {
+            "classes": settings.classes,
+            "features": settings.inputs.features,
+            "tensor": settings.inputs.tensor,
+            "threads": settings.threads,
+            "output": settings.output,
+            "scores": settings.scores,
+        }
+
+
+def subject_of(config: Path | None, monitor: str | None, model: str | None) -> Subject:
+    """The model named on the command line, read as the monitor says; a file needs no configuration."""
+    from opmon.errors import ConfigError, NotFoundError
+
+    if model is not None and not model.startswith("models:/"):
+        if not Path(model).is_file():
+            raise NotFoundError(f"{model!r} is neither an ONNX file nor an address such as models:/name@alias")
+        try:
+            settings = settings_of(config)
+            chosen = settings.monitor(one_monitor(settings, monitor))
+        except (ConfigError, NotFoundError):
+            if config is not None or monitor is not None:
+                raise
+            return Subject(Path(model), _plain(), Path(".opmon"))
+        return Subject(Path(model), chosen, settings.state)
+    from opmon.monitor import registry_of
+
+    settings = settings_of(config)
+    chosen = settings.monitor(one_monitor(settings, monitor))
+    registry = registry_of(settings)
+    version = registry.resolve(model or chosen.model)
+    path = registry.fetch_onnx(version, settings.state / "models", convert_sklearn=chosen.convert_sklearn)
+    return Subject(path, chosen, settings.state, version, registry)
+
+
+def _plain() -> MonitorSettings:
+    """The settings of a model that no monitor watches."""
+    from opmon.config import MonitorSettings
+
+    return MonitorSettings.model_validate(
+        {"model": "models:/file/1", "source": {"type": "files", "path": "."}, "sampler": {"type": "srs"}}
+    )

@@ -1,0 +1,78 @@
+"""Writing the monitor graph to a file that any ONNX runtime serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opmon.errors import InputError, ModelError
+from opmon.scoring.graph import compile_graph
+from opmon.scoring.model import external_files, read_model, without_zipmap
+from opmon.scoring.outputs import Scores, plan_outputs
+from opmon.scoring.reference import Reference
+from opmon.scoring.session import open_session
+from opmon.types import Problem
+
+if TYPE_CHECKING:
+    from opmon.plugins import Head
+
+ONE_FILE = 1_800_000_000
+"""Above so many bytes the weights go to a file of their own: an ONNX file ends at 2 GB."""
+
+
+def write_monitor_graph(
+    path: Path,
+    target: Path,
+    problem: Problem,
+    heads: Mapping[str, Head],
+    reference: Reference | None = None,
+    layer: str | None = None,
+    raw: bool = False,
+    classes: Sequence[Any] | None = None,
+    output: str | None = None,
+    scores: Scores = "auto",
+    one_file: int = ONE_FILE,
+) -> tuple[str, ...]:
+    """Write the model in ``path`` with its variables to ``target``; gives the names of its outputs.
+
+    The file is checked with ONNX's own checker and loaded once. Weights go to ``<target>.data`` where the model kept
+    them in files or the whole is above ``one_file`` bytes.
+    """
+    if target.exists() and target.samefile(path):
+        raise InputError(f"the monitor graph must not overwrite the model {path}; name another file")
+    if reference is not None:
+        reference.require_model(path)
+    model = read_model(path)
+    outside = bool(external_files(model))
+    plain = without_zipmap(model)
+    session = open_session(path if plain is None else plain.SerializeToString(), "cpu")
+    outputs = plan_outputs(model if plain is None else plain, session.outputs, problem, classes, output, scores)
+    score = next(item for item in session.outputs if item.name == outputs.score)
+    compiled = compile_graph(model if plain is None else plain, outputs, score, heads, reference, layer, raw)
+    if compiled.outside:
+        raise ModelError(
+            f"{', '.join(compiled.outside)} cannot be part of this model's graph (too many classes, or no ONNX nodes): "
+            f"a monitor computes them beside it. Compile the others: --variable"
+        )
+    _write(compiled.model, path.parent, target, outside, one_file)
+    return tuple(item.name for item in open_session(target, "cpu").outputs)
+
+
+def _write(model: Any, folder: Path, target: Path, outside: bool, one_file: int) -> None:
+    import onnx
+
+    if outside:
+        onnx.load_external_data_for_model(model, str(folder))
+    data = f"{target.name}.data"
+    split = outside or model.ByteSize() > one_file
+    partial = target.with_name(f".{target.name}.part")
+    try:
+        (target.parent / data).unlink(missing_ok=True)  # onnx appends to a file that is there
+        onnx.save_model(model, str(partial), save_as_external_data=split, location=data, size_threshold=1024)
+        onnx.checker.check_model(str(partial))
+        partial.replace(target)
+    except onnx.checker.ValidationError as exc:
+        raise ModelError(f"the monitor graph is not valid ONNX, which is a fault in a head: {exc}") from exc
+    finally:
+        partial.unlink(missing_ok=True)
