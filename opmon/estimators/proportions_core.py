@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 
 @functools.lru_cache(maxsize=4096)
@@ -33,7 +33,8 @@ def _binomial(failures: int, n: int, tail: float, mid: bool) -> tuple[float, flo
         return low, high
 
     def below(rate: float) -> float:
-        return float(special.bdtr(failures, n, rate) - 0.5 * stats.binom.pmf(failures, n, rate))
+        just = _log_choose(n, np.float64(failures)) + special.xlogy(failures, rate)
+        return float(special.bdtr(failures, n, rate) - 0.5 * np.exp(just + special.xlog1py(n - failures, -rate)))
 
     low = 0.0 if failures == 0 else _crossing(below, 1 - tail)
     high = 1.0 if failures == n else _crossing(below, tail)
