@@ -14,25 +14,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
 from opmon.scoring.scorer import Scored
 from opmon.steps.drifting import DriftSample, advise_drift
 from opmon.steps.frames import NAME, FrameFile
+from opmon.steps.identities import first_met, ids_of, remember, rows_of_version
+from opmon.steps.moments import span_of
 from opmon.steps.workplace import Workplace
 from opmon.store import rounds
 from opmon.store.rounds import Round
-from opmon.store.schema import rounds as rounds_table
-from opmon.store.schema import seen
 from opmon.types import Batch, Slice
 from opmon.values import canonical_classes
 
 log = logging.getLogger(__name__)
-
-REMEMBERED_ROUNDS = 10
-"""In how many earlier rounds an input id is looked for, to find inputs that production logged twice."""
 
 
 def score_round(work: Workplace, round_: Round) -> None:
@@ -53,7 +49,7 @@ def score_round(work: Workplace, round_: Round) -> None:
     work.registry.log_artifact(own, path)
     drift = advise_drift(work, round_, own, reading.sample, found.frame)
     with work.write() as connection:
-        _remember(connection, round_.id, found.hashes)
+        remember(connection, round_, found.hashes)
         rounds.update(
             connection,
             round_.id,
@@ -97,11 +93,11 @@ class Reading:
 
     def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
         numbers = np.arange(batch.first_row, batch.first_row + batch.rows.num_rows, dtype=np.int64)
-        column = self.work.settings.columns.model_version
-        if column is None or self.round.only_version is None:
+        plan, version = self.round.plan, self.round.only_version
+        if version is None:
             return batch.rows, numbers
-        named = self.column(batch.rows, column).to_pandas().fillna(self.round.plan["current_version"])
-        mask = canonical_classes(named.to_numpy()) == self.round.only_version
+        name = plan.get("version_column") or self.work.settings.columns.model_version or ""
+        mask = rows_of_version(self.column(batch.rows, name), version, plan["current_version"])
         return batch.rows.filter(pa.array(mask)), numbers[mask]
 
     def column(self, rows: pa.RecordBatch, name: str) -> pa.Array:
@@ -142,29 +138,36 @@ class _Found:
 
 
 def _assemble(work: Workplace, round_: Round, reading: Reading, scored: list[Scored]) -> _Found:
-    where = np.concatenate([part.rows for part in scored]) if scored else np.empty(0, np.int64)
-    predictions = np.concatenate([part.predictions for part in scored]) if scored else np.empty(0, np.str_)
-    names = scored[0].variables if scored else {}
-    variables = {name: np.concatenate([part.variables[name] for part in scored]) for name in names}
-    ids, hashes, fresh = _identities(work, round_, reading)
-    keep = fresh[where]
-    where, predictions = where[keep], predictions[keep]
-    variables = {name: values[keep] for name, values in variables.items()}
+    good = [part for part in scored if len(part.rows)]
+    where = np.concatenate([part.rows for part in good]) if good else np.empty(0, np.int64)
+    predictions = np.concatenate([part.predictions for part in good]) if good else np.empty(0, np.str_)
+    variables = {name: np.concatenate([part.variables[name] for part in good]) for name in _names(good)}
+    ids, hashes, fresh = reading.joined("id"), None, np.ones(len(where), dtype=bool)
+    if ids is not None:
+        ids = ids_of(ids.take(pa.array(where)), work.settings.columns.id)
+        hashes, fresh = first_met(work, round_, ids)
+        ids, hashes = ids.filter(pa.array(fresh)), np.sort(hashes[fresh])
+    where, predictions = where[fresh], predictions[fresh]
+    variables = {name: values[fresh] for name, values in variables.items()}
     judged, skew = _judged(work, reading.joined("prediction"), where, predictions)
     slice_index, row = reading.numbers("slice", np.int32)[where], reading.numbers("row", np.int64)[where]
-    ids = _pointers(reading.slices, slice_index, row) if ids is None else ids.take(pa.array(where))
+    ids = _pointers(reading.slices, slice_index, row) if ids is None else ids
     starts_at, ends_at = _span(work, reading)
     rejected = sum(len(part.rejected) for part in scored)
     _tell_rejected(round_, scored, rejected)
     return _Found(
         frame=FrameFile(slice_index, row, ids, judged, variables),
-        hashes=None if hashes is None else np.sort(hashes[fresh]),
+        hashes=hashes,
         unscorable=rejected,
         duplicates=int((~fresh).sum()),
         skew=skew,
         starts_at=starts_at,
         ends_at=ends_at,
     )
+
+
+def _names(good: Sequence[Scored]) -> Sequence[str]:
+    return list(good[0].variables) if good else []
 
 
 def _tell_rejected(round_: Round, scored: list[Scored], count: int) -> None:
@@ -180,50 +183,6 @@ def _tell_rejected(round_: Round, scored: list[Scored], count: int) -> None:
         )
 
 
-def _identities(
-    work: Workplace, round_: Round, reading: Reading
-) -> tuple[pa.Array | None, NDArray[np.uint64] | None, NDArray[np.bool_]]:
-    """The inputs' ids, their hashes, and which inputs are met for the first time."""
-    ids = reading.joined("id")
-    if ids is None:
-        return None, None, np.ones(reading.count, dtype=bool)
-    import pandas as pd
-
-    ids = pc.cast(ids, pa.string())
-    if ids.null_count:
-        raise SourceError(
-            f"{ids.null_count} of {len(ids)} inputs of round {round_.number} have no {work.settings.columns.id!r}; "
-            "an id column must be filled in every row, or left out of 'columns' so that the place in the log is the id"
-        )
-    hashes = pd.util.hash_array(ids.to_pandas().to_numpy(dtype=object), categorize=False)
-    fresh = ~pd.Series(hashes).duplicated().to_numpy()
-    with work.store.read() as connection:
-        earlier = sa.select(seen.c.hashes).where(seen.c.round_id.in_(_earlier(round_)))
-        for (packed,) in connection.execute(earlier):
-            known = np.frombuffer(packed, dtype=np.uint64)
-            place = np.minimum(np.searchsorted(known, hashes), max(len(known) - 1, 0))
-            if len(known):
-                fresh &= known[place] != hashes
-    return ids, hashes, fresh
-
-
-def _earlier(round_: Round) -> Any:
-    table = rounds_table.c
-    return (
-        sa.select(table.id)
-        .where(table.monitor == round_.monitor, table.number < round_.number)
-        .where(table.model_name == round_.model_name, table.model_version == round_.model_version)
-        .order_by(table.number.desc())
-        .limit(REMEMBERED_ROUNDS)
-    )
-
-
-def _remember(connection: sa.Connection, round_id: int, hashes: NDArray[np.uint64] | None) -> None:
-    if hashes is not None and len(hashes):
-        connection.execute(seen.delete().where(seen.c.round_id == round_id))
-        connection.execute(seen.insert().values(round_id=round_id, hashes=hashes.astype(np.uint64).tobytes()))
-
-
 def _judged(
     work: Workplace, logged: pa.Array | None, where: NDArray[np.int64], own: NDArray[Any]
 ) -> tuple[NDArray[Any], float | None]:
@@ -231,19 +190,40 @@ def _judged(
     if logged is None or not len(where):
         return own, None
     logged = logged.take(pa.array(where))
-    known = np.asarray(logged.is_valid())
+    known = _said(logged)
     if not known.any():
         return own, None
+    said = logged.filter(pa.array(known))
     if work.settings.problem == "regression":
-        given = pc.cast(logged.filter(pa.array(known)), pa.float64()).to_numpy(zero_copy_only=False)
+        given: NDArray[Any] = _numbers(said, work.settings.columns.prediction)
         judged = own.astype(np.float64)
         differs = ~np.isclose(given, judged[known], rtol=1e-5, atol=1e-8)
     else:
-        given = canonical_classes(logged.filter(pa.array(known)).to_pandas().to_numpy(dtype=object))
+        given = canonical_classes(said.to_pandas().to_numpy(dtype=object))
         judged = own.astype(object)
         differs = given != judged[known].astype(np.str_)
     judged[known] = given
     return judged, float(differs.mean())
+
+
+def _said(logged: pa.Array) -> NDArray[np.bool_]:
+    """Where production logged a prediction: blank text and NaN are none."""
+    known = logged.is_valid()
+    if pa.types.is_floating(logged.type):
+        known = pc.and_(known, pc.fill_null(pc.is_finite(logged), False))
+    elif pa.types.is_string(logged.type) or pa.types.is_large_string(logged.type):
+        known = pc.and_(known, pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(logged), ""), False))
+    return np.asarray(known)
+
+
+def _numbers(said: pa.Array, name: str | None) -> NDArray[np.float64]:
+    try:
+        numbers = pc.cast(said, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
+        raise SourceError(f"column {name!r} does not hold numbers ({exc}); correct 'columns'") from exc
+    if not np.isfinite(numbers).all():
+        raise SourceError(f"column {name!r} holds {numbers[~np.isfinite(numbers)][0]}; a prediction is a finite number")
+    return np.asarray(numbers)
 
 
 def _pointers(slices: Sequence[Slice], slice_index: NDArray[np.int32], row: NDArray[np.int64]) -> pa.Array:
@@ -256,28 +236,7 @@ def _span(work: Workplace, reading: Reading) -> tuple[datetime | None, datetime 
     """When the first and the last of the inputs were answered, or arrived where no time was logged."""
     arrived = [piece.arrived_at for piece in reading.slices]
     moments = reading.joined("timestamp")
-    if moments is None or moments.null_count == len(moments):
-        return (min(arrived), max(arrived)) if arrived else (None, None)
-    bounds = pc.min_max(_as_moments(work, moments))
-    return bounds["min"].as_py(), bounds["max"].as_py()
-
-
-def _as_moments(work: Workplace, values: pa.Array) -> pa.Array:
-    name = work.settings.columns.timestamp
-    utc = pa.timestamp("us", tz="UTC")
-    try:
-        if pa.types.is_timestamp(values.type):
-            return (
-                pc.cast(values, utc)
-                if values.type.tz
-                else pc.assume_timezone(pc.cast(values, pa.timestamp("us")), "UTC")
-            )
-        if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-            return pc.cast(pc.cast(pc.multiply(pc.cast(values, pa.float64()), 1e6), pa.int64(), safe=False), utc)
-        import pandas as pd
-
-        return pa.array(pd.to_datetime(values.to_pandas(), utc=True, format="ISO8601"), type=utc)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as exc:
-        raise SourceError(
-            f"column {name!r} does not hold times ({exc}); allowed are timestamps, ISO 8601 text and seconds since 1970"
-        ) from exc
+    span = None if moments is None else span_of(moments, work.settings.columns.timestamp)
+    if span is not None:
+        return span
+    return (min(arrived), max(arrived)) if arrived else (None, None)

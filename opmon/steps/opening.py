@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC
 
+from opmon.steps.identities import answered_by
 from opmon.steps.workplace import Workplace, plan_of
 from opmon.store import rounds
 from opmon.types import ModelVersion, Slice
-from opmon.values import canonical_class
 
 
 def open_round(work: Workplace) -> bool:
@@ -56,6 +56,5 @@ def _versions(work: Workplace, slices: Sequence[Slice], model: ModelVersion) -> 
     counts: Counter[str | None] = Counter()
     for batch in work.source.read(slices, [column]):
         for entry in batch.rows.column(column).value_counts().to_pylist():
-            named = entry["values"]
-            counts[model.version if named is None else canonical_class(named)] += entry["counts"]
+            counts[answered_by(entry["values"], model.version)] += entry["counts"]
     return dict(sorted(counts.items(), key=lambda item: str(item[0])))
