@@ -1,0 +1,101 @@
+"""Between what a model takes and what perturbations work on: pictures as float32 in [0, 1], channels last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+from opmon.robustness.perturbations.core import Images
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """For texts, tables and whatever perturbations take as it is."""
+
+    def encode(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        return inputs
+
+    def decode(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        return inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """How the model holds a picture: its height, width and channels, in which order, and which numbers are black and
+    white."""
+
+    height: int
+    width: int
+    channels: int = 1
+    channels_first: bool = False
+    black: float = 0.0
+    white: float = 1.0
+    dtype: Any = np.float32
+    shape: tuple[int, ...] = ()
+    """Of one input as the model takes it."""
+
+    @classmethod
+    def like(
+        cls, inputs: NDArray[Any], size: tuple[int, int] | None = None, span: tuple[float, float] | None = None
+    ) -> Pictures:
+        """As these inputs are. ``size`` (height, width) is needed where a picture is flat and not square; ``span`` is
+        what black and white are, found from the type and the numbers where it is not given."""
+        height, width, channels, first = _layout(inputs.shape[1:], size)
+        black, white = _span(inputs) if span is None else span
+        if not white > black:
+            raise InputError(f"white is above black; got {black} and {white}")
+        return cls(height, width, channels, first, black, white, inputs.dtype, inputs.shape[1:])
+
+    def encode(self, inputs: NDArray[Any]) -> Images:
+        if self.channels_first:
+            images = inputs.reshape(-1, self.channels, self.height, self.width).transpose(0, 2, 3, 1)
+        else:
+            images = inputs.reshape(-1, self.height, self.width, self.channels)
+        if (self.black, self.white) == (0, 1):
+            return np.ascontiguousarray(images, np.float32)
+        return np.ascontiguousarray((images.astype(np.float32) - self.black) / np.float32(self.white - self.black))
+
+    def decode(self, inputs: Images) -> NDArray[Any]:
+        values = inputs
+        if (self.black, self.white) != (0, 1):
+            values = values * np.float32(self.white - self.black) + np.float32(self.black)
+        if np.issubdtype(np.dtype(self.dtype), np.integer):
+            values = np.rint(values)
+        if self.channels_first:
+            values = values.transpose(0, 3, 1, 2)
+        return np.ascontiguousarray(values.reshape(-1, *self.shape), self.dtype)
+
+
+def _layout(shape: tuple[int, ...], size: tuple[int, int] | None) -> tuple[int, int, int, bool]:
+    if len(shape) == 3 and shape[2] in (1, 3, 4) and shape[0] not in (1, 3, 4):
+        return shape[0], shape[1], shape[2], False
+    if len(shape) == 3 and shape[0] in (1, 3, 4):
+        return shape[1], shape[2], shape[0], True
+    if len(shape) == 2:
+        return shape[0], shape[1], 1, False
+    if len(shape) == 1:
+        count = shape[0]
+        if size is None:
+            side = round(count**0.5)
+            size = (side, side)
+        if size[0] * size[1] and count % (size[0] * size[1]) == 0 and count // (size[0] * size[1]) in (1, 3, 4):
+            return size[0], size[1], count // (size[0] * size[1]), False
+    raise InputError(
+        f"inputs of shape {shape} are no pictures that can be told; give them as height × width, with 1, 3 or 4 "
+        f"channels first or last, or say their size (height, width)"
+    )
+
+
+def _span(inputs: NDArray[Any]) -> tuple[float, float]:
+    if inputs.dtype == np.uint8:
+        return 0.0, 255.0
+    low, high = float(np.min(inputs)), float(np.max(inputs))
+    if low >= 0 and high <= 1:
+        return 0.0, 1.0
+    if low >= 0 and 16 < high <= 255:
+        return 0.0, 255.0
+    return low, high if high > low else low + 1.0

@@ -1,0 +1,121 @@
+"""What tests gave, and how it grows with every block of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+from opmon.robustness.anchors_core import Anchors
+from opmon.robustness.evaluation import Judged
+from opmon.robustness.sequences_core import share_bounds
+from opmon.robustness.space import Tests
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How tests are run. ``half_width`` None: every test looks at all inputs."""
+
+    half_width: float | None = 0.03
+    level: float = 0.95
+    block: int = 100
+    batch: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.half_width is not None and not 0 < self.half_width < 0.5:
+            raise InputError(f"half_width lies between 0 and 0.5, or is None for all inputs; got {self.half_width}")
+        if not 0 < self.level < 1:
+            raise InputError(f"level must lie strictly between 0 and 1; got {self.level}")
+        if self.block < 1 or self.batch < 1:
+            raise InputError(f"block and batch count inputs, at least 1; got {self.block} and {self.batch}")
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What tests gave. ``right[t, i]`` is 1 or 0 for the first ``seen[t]`` inputs, −1 beyond; ``margin`` beside it.
+
+    ``share`` is r_σ as estimated for all inputs, ``error`` its standard error (0 where all were seen), ``low`` and
+    ``high`` bounds that hold whenever the test was stopped.
+    """
+
+    tests: Tests
+    right: NDArray[np.int8]
+    margin: NDArray[np.float32] | None
+    seen: NDArray[np.int64]
+    share: Floats
+    error: Floats
+    low: Floats
+    high: Floats
+    finished: NDArray[np.bool_]
+    weights: Floats | None = None
+
+    @property
+    def inferences(self) -> int:
+        return int(self.seen.sum())
+
+    def __add__(self, other: Measured) -> Measured:
+        margin = None
+        if self.margin is not None and other.margin is not None:
+            margin = np.concatenate([self.margin, other.margin])
+        names = ("right", "seen", "share", "error", "low", "high", "finished")
+        arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names}
+        return Measured(tests=self.tests + other.tests, margin=margin, weights=self.weights, **arrays)
+
+
+def nothing_yet(tests: Tests, inputs: int, weights: Floats | None = None) -> Measured:
+    """The state before the first block."""
+    n = len(tests)
+    return Measured(
+        tests=tests,
+        right=np.full((n, inputs), -1, np.int8),
+        margin=None,
+        seen=np.zeros(n, np.int64),
+        share=np.full(n, 0.5),
+        error=np.full(n, 0.5),
+        low=np.zeros(n),
+        high=np.ones(n),
+        finished=np.zeros(n, bool),
+        weights=weights,
+    )
+
+
+def with_block(
+    state: Measured,
+    outcomes: Iterable[tuple[list[int], Judged]],
+    active: NDArray[np.int64],
+    start: int,
+    stop: int,
+    plan: Plan,
+    anchors: Anchors | None,
+) -> Measured:
+    """The state after the active tests have looked at inputs ``start`` to ``stop``."""
+    inputs = state.right.shape[1]
+    right, margin = state.right.copy(), None if state.margin is None else state.margin.copy()
+    for rows, found in outcomes:
+        right[rows, start:stop] = found.right.reshape(len(rows), -1)
+        if found.margin is not None:
+            if margin is None:
+                margin = np.full(right.shape, np.nan, np.float32)
+            margin[rows, start:stop] = found.margin.reshape(len(rows), -1)
+    seen, finished = state.seen.copy(), state.finished.copy()
+    seen[active] = stop
+    share, error, low, high = (a.copy() for a in (state.share, state.error, state.low, state.high))
+    known = right[active, :stop]
+    helped = anchors or Anchors.of(np.empty((0, inputs)), None, state.weights, inputs)
+    share[active], error[active], half = helped.estimate(known, plan.level)
+    if anchors is None and state.weights is None:
+        low[active], high[active] = share_bounds(known.sum(axis=1), stop, inputs, plan.level)
+    else:
+        low[active], high[active] = np.maximum(share[active] - half, 0), np.minimum(share[active] + half, 1)
+    finished[active] = stop == inputs
+    if plan.half_width is not None:
+        finished |= (high - low) / 2 <= plan.half_width
+    return replace(
+        state, right=right, margin=margin, seen=seen, share=share, error=error, low=low, high=high, finished=finished
+    )

@@ -1,0 +1,64 @@
+"""What a perturbation is, and what all of them share.
+
+A perturbation changes a batch of inputs at a severity 1..m; severity 0 is the identity and never reaches it. It is
+deterministic given the generator, and keeps shape, dtype and range. Where it draws random numbers it draws the same
+ones whatever the severity, so that a higher severity is more of the same change to the same input: this is what makes
+differences between tests precise (common random numbers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+
+Kind = Literal["image", "text", "table", "any"]
+Images = NDArray[np.float32]
+"""Inputs × height × width × channels, in [0, 1]."""
+
+
+@runtime_checkable
+class Perturbation(Protocol):
+    """Images come as float32, inputs × height × width × channels in [0, 1]; texts as an array of str objects; tables as
+    inputs × columns; any other kind as the model takes it."""
+
+    kind: ClassVar[Kind]
+
+    def apply(self, inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A function ``(inputs, severity, rng) -> inputs`` as a perturbation."""
+
+    kind: ClassVar[Kind] = "any"
+    function: Callable[[NDArray[Any], int, np.random.Generator], NDArray[Any]]
+
+    def apply(self, inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]:
+        return self.function(inputs, severity, rng)
+
+
+def parameter(table: tuple[Any, ...], severity: int, name: str) -> Any:
+    """The entry of a severity table; severity 1 is its first."""
+    if not 1 <= severity <= len(table):
+        raise InputError(f"{name} has severities 1..{len(table)}; got {severity}")
+    return table[severity - 1]
+
+
+def require_table(name: str, table: tuple[Any, ...], low: float, high: float) -> None:
+    """A severity table holds finite numbers in a range, at least one."""
+    if not table:
+        raise InputError(f"{name} needs at least one entry, one for each severity from 1")
+    for value in table:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise InputError(f"{name} holds numbers from {low:g} to {high:g}, one for each severity; got {value!r}")
+
+
+def signs(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """−1 or 1 for each input."""
+    return 2 * rng.integers(0, 2, count) - 1

@@ -1,0 +1,48 @@
+"""Noise: gaussian-noise and shot-noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from opmon.robustness.perturbations.core import Images, Kind, parameter, require_table
+from opmon.robustness.perturbations.images_core import clipped
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """x ← x + c·ε, ε standard normal. Table: ImageNet-C's and MNIST-C's first steps, from CIFAR-10-C's mildest on."""
+
+    kind: ClassVar[Kind] = "image"
+    deviations: tuple[float, ...] = (0.04, 0.08, 0.12, 0.18, 0.26)
+
+    def __post_init__(self) -> None:
+        require_table("deviations", self.deviations, 0, 10)
+
+    def apply(self, inputs: Images, severity: int, rng: np.random.Generator) -> Images:
+        noise = rng.standard_normal(inputs.shape, dtype=np.float32)
+        noise *= np.float32(parameter(self.deviations, severity, "gaussian-noise"))
+        noise += inputs
+        return clipped(noise)
+
+
+@dataclass(frozen=True)
+class ShotNoise:
+    """Photons counted: x ← Poisson(c·x)/c. Table: MNIST-C. The Poisson counts are drawn through their normal
+    approximation √(x/c)·ε above 20 photons and exactly below, from one generator state for all severities."""
+
+    kind: ClassVar[Kind] = "image"
+    photons: tuple[float, ...] = (60, 25, 12, 5, 3)
+
+    def __post_init__(self) -> None:
+        require_table("photons", self.photons, 0.1, 1e6)
+
+    def apply(self, inputs: Images, severity: int, rng: np.random.Generator) -> Images:
+        photons = parameter(self.photons, severity, "shot-noise")
+        if photons > 20:
+            noise = rng.standard_normal(inputs.shape, dtype=np.float32)
+            noise *= np.sqrt(np.maximum(inputs, 0) / np.float32(photons))
+            return clipped(inputs + noise)
+        return clipped(rng.poisson(inputs * photons) / photons)

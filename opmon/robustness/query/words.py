@@ -1,0 +1,90 @@
+"""From a question's text to its words, each with its place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from opmon.errors import InputError
+
+LONGEST = 2000
+_WORD = re.compile(
+    r"(?P<blank>\s+)"
+    r"|(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])"
+    r"|(?P<name>[^\W\d]\w*(?:-\w+)*)"
+    r"|(?P<sign><=|>=|==|!=|[<>=(){},])",
+    re.UNICODE,
+)
+_INSTEAD = {
+    "&": "write «and»",
+    "|": "write «or»",
+    "!": "write «not», or != between two values",
+    "~": "write «not»",
+    "'": "names stand without quotes",
+    '"': "names stand without quotes",
+    "[": "a list of numbers stands in braces: in {1, 2}",
+    ".": "a number may be 0.5, and names have no dots",
+    "*": "there is no arithmetic in a query",
+    "/": "there is no arithmetic in a query",
+    "+": "there is no arithmetic in a query; severity_sum is the sum of all severities",
+    "-": "there is no arithmetic in a query",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write !=",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a question: ``kind`` is number, name, sign or end."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def stop(self) -> int:
+        return self.start + max(1, len(self.text))
+
+
+def words_of(text: str) -> list[Word]:
+    """The words, and an end after them; a character that belongs to none is an error at its place."""
+    if len(text) > LONGEST:
+        raise InputError(f"a query has at most {LONGEST} characters; this one has {len(text)}: ask it in two")
+    found, at = [], 0
+    while at < len(text):
+        match = _WORD.match(text, at)
+        if match is None:
+            raise _unreadable(text, at)
+        if match.lastgroup != "blank":
+            found.append(Word(str(match.lastgroup), match.group(), at))
+        at = match.end()
+    return [*found, Word("end", "", len(text))]
+
+
+def marked(text: str, start: int, stop: int, message: str) -> InputError:
+    """An error with the place in the question under the text.
+
+    >>> print(marked("zoom >", 6, 7, "a value is missing"))
+    the query cannot be read: a value is missing
+      zoom >
+            ^
+    """
+    line_start = text.rfind("\n", 0, start) + 1
+    line_stop = text.find("\n", start)
+    line = text[line_start : line_stop if line_stop >= 0 else len(text)]
+    low = max(0, start - line_start - 60)
+    shown = "".join(c if c.isprintable() else "?" for c in line[low : low + 110])
+    under = max(1, min(stop - start, len(shown) - (start - line_start - low)))
+    place = " " * (start - line_start - low) + "^" * under
+    return InputError(f"the query cannot be read: {message}\n  {shown}\n  {place}")
+
+
+def _unreadable(text: str, at: int) -> InputError:
+    character = text[at]
+    if character.isdigit():
+        stop = at + len(re.match(r"[\w.]+", text[at:]).group())  # type: ignore[union-attr]
+        return marked(text, at, stop, f"{text[at:stop]!r} is no number")
+    hint = _INSTEAD.get(character, "a query has names, numbers, comparisons, and, or, not, and parentheses")
+    shown = repr(character) if character.isprintable() else f"the character U+{ord(character):04X}"
+    return marked(text, at, at + 1, f"{shown} has no place in a query; {hint}")

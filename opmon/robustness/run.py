@@ -1,0 +1,175 @@
+"""Runs tests: perturbs, asks the model, counts, and stops each test when its share is known well enough.
+
+All tests look at the same inputs in the same order (common random numbers), block after block. A block is perturbed
+along a tree, so that what several tests begin with is done once; while the model answers one batch, the next is
+perturbed in another thread. After every block the tests whose confidence sequence is narrow enough are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import InputError
+from opmon.robustness.anchors_core import Anchors
+from opmon.robustness.evaluation import Evaluation, Judged, Model, judged, own_answers
+from opmon.robustness.measured import Measured, Plan, nothing_yet, with_block
+from opmon.robustness.perturbations.core import Perturbation
+from opmon.robustness.space import Step, Tests
+
+
+class Progress(Protocol):
+    """Hears how many inferences are done, and how many there are at the most."""
+
+    def __call__(self, what: str, done: int, total: int | None) -> None: ...
+
+
+class Codec(Protocol):
+    """Between the model's inputs and what perturbations work on."""
+
+    def encode(self, inputs: NDArray[Any]) -> NDArray[Any]: ...
+
+    def decode(self, inputs: NDArray[Any]) -> NDArray[Any]: ...
+
+
+Look = Callable[[Tests, NDArray[np.int64], int, int], Iterator[tuple[list[int], Judged]]]
+"""What the tests in these rows give on inputs ``start`` to ``stop``: (rows, outcomes one row after the other)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is tested: a model, its inputs in the order of :meth:`Evaluation.shuffled`, and what is done to them."""
+
+    model: Model
+    evaluation: Evaluation
+    perturbations: tuple[Perturbation, ...]
+    codec: Codec
+    truth: NDArray[Any]
+    plan: Plan
+
+    @classmethod
+    def of(
+        cls, model: Model, evaluation: Evaluation, perturbations: Sequence[Perturbation], codec: Codec, plan: Plan
+    ) -> Subject:
+        """With the inputs shuffled, and the truth (or the model's own unperturbed answers) beside them."""
+        shuffled, _ = evaluation.shuffled(plan.seed)
+        truth = shuffled.truth
+        if truth is None:
+            parts = range(0, len(shuffled), plan.batch)
+            answers = np.concatenate([np.asarray(model(shuffled.inputs[at : at + plan.batch])) for at in parts])
+            truth = own_answers(answers, shuffled)
+        fitted = [p.fitted(evaluation.inputs) if hasattr(p, "fitted") else p for p in perturbations]
+        return cls(model, shuffled, tuple(fitted), codec, truth, plan)
+
+    def look(self, tests: Tests, rows: NDArray[np.int64], start: int, stop: int) -> Iterator[tuple[list[int], Judged]]:
+        """One batch perturbs in another thread while the model answers the one before."""
+        batches = self._batches(tests, rows, start, stop)
+        truth = self.truth[start:stop]
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            coming = pool.submit(next, batches, None)
+            while (batch := coming.result()) is not None:
+                coming = pool.submit(next, batches, None)
+                which, inputs = batch
+                yield which, judged(self.model(inputs), np.tile(truth, len(which)), self.evaluation)
+
+    def perturbed(self, steps: Sequence[Step], count: int) -> NDArray[Any]:
+        """The first inputs under one test, as the model takes them: what a gallery shows and quality is measured on."""
+        if not steps:
+            return self.evaluation.inputs[:count]
+        parts = []
+        for start in range(0, count, self.plan.block):
+            stop = min(start + self.plan.block, len(self.evaluation))
+            encoded = self.codec.encode(self.evaluation.inputs[start:stop])
+            for step in steps:
+                encoded = self._apply(step, encoded, start)
+            parts.append(self.codec.decode(encoded))
+        return np.concatenate(parts)[:count]
+
+    def _batches(
+        self, tests: Tests, rows: NDArray[np.int64], start: int, stop: int
+    ) -> Iterator[tuple[list[int], NDArray[Any]]]:
+        """(tests, their perturbed inputs one after the other) in batches that suit the model."""
+        inputs = self.evaluation.inputs[start:stop]
+        tree = _tree([(tests.steps(row), row) for row in rows.tolist()])
+        which: list[int] = []
+        parts: list[NDArray[Any]] = []
+        for row, part in self._grown(tree, inputs, start):
+            which.append(row)
+            parts.append(part)
+            if len(which) * (stop - start) >= self.plan.batch:
+                yield which, np.concatenate(parts)
+                which, parts = [], []
+        if which:
+            yield which, np.concatenate(parts)
+
+    def _grown(self, tree: dict[Any, Any], inputs: NDArray[Any], start: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Every test of the tree with its perturbed inputs; each branch is perturbed once."""
+        if None in tree:
+            yield tree[None], inputs
+        yield from self._branches(tree, self.codec.encode(inputs), start)
+
+    def _branches(self, tree: dict[Any, Any], encoded: NDArray[Any], start: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        for step, branch in tree.items():
+            if step is None:
+                continue
+            changed = self._apply(step, encoded, start)
+            if None in branch:
+                yield branch[None], self.codec.decode(changed)
+            yield from self._branches(branch, changed, start)
+
+    def _apply(self, step: Step, encoded: NDArray[Any], start: int) -> NDArray[Any]:
+        number, severity = step
+        rng = np.random.default_rng([self.plan.seed, number, start])  # the same for all severities
+        changed = self.perturbations[number].apply(encoded, severity, rng)
+        if np.shape(changed) != np.shape(encoded):
+            raise InputError(
+                f"perturbation number {number + 1} made {np.shape(changed)} of {np.shape(encoded)}: it must keep the "
+                f"shape of the inputs"
+            )
+        return changed
+
+
+def measure(
+    look: Look,
+    tests: Tests,
+    inputs: int,
+    plan: Plan,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    anchors: Anchors | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    resume: Measured | None = None,
+    save: Callable[[Measured], None] | None = None,
+) -> Measured:
+    """Run ``tests`` on ``inputs`` inputs; without ``anchors`` from their own outcomes alone.
+
+    ``progress`` hears the inferences done and the most there can be; ``resume`` goes on from what ``save`` was last
+    given, with the same result as without a break.
+    """
+    state = resume if resume is not None else nothing_yet(tests, inputs, weights)
+    while not state.finished.all():
+        start = int(state.seen[~state.finished].min())
+        active = np.flatnonzero(~state.finished)
+        stop = min(start + plan.block, inputs)
+        state = with_block(state, look(state.tests, active, start, stop), active, start, stop, plan, anchors)
+        if progress is not None:
+            progress(state.inferences, state.inferences + int((~state.finished).sum()) * (inputs - stop))
+        if save is not None:
+            save(state)
+    return state
+
+
+def _tree(chains: Sequence[tuple[tuple[Step, ...], int]]) -> dict[Any, Any]:
+    """Chains of steps as a tree; under None stands the test that ends there."""
+    root: dict[Any, Any] = {}
+    for steps, row in chains:
+        node = root
+        for step in steps:
+            node = node.setdefault(step, {})
+        node[None] = row
+    return root

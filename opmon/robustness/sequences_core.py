@@ -1,0 +1,55 @@
+"""Confidence sequences of a share, for inputs looked at in a random order without replacement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, gammaln
+
+Floats = NDArray[np.float64]
+
+
+def share_bounds(right: NDArray[Any], seen: int, total: int, level: float) -> tuple[Floats, Floats]:
+    """Bounds on the share of all ``total`` inputs that are right, after ``right`` of the first ``seen`` were.
+
+    They hold at all times at once with probability ``level``, so that one may look after every block and stop when they
+    are near enough. The set of totals R with prior(R) / posterior(R) < 1/α, for the uniform prior on 0..N: posterior
+    R − S ~ BetaBinomial(N − n, 1 + S, 1 + n − S). When every input has been seen, both bounds are the share.
+
+    Reference: Waudby-Smith and Ramdas, Confidence sequences for sampling without replacement, NeurIPS 2020,
+    theorem 2.1.
+
+    >>> low, high = share_bounds(np.array([50]), 50, 50, 0.95)
+    >>> low.item(), high.item()
+    (1.0, 1.0)
+    """
+    found = np.asarray(right, dtype=np.float64)
+    left = total - seen
+    limit = np.log(1 - level) - np.log(total + 1.0)
+
+    def inside(more: Floats) -> NDArray[np.bool_]:
+        chosen = gammaln(left + 1.0) - gammaln(more + 1) - gammaln(left - more + 1)
+        posterior = chosen + betaln(more + found + 1, left - more + seen - found + 1)
+        return np.asarray(posterior - betaln(found + 1, seen - found + 1) > limit)
+
+    mode = np.clip(np.floor(found / max(seen, 1) * left), 0, left)
+    low = _edge(np.zeros_like(found), mode, inside)
+    high = _edge(np.full_like(found, left), mode, inside)
+    return (found + low) / total, (found + high) / total
+
+
+def _edge(outer: Floats, inner: Floats, inside: Any) -> Floats:
+    """The outermost whole number that is inside, between ``inner`` (which is) and ``outer``."""
+    good, bad = inner.copy(), outer.copy()
+    reached = inside(outer)
+    good[reached] = outer[reached]
+    while True:
+        gap = np.abs(good - bad) > 1
+        if not (gap & ~reached).any():
+            return good
+        middle = np.floor((good + bad) / 2)
+        keep = inside(middle)
+        good = np.where(gap & ~reached & keep, middle, good)
+        bad = np.where(gap & ~reached & ~keep, middle, bad)
