@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -54,17 +54,22 @@ class Round:
     problem: str | None = None
 
     @property
+    def model(self) -> tuple[str, str]:
+        """Its name and version."""
+        return self.model_name, self.model_version
+
+    @property
     def model_uri(self) -> str:
         return f"models:/{self.model_name}/{self.model_version}"
 
     @property
     def key(self) -> str:
         """What its MLflow run is found by."""
-        return f"{self.monitor}/round/{self.number}"
+        return f"{self.monitor}/round/{self.number}/{self.plan['since']}"
 
     @property
     def timeline_key(self) -> str:
-        return f"{self.monitor}/timeline/{self.model_name}/{self.model_version}"
+        return f"{self.monitor}/timeline/{self.model_name}/{self.model_version}/{self.plan['since']}"
 
 
 @dataclass(frozen=True)
@@ -93,10 +98,17 @@ def add(
     *,
     received: int,
     only_version: str | None,
+    plan: Mapping[str, Any],
+    opened_at: datetime,
     **values: Any,
 ) -> None:
-    """Open a round: the row and the slices it covers, which moves the cursor."""
+    """Open a round: the row and the slices it covers, which moves the cursor.
+
+    The plan also keeps since when this database knows the monitor: another database that begins at round 1 with the
+    same MLflow must not find these runs and go on with them.
+    """
     highest = connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor))
+    since = connection.scalar(sa.select(sa.func.min(rounds.c.opened_at)).where(rounds.c.monitor == monitor))
     round_id = connection.execute(
         rounds.insert()
         .values(
@@ -105,6 +117,8 @@ def add(
             state="opened",
             received=received,
             only_version=only_version,
+            plan={**plan, "since": (since or opened_at).astimezone(UTC).isoformat()},
+            opened_at=opened_at,
             **values,
         )
         .returning(rounds.c.id)
@@ -161,13 +175,20 @@ def get(connection: Connection, monitor: str, number: int) -> Round:
 
 
 def unfinished(connection: Connection, monitor: str) -> list[Round]:
-    """Every round that is not closed, and every closed one whose labels have grown since its last estimate."""
+    """Every round that is not closed, and every closed one whose labels have grown since its last estimate.
+
+    One that was closed without an estimate waits for a first answer: skips alone change nothing.
+    """
     seen = (
         sa.select(estimates.c.round_id, sa.func.max(estimates.c.labels_seen).label("seen"))
         .group_by(estimates.c.round_id)
         .subquery()
     )
-    have = sa.select(labels.c.round_id, sa.func.count().label("have")).group_by(labels.c.round_id).subquery()
+    have = (
+        sa.select(labels.c.round_id, sa.func.count().label("have"), sa.func.count(labels.c.truth).label("answers"))
+        .group_by(labels.c.round_id)
+        .subquery()
+    )
     query = (
         sa.select(rounds)
         .outerjoin(seen, seen.c.round_id == rounds.c.id)
@@ -176,7 +197,8 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
         .where(
             sa.or_(
                 rounds.c.state != "closed",
-                sa.func.coalesce(have.c.have, 0) > sa.func.coalesce(seen.c.seen, 0),
+                have.c.have > seen.c.seen,
+                sa.and_(seen.c.seen.is_(None), have.c.answers > 0),
             )
         )
         .order_by(rounds.c.number)
@@ -234,9 +256,12 @@ def add_estimate(
 
 
 def latest_estimates(
-    connection: Connection, monitor: str, *, version: str | None = None, limit: int | None = None
+    connection: Connection, monitor: str, *, model: tuple[str, str] | None = None, limit: int | None = None
 ) -> list[Revision]:
-    """The newest revision of each round, oldest round first; the last ``limit`` rounds where it is given."""
+    """The newest revision of each round, oldest round first; the last ``limit`` rounds where it is given.
+
+    ``model`` is a model's name and version, where only their rounds are meant.
+    """
     newest_revision = (
         sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision).label("revision"))
         .group_by(estimates.c.round_id)
@@ -255,8 +280,8 @@ def latest_estimates(
         .where(rounds.c.monitor == monitor)
         .order_by(rounds.c.number.desc())
     )
-    if version is not None:
-        query = query.where(rounds.c.model_version == version)
+    if model is not None:
+        query = query.where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
     if limit is not None:
         query = query.limit(limit)
     return [_revision(row) for row in reversed(connection.execute(query).all())]
@@ -369,23 +394,25 @@ def versions(connection: Connection, monitor: str) -> dict[int, tuple[str, datet
     return {row.number: (row.model_version, row.ends_at or row.opened_at) for row in connection.execute(query)}
 
 
-def newest_estimated(connection: Connection, monitor: str, version: str) -> int | None:
+def newest_estimated(connection: Connection, monitor: str, model: tuple[str, str]) -> int | None:
     """The newest round of a model version that has a final estimate."""
     query = (
         sa.select(sa.func.max(rounds.c.number))
         .join(estimates, estimates.c.round_id == rounds.c.id)
-        .where(rounds.c.monitor == monitor, rounds.c.model_version == version, ~estimates.c.provisional)
+        .where(rounds.c.monitor == monitor, ~estimates.c.provisional)
+        .where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
     )
     number: int | None = connection.scalar(query)
     return number
 
 
-def last_verdict(connection: Connection, monitor: str, version: str, rule: str) -> tuple[int, str] | None:
+def last_verdict(connection: Connection, monitor: str, model: tuple[str, str], rule: str) -> tuple[int, str] | None:
     """The newest round of a model version that the rule has judged, and how it stood there last."""
     query = (
         sa.select(rounds.c.number, verdicts.c.state)
         .join(rounds, rounds.c.id == verdicts.c.round_id)
-        .where(rounds.c.monitor == monitor, rounds.c.model_version == version, verdicts.c.rule == rule)
+        .where(rounds.c.monitor == monitor, verdicts.c.rule == rule)
+        .where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
         .order_by(rounds.c.number.desc(), verdicts.c.revision.desc())
         .limit(1)
     )

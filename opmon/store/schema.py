@@ -194,6 +194,9 @@ events = sa.Table(
     sa.Column("type", sa.String(50), nullable=False),
     sa.Column("body", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("acknowledged_at", UtcDateTime),
+    sa.Column("acknowledged_by", sa.String(200)),
+    sa.Column("note", sa.Text),
     sa.Index("ix_events_monitor_created_at", "monitor", "created_at"),
 )
 
@@ -203,7 +206,7 @@ deliveries = sa.Table(
     sa.Column("id", Key, primary_key=True),
     sa.Column("event_id", sa.String(64), sa.ForeignKey("events.id"), nullable=False),
     sa.Column("action", sa.String(200), nullable=False),
-    sa.Column("state", sa.String(20), nullable=False),  # pending, delivered, dead
+    sa.Column("state", sa.String(20), nullable=False),  # pending, delivered, dead, withdrawn
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("next_at", UtcDateTime, nullable=False),
     sa.Column("delivered_at", UtcDateTime),

@@ -25,6 +25,9 @@ from opmon.store.schema import deliveries, events
 
 log = logging.getLogger(__name__)
 
+ALARM, RECOVERED, ADVICE = "opmon.alarm", "opmon.recovered", "opmon.advice"
+"""The types of events. Advice is kept and shown; no action hears of it."""
+
 ATTEMPTS = 12
 FIRST_WAIT = timedelta(seconds=5)
 LONGEST_WAIT = timedelta(hours=6)
@@ -53,8 +56,17 @@ def event_id(monitor: str, rule: str, version: str, kind: str, number: int) -> s
     return str(uuid.uuid5(_NAMESPACE, "\x1f".join((monitor, rule, version, kind, str(number)))))
 
 
-def add(connection: Connection, round_id: int, body: Mapping[str, Any], actions: Sequence[str], at: datetime) -> bool:
-    """Write an event and its deliveries; false where this very event is already there."""
+def add(
+    connection: Connection,
+    round_id: int,
+    body: Mapping[str, Any],
+    actions: Sequence[str] | Mapping[str, datetime],
+    at: datetime,
+) -> bool:
+    """Write an event and its deliveries; false where this very event is already there.
+
+    ``actions`` may say for each action when it is to be tried first: after a cooldown, or a silence window.
+    """
     if connection.scalar(sa.select(events.c.id).where(events.c.id == body["id"])) is not None:
         return False
     connection.execute(
@@ -68,10 +80,56 @@ def add(connection: Connection, round_id: int, body: Mapping[str, Any], actions:
             created_at=at,
         )
     )
-    for action in actions:
+    first = dict(actions) if isinstance(actions, Mapping) else dict.fromkeys(actions, at)
+    for action, next_at in first.items():
         connection.execute(
-            deliveries.insert().values(event_id=body["id"], action=action, state="pending", attempts=0, next_at=at)
+            deliveries.insert().values(event_id=body["id"], action=action, state="pending", attempts=0, next_at=next_at)
         )
+    return True
+
+
+def last_alarm(connection: Connection, monitor: str, rule: str) -> datetime | None:
+    """When the rule last raised an alarm."""
+    query = (
+        sa.select(events.c.created_at)
+        .where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
+        .order_by(events.c.created_at.desc())
+        .limit(1)
+    )
+    found: datetime | None = connection.execute(query).scalar()
+    return found
+
+
+def withdraw(connection: Connection, monitor: str, rule: str, version: str, at: datetime) -> set[str]:
+    """Take back the deliveries of the rule's alarms that wait for a cooldown or a silence to end, because it recovered.
+
+    Gives the actions that were not told of the alarm and so need not hear of the recovery.
+    """
+    query = (
+        sa.select(deliveries.c.id, deliveries.c.action, events.c.body)
+        .join(events, events.c.id == deliveries.c.event_id)
+        .where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
+        .where(deliveries.c.state == "pending", deliveries.c.attempts == 0, deliveries.c.next_at > at)
+    )
+    waiting = [row for row in connection.execute(query) if (row.body.get("model") or {}).get("version") == version]
+    for row in waiting:
+        connection.execute(
+            deliveries.update()
+            .where(deliveries.c.id == row.id)
+            .values(state="withdrawn", problem="it recovered before this was due")
+        )
+    return {row.action for row in waiting}
+
+
+def acknowledge(connection: Connection, event: str, by: str, note: str | None, at: datetime) -> bool:
+    """Note that somebody has taken an event on; false where somebody had before, which stays."""
+    row = connection.execute(sa.select(events.c.acknowledged_at).where(events.c.id == event)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no event {event!r}; 'opmon events list' shows those there are")
+    if row.acknowledged_at is not None:
+        return False
+    values = {"acknowledged_at": at, "acknowledged_by": by, "note": note}
+    connection.execute(events.update().where(events.c.id == event).values(**values))
     return True
 
 
@@ -110,7 +168,7 @@ def replay(connection: Connection, event: str, at: datetime) -> int:
         raise NotFoundError(f"there is no event {event!r}; 'opmon events list' shows those there are")
     return connection.execute(
         deliveries.update()
-        .where(deliveries.c.event_id == event, deliveries.c.state != "delivered")
+        .where(deliveries.c.event_id == event, deliveries.c.state.in_(("pending", "dead", "withdrawn")))
         .values(state="pending", attempts=0, next_at=at, problem=None)
     ).rowcount
 
@@ -124,9 +182,13 @@ def get(connection: Connection, event: str) -> dict[str, Any]:
     return dict(row._mapping) | {"deliveries": [dict(found._mapping) for found in connection.execute(query)]}
 
 
-def listing(connection: Connection, monitor: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
-    """The newest events with the state of their deliveries."""
+def listing(
+    connection: Connection, monitor: str | None = None, limit: int = 100, *, only_open: bool = False
+) -> list[dict[str, Any]]:
+    """The newest events with the state of their deliveries; ``only_open``: those that nobody has acknowledged."""
     query = sa.select(events).order_by(events.c.created_at.desc(), events.c.id).limit(limit)
+    if only_open:
+        query = query.where(events.c.acknowledged_at.is_(None))
     if monitor is not None:
         query = query.where(events.c.monitor == monitor)
     found = {row.id: dict(row._mapping) | {"deliveries": []} for row in connection.execute(query)}

@@ -11,13 +11,13 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import httpcore
 
 from opmon.errors import DeliveryError, InputError
 from opmon.triggers.guard import Guard, GuardedBackend
-from opmon.triggers.webhook_core import Target, body, check_headers, key, retry_after, signature, target
+from opmon.triggers.webhook_core import TEMPLATES, Target, check_headers, key, retry_after, signature, target
 
 _TRY_AGAIN = (408, 425, 429)
 _LONGEST_ANSWER = 64 * 1024
@@ -30,6 +30,7 @@ class Webhook:
     ``timeout`` bounds the whole delivery in seconds, from the name server to the last byte. Redirects are not
     followed. ``allow`` names hosts and networks that are not public and yet meant; plain http is for those only.
     ``secret`` is ``whsec_`` and the base64 of at least 24 random bytes. ``headers`` are sent as they are.
+    ``template`` is ``standard``, or ``slack`` for a message that Slack's incoming webhooks take.
     """
 
     url: str = field(repr=False)
@@ -37,6 +38,7 @@ class Webhook:
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     timeout: float = 10.0
     allow: tuple[str, ...] = ()
+    template: Literal["standard", "slack"] = "standard"
 
     def __post_init__(self) -> None:
         guard = Guard(self.allow)
@@ -49,10 +51,12 @@ class Webhook:
         if isinstance(self.timeout, bool) or not (math.isfinite(self.timeout) and 0 < self.timeout <= 300):
             raise InputError(f"timeout must be a number of seconds above 0 and at most 300; got {self.timeout!r}")
         check_headers(self.headers or {})
+        if self.template not in TEMPLATES:
+            raise InputError(f"template must be one of {', '.join(TEMPLATES)}; got {self.template!r}")
 
     def act(self, event: Mapping[str, Any]) -> None:
         """Post the event once; :class:`DeliveryError` where it was not taken."""
-        to, content = target(self.url), body(event)
+        to, content = target(self.url), TEMPLATES[self.template](event)
         backend = GuardedBackend(Guard(self.allow), time.monotonic() + self.timeout)
         try:
             status, wait = _post(to, backend, content, self._headers(to, event, content))

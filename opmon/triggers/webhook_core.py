@@ -9,7 +9,7 @@ import hmac
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -25,6 +25,8 @@ _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\Z")
 _OURS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
 _UNQUOTED = "/%:@!$&'()*+,;=~-._"
 _LONGEST_WAIT = 7 * 86400.0
+_LONGEST_MESSAGE = 3000
+_LINKS = (("run_uri", "run"), ("failures_uri", "failures"))
 
 
 def body(event: Mapping[str, Any]) -> bytes:
@@ -32,6 +34,26 @@ def body(event: Mapping[str, Any]) -> bytes:
     data = {key: value for key, value in event.items() if key not in ("type", "at")}
     message = {"type": event["type"], "timestamp": event["at"], "data": data}
     return json.dumps(_finite(message), ensure_ascii=False, allow_nan=False, default=str).encode()
+
+
+def slack(event: Mapping[str, Any]) -> bytes:
+    """The event as a message for Slack's incoming webhooks; Mattermost and Rocket.Chat take the same."""
+    model, signs = event.get("model") or {}, {"opmon.alarm": ":red_circle:", "opmon.recovered": ":large_green_circle:"}
+    head = f"{signs.get(str(event['type']), ':information_source:')} *{_plain(event.get('monitor'))}*"
+    about = f"{_plain(model.get('name'))} version {_plain(model.get('version'))}, round {_plain(event.get('round'))}"
+    lines = [f"{head} {_plain(event['type']).removeprefix('opmon.')}: {_plain(event.get('rule'))}", about]
+    lines += [_plain(event.get("message"))]
+    lines += [f"{name}: {_plain(event[key])}" for key, name in _LINKS if event.get(key)]
+    return json.dumps({"text": "\n".join(lines)[:_LONGEST_MESSAGE]}, ensure_ascii=False).encode()
+
+
+TEMPLATES: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {"standard": body, "slack": slack}
+"""How an event can be put into the request."""
+
+
+def _plain(value: Any) -> str:
+    """Text without what Slack would take for markup, links or mentions."""
+    return str("" if value is None else value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def signature(secret: str, identifier: str, timestamp: str, content: bytes) -> str:

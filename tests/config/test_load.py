@@ -17,6 +17,7 @@ from opmon import config
 from opmon.config import Settings, load, render_example, without_password
 from opmon.config.part import Part
 from opmon.decisions.accuracy_below import AccuracyBelow
+from opmon.decisions.accuracy_level import AccuracyLevel
 from opmon.errors import ConfigError, NotFoundError
 
 MINIMAL = "monitors:\n  digits:\n    model: models:/digits@champion\n    source: {path: production/}\n"
@@ -277,7 +278,7 @@ def test_no_password_is_left_whatever_is_in_it(password: str) -> None:
 
 def test_the_example_loads(write) -> None:
     settings = load(write(render_example()), {})
-    assert settings.monitors["digits"].rules[0].plugin == AccuracyBelow(threshold=0.92, name="accuracy-floor")
+    assert settings.monitors["digits"].rules[0].plugin == AccuracyLevel(0.92, "accuracy-floor", alpha=0.05)
 
 
 def test_the_example_shows_the_defaults(write) -> None:

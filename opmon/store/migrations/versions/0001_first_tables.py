@@ -95,6 +95,9 @@ def upgrade() -> None:
         sa.Column("type", sa.String(length=50), nullable=False),
         sa.Column("body", sa.JSON(none_as_null=True), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("acknowledged_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("acknowledged_by", sa.String(length=200), nullable=True),
+        sa.Column("note", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["round_id"], ["rounds.id"], name=op.f("fk_events_round_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
     )

@@ -1,0 +1,43 @@
+"""An event as environment variables, for programs that are started on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+LONGEST = 32_000
+"""Characters of one variable: the system's limit is 128 kB."""
+
+
+def variables(event: Mapping[str, Any]) -> dict[str, str]:
+    """``OPMON_EVENT`` holds the whole event as JSON, the others its parts.
+
+    >>> found = variables({"id": "7f", "type": "opmon.alarm", "model": {"name": "digits", "version": "3"}})
+    >>> found["OPMON_EVENT_TYPE"], found["OPMON_MODEL_VERSION"]
+    ('opmon.alarm', '3')
+    """
+    model, estimate = event.get("model") or {}, event.get("estimate") or {}
+    parts = {
+        "OPMON_EVENT_ID": event.get("id"),
+        "OPMON_EVENT_TYPE": event.get("type"),
+        "OPMON_EVENT_AT": event.get("at"),
+        "OPMON_MONITOR": event.get("monitor"),
+        "OPMON_RULE": event.get("rule"),
+        "OPMON_ROUND": event.get("round"),
+        "OPMON_MESSAGE": event.get("message"),
+        "OPMON_MODEL_NAME": model.get("name"),
+        "OPMON_MODEL_VERSION": model.get("version"),
+        "OPMON_MODEL_URI": model.get("uri"),
+        "OPMON_ACCURACY": estimate.get("value"),
+        "OPMON_ACCURACY_LOW": estimate.get("low"),
+        "OPMON_ACCURACY_HIGH": estimate.get("high"),
+        "OPMON_RUN_URI": event.get("run_uri"),
+        "OPMON_FAILURES_URI": event.get("failures_uri"),
+        "OPMON_EVENT": json.dumps(dict(event), ensure_ascii=False, default=str),
+    }
+    return {name: _text(value) for name, value in parts.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    return str(value).replace("\0", " ")[:LONGEST]

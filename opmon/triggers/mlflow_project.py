@@ -1,0 +1,105 @@
+"""The action that starts an MLflow Project: a retraining, for instance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from opmon.errors import InputError
+
+
+class Runner(Protocol):
+    """What this action needs of MLflow."""
+
+    def run_project(
+        self, uri: str, entry_point: str, parameters: Mapping[str, str], experiment: str, event: str, **options: Any
+    ) -> str: ...
+
+
+@dataclass(frozen=True)
+class MlflowProject:
+    """On an alarm, runs the MLflow Project at ``uri`` once for the event.
+
+    ``parameters`` are passed on; ``{run_uri}``, ``{failures_uri}``, ``{model_uri}``, ``{model_name}``,
+    ``{model_version}``, ``{monitor}``, ``{rule}``, ``{round}`` and ``{event_id}`` in them are filled in. The run is
+    found by the event's id before it is made, so an event delivered twice starts one run. It is started in a process of
+    its own and not waited for. ``backend`` and ``env_manager`` are MLflow's (``local``, ``virtualenv``, …).
+    """
+
+    uri: str
+    entry_point: str = "main"
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    experiment: str = "opmon/retraining"
+    version: str | None = None
+    backend: str = "local"
+    env_manager: str = "local"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.uri, str) or not self.uri.strip():
+            raise InputError("uri must be the folder or Git address of an MLflow Project")
+        for name, value in self.parameters.items():
+            _check(str(value), name)
+
+    def bind(self, registry: Runner) -> BoundMlflowProject:
+        """The action with the MLflow it runs in."""
+        return BoundMlflowProject(registry, self)
+
+
+@dataclass(frozen=True)
+class BoundMlflowProject:
+    """:class:`MlflowProject` with its MLflow."""
+
+    runner: Runner
+    project: MlflowProject
+
+    def act(self, event: Mapping[str, Any]) -> None:
+        if event["type"] != "opmon.alarm":
+            return
+        project, values = self.project, _values(event)
+        parameters = {name: _filled(str(text), values) for name, text in project.parameters.items()}
+        self.runner.run_project(
+            project.uri,
+            project.entry_point,
+            parameters,
+            project.experiment,
+            str(event["id"]),
+            version=project.version,
+            backend=project.backend,
+            env_manager=project.env_manager,
+        )
+
+
+def _values(event: Mapping[str, Any]) -> dict[str, str]:
+    model = event.get("model") or {}
+    found = {
+        "run_uri": event.get("run_uri"),
+        "failures_uri": event.get("failures_uri"),
+        "model_uri": model.get("uri"),
+        "model_name": model.get("name"),
+        "model_version": model.get("version"),
+        "monitor": event.get("monitor"),
+        "rule": event.get("rule"),
+        "round": event.get("round"),
+        "event_id": event.get("id"),
+    }
+    return {name: "" if value is None else str(value) for name, value in found.items()}
+
+
+WORDS = tuple(_values({}))
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """Every ``{word}`` replaced once; nothing else of format strings is understood."""
+    return _WORD.sub(lambda match: values[match[1]], text)
+
+
+def _check(text: str, name: str) -> None:
+    unknown = [word for word in _WORD_LIKE.findall(text) if word not in WORDS]
+    if unknown:
+        raise InputError(f"parameters has an unknown {{{unknown[0]}}} in {name!r}; there are: {', '.join(WORDS)}")
+
+
+_WORD = re.compile("{(" + "|".join(WORDS) + ")}")
+_WORD_LIKE = re.compile(r"\{(\w*)\}")

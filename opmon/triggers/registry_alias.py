@@ -1,0 +1,58 @@
+"""The action that moves an alias in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from opmon.errors import DeliveryError, InputError
+from opmon.types import ModelVersion
+
+
+class Aliaser(Protocol):
+    """What this action needs of the registry."""
+
+    def set_alias(self, model: ModelVersion, alias: str) -> None: ...
+
+    def remove_alias(self, model: ModelVersion, alias: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class RegistryAlias:
+    """On an alarm, gives the model version the alias ``alias``; on a recovery takes it away where ``remove``.
+
+    For example ``degraded``: whoever reads ``models:/digits@degraded`` finds the version to replace. Setting it twice
+    changes nothing, so a repeated delivery is harmless. The alias by which production finds its model is left alone:
+    which version serves is not opmon's to decide.
+    """
+
+    alias: str = "degraded"
+    remove: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.alias, str) or not self.alias.strip() or self.alias.lower() in ("latest",):
+            raise InputError(f"alias must be a name such as 'degraded'; got {self.alias!r}")
+
+    def bind(self, registry: Aliaser) -> BoundRegistryAlias:
+        """The action with the registry it writes to."""
+        return BoundRegistryAlias(registry, self.alias, self.remove)
+
+
+@dataclass(frozen=True)
+class BoundRegistryAlias:
+    """:class:`RegistryAlias` with its registry."""
+
+    registry: Aliaser
+    alias: str
+    remove: bool
+
+    def act(self, event: Mapping[str, Any]) -> None:
+        model = event.get("model") or {}
+        if not model.get("name") or not model.get("version"):
+            raise DeliveryError(f"event {event['id']} names no model version", final=True)
+        version = ModelVersion(name=str(model["name"]), version=str(model["version"]), flavors=())
+        if event["type"] == "opmon.alarm":
+            self.registry.set_alias(version, self.alias)
+        elif event["type"] == "opmon.recovered" and self.remove:
+            self.registry.remove_alias(version, self.alias)
