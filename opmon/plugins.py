@@ -36,6 +36,7 @@ GROUPS: Mapping[str, str] = {
     "source": "opmon.sources",
     "rule": "opmon.rules",
     "action": "opmon.actions",
+    "perturbation": "opmon.perturbations",
     "head": "opmon.heads",
 }
 """What can be plugged in, and the entry-point group it is looked for in."""

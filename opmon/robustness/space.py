@@ -26,7 +26,7 @@ Step = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tests:
-    """Tests as rows of numbers. ``ranks`` says in which order the perturbations are applied: 1 is first, 0 not at all."""
+    """Tests as rows of numbers. ``ranks``: in which order the perturbations are applied: 1 is first, 0 not at all."""
 
     __test__ = False
     severities: NDArray[np.int8]

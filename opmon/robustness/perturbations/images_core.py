@@ -17,12 +17,12 @@ SMALL = 32
 
 def clipped(images: NDArray[Any]) -> Images:
     """In [0, 1] and float32."""
-    return np.clip(images, 0, 1).astype(np.float32, copy=False)
+    return np.asarray(np.clip(images, 0, 1), np.float32)
 
 
 def side_ratio(images: Images) -> float:
     """How much larger the images are than those of the calibration."""
-    return min(images.shape[1:3]) / SMALL
+    return float(min(images.shape[1:3]) / SMALL)
 
 
 def separable(images: Images, rows: NDArray[np.float32], columns: NDArray[np.float32]) -> Images:
@@ -30,7 +30,7 @@ def separable(images: Images, rows: NDArray[np.float32], columns: NDArray[np.flo
     n, height, width, channels = images.shape
     moved = np.matmul(rows, images.reshape(n, height, width * channels)).reshape(n, len(rows), width, channels)
     if channels == 1:
-        return np.matmul(moved[..., 0], columns.T)[..., None]
+        return np.asarray(np.matmul(moved[..., 0], columns.T)[..., None])
     return np.moveaxis(np.matmul(np.moveaxis(moved, 3, 1), columns.T), 1, 3)
 
 
