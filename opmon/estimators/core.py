@@ -74,6 +74,8 @@ def accuracy(
     The interval always holds the value. An unbiased estimate of a share may itself leave [0, 1] by chance; it is then
     reported as it is, with a note, because cutting it would bias the mean over rounds.
     """
+    if not 0 < level < 1:
+        raise InputError(f"level must lie strictly between 0 and 1; got {level}; 0.95 is usual")
     binary = is_binary(sample.outcomes[sample.answered])
     low = max(low, 0.0)
     if binary:

@@ -14,6 +14,7 @@ import math
 import multiprocessing
 import resource
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,8 +95,7 @@ def measure_ces(size: int, neurons: int, draws: int) -> dict[str, Any]:
 
 def resident() -> float:
     """Megabytes of this process now, not its peak."""
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
-        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize() / 2**20
 
 
 if __name__ == "__main__":

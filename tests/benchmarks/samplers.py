@@ -3,7 +3,8 @@
     python tests/benchmarks/samplers.py --data DIR [--techniques sups,adaptive] [--budgets 50,200] [--json]
 
 Every CSV under DIR/deepsample and DIR/deepest is a subject. Each cell (technique × variable × budget × subject) is
-repeated; published figures (DIR/published.csv) are set beside ours where there are any.
+repeated; published figures (DIR/published.csv) are set beside ours where there are any. CES needs activations, which
+the published CSVs do not hold: it runs only on subjects that have them.
 """
 
 from __future__ import annotations

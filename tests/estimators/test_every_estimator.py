@@ -78,6 +78,15 @@ def test_estimator_is_wider_at_a_higher_level(name: str, population: Population)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.2, np.nan])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_estimator_refuses_a_level_that_is_none(name: str, level: float) -> None:
+    for population in (CLASSIFIER, REGRESSOR):
+        with pytest.raises(InputError, match="level"):
+            estimated(sample_of(name, population), level)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
 def test_estimator_gives_the_same_answer_twice(name: str) -> None:
     sample = sample_of(name, CLASSIFIER)
     assert estimated(sample) == estimated(sample)
