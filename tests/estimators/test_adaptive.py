@@ -1,0 +1,159 @@
+"""The estimator of the adaptive sampler: worked by hand, unbiased whatever was learned, covering, and with gaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opmon.errors import InputError
+from opmon.estimators.adaptive import AdaptiveEstimator
+from opmon.samplers.adaptive import Adaptive
+from opmon.testing.populations import Population, classifier, regressor
+from opmon.types import Draw, Estimate, Frame, Sample
+
+ESTIMATE = AdaptiveEstimator().estimate
+
+
+def by_hand(outcomes: list[float]) -> Sample:
+    """Ten inputs; a first wave of four in strata of 6 and 4, a second of two from the six that are left."""
+    draw = Draw(
+        "adaptive",
+        10,
+        np.array([0, 1, 6, 7, 2, 3]),
+        {"wave": np.array([0, 0, 0, 0, 1, 1]), "stratum": np.array([0, 0, 1, 1, 2, 2])},
+        {
+            "stratum_size": np.array([6, 4, 6]),
+            "stratum_wave": np.array([0, 0, 1]),
+            "wave_share": np.array([0.25, 1.0]),
+        },
+    )
+    return Sample(draw, np.array(outcomes))
+
+
+def whole(population: Population, budget: int, rng: np.random.Generator, aim: float = 0.5) -> Sample:
+    sampler = Adaptive(aim=aim)
+    draw = sampler.draw(population.frame, budget, rng)
+    while len(draw) < min(budget, population.frame.size):
+        draw = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
+    return population.answer(draw)
+
+
+def repeated(population: Population, budget: int, repetitions: int, aim: float = 0.5) -> list[Estimate]:
+    rng = np.random.default_rng(4)
+    return [ESTIMATE(whole(population, budget, rng, aim)) for _ in range(repetitions)]
+
+
+def test_two_waves_by_hand() -> None:
+    first = 0.6 * 0.5 + 0.4 * 1.0
+    second = (3 + 6 * 0.5) / 10
+    found = ESTIMATE(by_hand([1, 0, 1, 1, 0, 1]))
+    assert found.value == pytest.approx(1 - (0.25 * first + 0.75 * second))
+
+
+def test_value_is_the_sum_of_its_coefficients() -> None:
+    sample = whole(classifier(), 200, np.random.default_rng(2))
+    a = AdaptiveEstimator().coefficients(sample)
+    assert 1 - a @ sample.outcomes == pytest.approx(ESTIMATE(sample).value)
+    assert a.sum() == pytest.approx(1)
+
+
+def test_one_wave_alone_is_the_stratified_mean() -> None:
+    full = by_hand([1, 0, 1, 1, 0, 1])
+    first = Draw(
+        "adaptive",
+        10,
+        full.draw.positions[:4],
+        {name: values[:4] for name, values in full.draw.columns.items()},
+        {"stratum_size": np.array([6, 4]), "stratum_wave": np.array([0, 0]), "wave_share": np.array([0.25])},
+    )
+    assert ESTIMATE(Sample(first, full.outcomes[:4])).value == pytest.approx(1 - 0.7)
+
+
+@pytest.mark.parametrize("population", [classifier(size=90), regressor(size=90)], ids=["classes", "losses"])
+def test_census_is_exact(population: Population) -> None:
+    found = ESTIMATE(whole(population, 90, np.random.default_rng(0)))
+    assert (found.low, found.value, found.high) == pytest.approx((population.accuracy,) * 3)
+
+
+@pytest.mark.parametrize("aim", [0.0, 0.5, 1.0])
+def test_small_frame_is_estimated_without_bias(aim: float) -> None:
+    population = classifier(size=130, accuracy=0.7)
+    values = np.array([e.value for e in repeated(population, 100, 1500, aim)])
+    assert abs(values.mean() - population.accuracy) < 4 * values.std() / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize("accuracy", [0.99, 0.9, 0.6])
+@pytest.mark.parametrize("budget", [50, 200])
+def test_interval_covers_a_classifier(accuracy: float, budget: int) -> None:
+    population = classifier(size=5000, accuracy=accuracy)
+    found = repeated(population, budget, 400)
+    covered = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    assert covered > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_interval_covers_losses() -> None:
+    population = regressor(size=5000)
+    found = repeated(population, 200, 400)
+    covered = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    assert covered > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_error_is_well_below_simple_random_sampling() -> None:
+    population = classifier(size=5000, accuracy=0.8)
+    values = np.array([e.value for e in repeated(population, 200, 400)])
+    plain = np.sqrt(0.8 * 0.2 / 200 * (1 - 200 / 5000))
+    assert np.sqrt(np.mean((values - population.accuracy) ** 2)) < 0.9 * plain
+
+
+def test_standard_error_is_that_of_the_estimates() -> None:
+    found = repeated(classifier(size=5000, accuracy=0.8), 200, 400)
+    errors = [e.standard_error for e in found]
+    assert np.mean(errors) == pytest.approx(np.std([e.value for e in found]), rel=0.15)
+
+
+def test_missing_answers_are_stood_in_for_by_their_stratum() -> None:
+    with_gap = ESTIMATE(by_hand([1, np.nan, 1, 1, 0, 1]))
+    first = 0.6 * 1.0 + 0.4 * 1.0
+    second = (2 * 1 + 2 * 1 + 6 * 0.5) / 10
+    assert with_gap.value == pytest.approx(1 - (0.25 * first + 0.75 * second))
+    assert "1 of 6 draws" in with_gap.notes[-1]
+
+
+def test_stratum_without_an_answer_joins_its_neighbour() -> None:
+    found = ESTIMATE(by_hand([np.nan, np.nan, 1, 0, 0, 1]))
+    second = (4 * 0.5 + 6 * 0.5) / 10
+    assert found.value == pytest.approx(1 - (0.25 * 0.5 + 0.75 * second))
+
+
+@pytest.mark.parametrize(("outcomes", "value"), [([1, 0, 1, 1] + [np.nan] * 2, 0.3), ([np.nan] * 4 + [0, 1], 0.5)])
+def test_wave_without_answers_leaves_the_other(outcomes: list[float], value: float) -> None:
+    assert ESTIMATE(by_hand(outcomes)).value == pytest.approx(value)
+
+
+def test_no_answers_at_all_is_an_error() -> None:
+    with pytest.raises(InputError, match="none of the 6 draws"):
+        ESTIMATE(by_hand([np.nan] * 6))
+
+
+def test_random_gaps_leave_the_estimate_unbiased() -> None:
+    population = classifier(size=3000, accuracy=0.8)
+    rng = np.random.default_rng(8)
+    values = []
+    for _ in range(300):
+        draw = Adaptive(waves=1).draw(population.frame, 200, rng)
+        values.append(ESTIMATE(population.answer(draw, 0.7, rng)).value)
+    assert abs(np.mean(values) - population.accuracy) < 4 * np.std(values) / np.sqrt(300)
+
+
+def test_interval_narrows_with_the_level() -> None:
+    sample = whole(classifier(), 200, np.random.default_rng(1))
+    wide, narrow = ESTIMATE(sample, 0.99), ESTIMATE(sample, 0.8)
+    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+
+
+def test_two_single_draws_do_not_fail() -> None:
+    frame = Frame({"x": np.arange(30.0)})
+    draw = Adaptive().draw(frame, 1, np.random.default_rng(0))
+    found = ESTIMATE(Sample(draw, np.array([0.0])))
+    assert found.value == 1
+    assert found.low < 0.3

@@ -1,0 +1,99 @@
+"""Advice on the sampler, and the budget a half-width needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opmon import plugins
+from opmon.errors import InputError
+from opmon.samplers.advisor import advise
+from opmon.samplers.planning import plan
+from opmon.testing.populations import classifier
+
+
+def test_small_frame_is_labelled_whole() -> None:
+    assert advise(100, 100, variables=["confidence"]).sampler == "srs"
+
+
+def test_without_variables_it_is_simple_random_sampling() -> None:
+    assert advise(10_000, 200).sampler == "srs"
+
+
+def test_default_is_our_own() -> None:
+    found = advise(10_000, 200, variables=["confidence", "dsa"], aim=0.3)
+    assert (found.sampler, found.parameters) == ("adaptive", {"aim": 0.3})
+    assert any("2 variables" in reason for reason in found.reasons)
+
+
+def test_labels_that_do_not_come_back_mean_one_wave() -> None:
+    found = advise(10_000, 200, variables=["confidence"], waves=False)
+    assert found.parameters["waves"] == 1
+    assert "gbs" not in [other.sampler for other in found.alternatives]
+
+
+@pytest.mark.parametrize("problem", ["classification", "regression"])
+@pytest.mark.parametrize("aim", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("waves", [True, False])
+def test_everything_advised_can_be_made(problem: Any, aim: float, waves: bool) -> None:
+    found = advise(5000, 60, problem=problem, variables=["lsa"], aim=aim, waves=waves)
+    plugins.make("sampler", found.sampler, found.parameters)
+    for other in found.alternatives:
+        plugins.make("sampler", other.sampler, other.parameters)
+
+
+@pytest.mark.parametrize(
+    ("size", "budget", "given"),
+    [(0, 10, {}), (100, 0, {}), (100, 10, {"aim": 2.0}), (100, 10, {"problem": "ranking"})],
+)
+def test_wrong_question_is_an_error(size: int, budget: int, given: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        advise(size, budget, **given)
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.8, 0.99])
+def test_planned_budget_is_the_least(accuracy: float) -> None:
+    found = plan(0.04, 20_000, accuracy=accuracy, variables=0)
+    assert found.half_width <= 0.04
+    assert found.budget == found.plain_budget
+    assert plan(found.half_width * 0.999, 20_000, accuracy=accuracy, variables=0).budget > found.budget
+
+
+def test_planned_half_width_is_what_simple_random_sampling_gives() -> None:
+    found = plan(0.05, 5000, accuracy=0.9, variables=0)
+    srs, estimator = plugins.make("sampler", "srs"), plugins.make("estimator", "srs", {"interval": "wilson"})
+    population = classifier(size=5000, accuracy=0.9)
+    rng = np.random.default_rng(0)
+    widths = [
+        estimator.estimate(population.answer(srs.draw(population.frame, found.budget, rng))).half_width
+        for _ in range(300)
+    ]
+    assert np.mean(widths) == pytest.approx(0.05, rel=0.05)
+
+
+def test_variables_save_labels() -> None:
+    found = plan(0.03, 100_000, accuracy=0.8)
+    assert found.budget < 0.8 * found.plain_budget
+
+
+def test_unknown_accuracy_plans_for_the_worst() -> None:
+    assert plan(0.03, 100_000).budget >= plan(0.03, 100_000, accuracy=0.7).budget
+    assert "0.5" in plan(0.03, 100_000).notes[0]
+
+
+def test_narrow_interval_of_a_small_frame_is_a_census() -> None:
+    assert plan(1e-6, 300, accuracy=0.9).budget == 300
+
+
+def test_regression_needs_the_spread() -> None:
+    with pytest.raises(InputError, match="earlier round"):
+        plan(0.1, 1000, problem="regression")
+    assert plan(0.1, 10**6, problem="regression", spread=1.0).budget == pytest.approx(385, abs=2)
+
+
+@pytest.mark.parametrize("given", [{"half_width": 0.0}, {"accuracy": 1.2}, {"level": 1.0}, {"size": 0}])
+def test_wrong_plan_is_an_error(given: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        plan(**{"half_width": 0.05, "size": 1000, **given})
