@@ -26,7 +26,7 @@ class Adaptive:
     ``aim`` runs from 0 (``estimate``: the least error) to 1 (``expose``: the most failures). ``waves=1`` draws all at
     once, without looking at labels. ``variables`` names those to use; all of the frame by default.
 
-    1. The first wave (30 % of the budget) is tilted by ``c + (1 − c)·mean_j χ_ij/χ̄_j``: a defensive mixture.
+    1. The first wave (30 % of the budget, 15 % at ``expose``) is tilted by ``c + (1 − c)·mean_j χ_ij/χ̄_j``: a defensive mixture.
     2. Later waves fit a ridge logistic model (log-linear for losses) of the labels so far on rank and tail of every
        variable, and are tilted by a mixture of ``sqrt(f(1 − f))``, ``f^1.5`` and 1; see :mod:`aim_core`.
     3. Each wave is cut along its score into strata that expect five draws each, and drawn at random without
@@ -39,11 +39,18 @@ class Adaptive:
     Columns of the draw: ``wave``, ``stratum`` (numbered over all waves). Constants: ``stratum_size``,
     ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left).
 
-    Measured against simple random sampling (SRS) at the same budget, on six published classifiers and on simulated and
-    scikit-learn ones, budgets 50 to 800, all variables or one: see ``tests/benchmarks/samplers.py``. Tried and not
-    better: three waves (same error), 20 or 45 % in the first wave, 4 or 8 draws a stratum, other ridge precisions (all
-    within 3 %); an untilted first wave (5 % worse); one wave tilted by χ (2 % worse on published, 5 % on other
-    classifiers); pooling the waves in common strata (biased, because what is drawn depends on what was seen).
+    Measured against simple random sampling (SRS) with Wilson's interval at the same budget, on six published
+    classifiers and one regression model with all their variables, budgets 50 to 800, 500 repetitions: in the middle
+    0.75 of its error, 1.3 to 7.9 times its failures (median 1.4), coverage 0.942 to 0.98 in every cell, intervals 0.87
+    as wide and never wider; at ``estimate`` 0.77 of its error, 0.92 at worst; at ``expose``, on confidence alone, 0.94
+    of the failures of the best of SUPS, RHC-S, 2-UPS and DeepEST at 0.59 of its error. On simulated and scikit-learn
+    classifiers the error is 0.85 on average and 1.0 to 1.1 where the variables say nothing. Where failures are few,
+    SUPS counts the same ones again and again; drawing without replacement cannot, and shows more different ones.
+
+    Tried and not better: three waves (same error), 20 or 45 % in the first wave, 4 or 8 draws a stratum, ridge
+    precisions 0.3 and 3, the logarithm of a variable as a third feature (all within 3 %); an untilted first wave (5 %
+    more error); one wave tilted by χ (4 % more error, 1.3 instead of 1.4 times the failures); pooling the waves in
+    common strata (biased, because what is drawn depends on what was seen).
     """
 
     aim: float = 0.5

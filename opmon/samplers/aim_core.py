@@ -44,13 +44,13 @@ class Aim:
             return float(np.interp(aim, (0.0, 0.5, 1.0), (estimate, middle, expose)))
 
         return cls(
-            first_floor=between(0.8, 0.7, 0.15),
-            floor=between(0.3, 0.2, 0.06),
+            first_floor=between(0.8, 0.7, 0.2),
+            floor=between(0.3, 0.2, 0.07),
             least=between(0.0, 0.2, 0.86),
             most=between(0.0, 0.6, 0.86),
             power=between(POWER, POWER, 8.0),
             lift=1.6,
-            first_share=between(0.3, 0.3, 0.2),
+            first_share=between(0.3, 0.3, 0.15),
             smallest=between(80.0, 80.0, 20.0),
             later_value=between(1.2, 1.0, 0.7),
         )
