@@ -26,7 +26,8 @@ class Adaptive:
     ``aim`` runs from 0 (``estimate``: the least error) to 1 (``expose``: the most failures). ``waves=1`` draws all at
     once, without looking at labels. ``variables`` names those to use; all of the frame by default.
 
-    1. The first wave (30 % of the budget, 15 % at ``expose``) is tilted by ``c + (1 − c)·mean_j χ_ij/χ̄_j``: a defensive mixture.
+    1. The first wave (30 % of the budget, 15 % at ``expose``) is a defensive mixture: tilted by
+       ``c + (1 − c)·mean_j χ_ij/χ̄_j``.
     2. Later waves fit a ridge logistic model (log-linear for losses) of the labels so far on rank and tail of every
        variable, and are tilted by a mixture of ``sqrt(f(1 − f))``, ``f^1.5`` and 1; see :mod:`aim_core`.
     3. Each wave is cut along its score into strata that expect five draws each, and drawn at random without
