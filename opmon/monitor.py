@@ -52,6 +52,8 @@ class Cycle:
     """Rounds that wait for labels."""
     problems: list[OpmonError] = field(default_factory=list)
     """What could not be done this time; the round it belongs to will be tried again."""
+    faults: list[Exception] = field(default_factory=list)
+    """What should never happen; the first one is raised once everything else is done."""
 
 
 @dataclass
@@ -94,11 +96,13 @@ class Monitor:
         """
         cycle = Cycle()
         with self._at_work() as work:
-            self._advance_rounds(work, cycle)
+            newest = self._advance_rounds(work, cycle)
             while open_new and not self.stopping() and self._attempt(cycle, lambda: open_round(work)):
-                self._advance_rounds(work, cycle, new=True)
+                newest = self._advance_rounds(work, cycle, after=newest)
             cycle.waiting = len(self._rounds("labelling"))
             cycle.delivered, cycle.undelivered = outbox.deliver(work.lease, work.name, self._actions(work), self.clock)
+        if cycle.faults:
+            raise cycle.faults[0]
         return cycle
 
     def has_work(self) -> bool:
@@ -107,14 +111,17 @@ class Monitor:
             name = self.settings.name
             return rounds.has_settled(connection, name) or bool(outbox.due(connection, name, self.clock()))
 
-    def _advance_rounds(self, work: Workplace, cycle: Cycle, *, new: bool = False) -> None:
-        """Every unfinished round in order, or only those just opened."""
-        for round_ in self._rounds("opened" if new else None):
+    def _advance_rounds(self, work: Workplace, cycle: Cycle, *, after: int | None = None) -> int:
+        """Every unfinished round in order, or only those just opened; gives the number of the last one."""
+        found = self._rounds(None if after is None else "opened")
+        new = [round_ for round_ in found if after is None or round_.number > after]
+        cycle.opened += 0 if after is None else len(new)
+        for round_ in new:
             if self.stopping():
-                return
+                break
             reached = self._attempt(cycle, lambda: self._advance_round(work, round_), round_, work)  # noqa: B023
-            cycle.opened += new
             cycle.closed += reached == "closed"
+        return max((round_.number for round_ in found), default=after or 0)
 
     def _rounds(self, state: str | None) -> list[Round]:
         with self.store.read() as connection:
@@ -131,14 +138,12 @@ class Monitor:
                     draw_round(work, round_)
                 case "drawn":
                     publish_draw(work, round_)
-                case "labelling" | "closed":
-                    if not estimate_round(work, round_) and not self._owes_report(round_):
-                        return round_.state
+                case "labelling" | "estimated" | "closed":
+                    new = estimate_round(work, round_)
                     round_ = self._again(round_)
-                    if self._owes_report(round_):
-                        report_round(work, round_)
-                case "estimated":
-                    report_round(work, round_)
+                    told = self._owes_report(round_) and report_round(work, round_)
+                    if not new and not told:
+                        return round_.state
             round_ = self._again(round_)
         return round_.state
 
@@ -161,11 +166,16 @@ class Monitor:
             raise
         except OpmonError as exc:
             cycle.problems.append(exc)
-            log.warning("%s: %s", round_.key if round_ else self.settings.name, exc)
-            if round_ is not None and work is not None:
-                with work.write() as connection:
-                    rounds.update(connection, round_.id, problem=str(exc))
-            return None
+            problem = str(exc)
+        except Exception as exc:  # the other rounds go on, and what was decided is delivered, before it is raised
+            cycle.faults.append(exc)
+            problem = f"a fault in opmon, please report it: {type(exc).__name__}: {exc}"
+            log.exception("the traceback of the fault")
+        log.warning("%s: %s", f"round {round_.number} of {round_.monitor}" if round_ else self.settings.name, problem)
+        if round_ is not None and work is not None:
+            with work.write() as connection:
+                rounds.update(connection, round_.id, problem=problem)
+        return None
 
     @contextmanager
     def _at_work(self) -> Iterator[Workplace]:

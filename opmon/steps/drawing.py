@@ -19,7 +19,7 @@ from opmon import plugins
 from opmon.errors import NotFoundError, SourceError
 from opmon.labels import store as queue
 from opmon.plugins import AdaptiveSampler, Sampler
-from opmon.reports.timeline import RoundFacts, timeline_metrics
+from opmon.steps.closing import close_without_estimate
 from opmon.steps.frames import NAME, FrameFile
 from opmon.steps.payloads import payload_of
 from opmon.steps.workplace import Workplace
@@ -32,26 +32,14 @@ def draw_round(work: Workplace, round_: Round) -> None:
     """The first wave, which for most samplers is the only one."""
     frame = load_frame(work, round_)
     if not len(frame):
-        _close_empty(work, round_)
+        problem = (
+            f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
+            f"{round_.duplicates} came before"
+        )
+        close_without_estimate(work, round_, problem)
         return
     drawn = sampler_of(round_).draw(frame.frame(), round_.plan["budget"], generator(round_, wave=0))
     _queue(work, round_, frame, drawn, drawn.unique_positions, state="drawn")
-
-
-def _close_empty(work: Workplace, round_: Round) -> None:
-    """A round without a single input to draw from: its counts are all there is to tell."""
-    if round_.run_id is not None and round_.timeline_run_id is not None:
-        counts = RoundFacts(round_.received, unscorable=round_.unscorable or 0, duplicates=round_.duplicates or 0)
-        metrics, at = timeline_metrics(None, counts), round_.ends_at or round_.opened_at
-        work.registry.log_metrics(round_.timeline_run_id, metrics, round_.number, at)
-        work.registry.log_metrics(round_.run_id, metrics, round_.number, at)
-        work.registry.finish_run(round_.run_id)
-    problem = (
-        f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
-        f"{round_.duplicates} came before"
-    )
-    with work.write() as connection:
-        rounds.update(connection, round_.id, state="closed", closed_at=work.clock(), problem=problem)
 
 
 def draw_next_wave(work: Workplace, round_: Round, sample: Sample) -> bool:
@@ -131,6 +119,14 @@ def _task(work: Workplace, frame: FrameFile, position: int, row: Mapping[str, An
 
 def _fetch(work: Workplace, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]) -> dict[int, Mapping[str, Any]]:
     """The drawn inputs' rows, by position in the frame."""
+    ordered, table = fetch_table(work, round_, frame, chosen)
+    return {int(position): row for position, row in zip(ordered, table.to_pylist(), strict=True)}
+
+
+def fetch_table(
+    work: Workplace, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], pa.Table]:
+    """The rows of inputs of the frame, read again from the log; with their positions, in the order of the rows."""
     with work.store.read() as connection:
         slices = rounds.slices_of(connection, round_.id)
     ordered = np.sort(chosen)  # the frame is in log order, so this is the order in which rows come back
@@ -143,4 +139,4 @@ def _fetch(work: Workplace, round_: Round, frame: FrameFile, chosen: NDArray[np.
             f"{len(ordered)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
             "were its files changed or removed? Put them back and run again."
         )
-    return {int(position): row for position, row in zip(ordered, table.to_pylist(), strict=True)}
+    return ordered, table

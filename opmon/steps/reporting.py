@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from opmon import plugins
+from opmon.errors import ModelError, NotFoundError
 from opmon.labels.store import Answered
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.figures import AccuracyPoint, accuracy_figure
@@ -27,14 +29,20 @@ from opmon.steps.estimating import Answers, read_answers
 from opmon.steps.workplace import Workplace
 from opmon.store import rounds
 from opmon.store.rounds import Revision, Round
-from opmon.types import Sample, Verdict
+from opmon.types import ModelVersion, Sample, Verdict
+
+log = logging.getLogger(__name__)
 
 SHOWN_ROUNDS = 300
 """The most rounds that a figure shows."""
 
 
-def report_round(work: Workplace, round_: Round) -> None:
-    """Log the newest revision of a round; a final one closes the round."""
+def report_round(work: Workplace, round_: Round) -> bool:
+    """Log the newest revision of a round; a final one closes the round. False where it was not told.
+
+    It is not where answers have come in since: the round is estimated again first. To tell other counts under the same
+    revision after a kill is more than MLflow takes.
+    """
     with work.store.read() as connection:
         revision = rounds.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
@@ -43,7 +51,9 @@ def report_round(work: Workplace, round_: Round) -> None:
         alarms = rounds.alarmed(connection, work.name)
         versions = rounds.versions(connection, work.name)
     if revision is None or round_.run_id is None or round_.timeline_run_id is None:
-        return
+        return False
+    if answers.labels_seen != revision.labels_seen and answers.returned:
+        return False
     facts = _facts(round_, revision, answers)
     _log_metrics(work, round_, revision, facts)
     if not revision.estimate.provisional:
@@ -62,6 +72,7 @@ def report_round(work: Workplace, round_: Round) -> None:
         rounds.update(connection, round_.id, reported=revision.revision, problem=None, **closing)
     if not revision.estimate.provisional:
         shutil.rmtree(work.round_folder(round_), ignore_errors=True)  # MLflow has it all now
+    return True
 
 
 def _facts(round_: Round, revision: Revision, answers: Answers) -> RoundFacts:
@@ -71,7 +82,7 @@ def _facts(round_: Round, revision: Revision, answers: Answers) -> RoundFacts:
         duplicates=round_.duplicates or 0,
         asked=len(answers.tasks),
         returned=answers.returned,
-        failures=revision.failures if answers.returned >= revision.failures else answers.returned,
+        failures=min(revision.failures, answers.returned),
         skew=round_.skew,
         drift=(round_.drift or {}).get("share"),
     )
@@ -80,9 +91,18 @@ def _facts(round_: Round, revision: Revision, answers: Answers) -> RoundFacts:
 def _log_metrics(work: Workplace, round_: Round, revision: Revision, facts: RoundFacts) -> None:
     metrics = timeline_metrics(revision.estimate, facts)
     at = (round_.ends_at or round_.opened_at) + timedelta(milliseconds=revision.revision)
-    work.registry.log_metrics(round_.timeline_run_id or "", metrics, round_.number, at, model=work.model(round_))
+    work.registry.log_metrics(round_.timeline_run_id or "", metrics, round_.number, at, model=_model(work, round_))
     if not revision.estimate.provisional:
         work.registry.log_metrics(round_.run_id or "", metrics, round_.number, at)
+
+
+def _model(work: Workplace, round_: Round) -> ModelVersion | None:
+    """The model version, unless it was deleted while the labels came in."""
+    try:
+        return work.model(round_)
+    except (NotFoundError, ModelError) as exc:
+        log.warning("round %d of %s is told without its model version: %s", round_.number, work.name, exc)
+        return None
 
 
 def _point(entry: Revision, alarms: set[int], versions: dict[int, tuple[str, datetime]]) -> AccuracyPoint:
@@ -119,6 +139,7 @@ def _write_report(
         failures, folder / "failures" / "failures.html", title=f"What {work.name} got wrong, round {round_.number}"
     )
     write_labels(answers.tasks, folder / "labels.parquet")
+    (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
     estimate = asdict(revision.estimate) | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
     (folder / "estimate.json").write_text(json.dumps(estimate, indent=2) + "\n")
     (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=2) + "\n")
@@ -230,26 +251,34 @@ def _parameters(round_: Round) -> dict[str, Any]:
 
 def _threshold(work: Workplace) -> float | None:
     """The line to draw into the figure: that of the first rule on the accuracy."""
-    lines = [getattr(rule.plugin, "threshold", None) for rule in work.settings.rules if rule.type == "accuracy_below"]
+    lines = [
+        getattr(rule.plugin, "threshold", None)
+        for rule in work.settings.rules
+        if rule.type in ("accuracy_below", "accuracy_level")
+    ]
     return lines[0] if lines else None
 
 
 def _tag_version(work: Workplace, round_: Round, revision: Revision, verdicts: Sequence[Verdict]) -> None:
     """How the model version does, on the version itself; setting a tag fires MLflow's own webhooks."""
     with work.store.read() as connection:
-        if rounds.newest_estimated(connection, work.name, round_.model_version) != round_.number:
+        if rounds.newest_estimated(connection, work.name, round_.model) != round_.number:
             return
+    model = _model(work, round_)
+    if model is None:
+        return
     states = {verdict.state for verdict in verdicts}
     status = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
     estimate = revision.estimate
-    work.registry.tag_version(
-        work.model(round_),
-        {
-            "opmon.status": status,
-            "opmon.accuracy": f"{estimate.value:.4f}",
-            "opmon.accuracy.low": f"{estimate.low:.4f}",
-            "opmon.accuracy.high": f"{estimate.high:.4f}",
-            "opmon.round": str(round_.number),
-            "opmon.monitor": work.name,
-        },
-    )
+    tags = {
+        "opmon.status": status,
+        "opmon.accuracy": f"{estimate.value:.4f}",
+        "opmon.accuracy.low": f"{estimate.low:.4f}",
+        "opmon.accuracy.high": f"{estimate.high:.4f}",
+        "opmon.round": str(round_.number),
+        "opmon.monitor": work.name,
+    }
+    try:
+        work.registry.tag_version(model, tags)
+    except NotFoundError as exc:
+        log.warning("%s is not there to be tagged any more: %s", model.uri, exc)

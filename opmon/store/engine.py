@@ -1,7 +1,8 @@
 """Opening the database, and the only two ways to talk to it: ``read()`` and ``write()``, one transaction each.
 
 On SQLite a writer takes the write lock when it begins (``BEGIN IMMEDIATE``), so that two processes queue instead of
-failing half way. On PostgreSQL transactions are ``READ COMMITTED`` and the lease row is locked where it matters.
+failing half way. On PostgreSQL writing transactions are ``READ COMMITTED`` and the lease row is locked where it
+matters; reading ones see one moment of the database (``REPEATABLE READ``), as on SQLite.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class Store:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
         try:
-            with self.engine.connect().execution_options(opmon_begin=begin) as connection, connection.begin():
+            options: dict[str, Any] = {"opmon_begin": begin}
+            if begin == "DEFERRED" and not self.is_sqlite:
+                options["isolation_level"] = "REPEATABLE READ"
+            with self.engine.connect().execution_options(**options) as connection, connection.begin():
                 yield connection
         except OpmonError:
             raise

@@ -134,7 +134,7 @@ def _runs(monitor: Any, name: str) -> list[str]:
     experiment = client.get_experiment_by_name(f"opmon/{name}")
     found = client.search_runs([experiment.experiment_id])
     assert all(run.info.status == "FINISHED" for run in found if run.data.tags["opmon.kind"] == "round")
-    return sorted(run.data.tags["opmon.key"].partition("/")[2] for run in found)
+    return sorted(run.data.tags["opmon.key"].partition("/")[2].rpartition("/")[0] for run in found)
 
 
 @pytest.mark.timeout(900)
