@@ -60,8 +60,8 @@ class Tests:
         active = np.flatnonzero(severities)
         return tuple((int(j), int(severities[j])) for j in active[np.argsort(ranks[active], kind="stable")])
 
-    def keys(self) -> list[tuple[Step, ...]]:
-        """:meth:`steps` of every test: two tests are the same where their keys are."""
+    def chains(self) -> list[tuple[Step, ...]]:
+        """:meth:`steps` of every test: two tests are the same where their chains are."""
         return [self.steps(position) for position in range(len(self))]
 
     def __add__(self, other: Tests) -> Tests:

@@ -99,7 +99,7 @@ class Several:
 
     def holds(self, values: Values, count: int) -> Mask:
         masks = [part.holds(values, count) for part in self.parts]
-        return np.any(masks, axis=0) if self.any_of else np.all(masks, axis=0)
+        return np.asarray(np.any(masks, axis=0) if self.any_of else np.all(masks, axis=0), bool)
 
     @property
     def names(self) -> frozenset[str]:

@@ -39,7 +39,7 @@ class Known:
 
     @cached_property
     def rows(self) -> Mapping[tuple[Step, ...], int]:
-        return {key: row for row, key in enumerate(self.measured.tests.keys())}
+        return {key: row for row, key in enumerate(self.measured.tests.chains())}
 
     def row(self, steps: tuple[Step, ...]) -> int:
         try:

@@ -23,6 +23,9 @@ class Surrogate:
     covariance: Floats
     own: Floats
     """Of the errors that more tests would lessen."""
+    shared: Floats
+    """The standard error that all of them have in common."""
+    reach: float
     rows: list[int]
     """Those of ``tests`` that were measured."""
 
@@ -45,7 +48,7 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
     if known.measured.margin is None:
         features = features[:, :2]
     mean = features.mean(axis=1)
-    pairs = [(row, known.rows[key]) for row, key in enumerate(tests.keys()) if key in known.rows]
+    pairs = [(row, known.rows[key]) for row, key in enumerate(tests.chains()) if key in known.rows]
     rows, places = [row for row, _ in pairs], [place for _, place in pairs]
     found = fit(
         Interactions(tests, features, levels),
@@ -57,7 +60,9 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
     value = np.clip(mean + found.mean, 0, 1)
     shared = _shared_error(known, value)
     covariance = found.covariance * found.stretch**2 + np.outer(shared, shared)
-    return Surrogate(tests, _predicted(value, covariance, level), covariance, found.covariance, rows)
+    return Surrogate(
+        tests, _predicted(value, covariance, level), covariance, found.covariance, shared, found.scales.reach, rows
+    )
 
 
 def _shared_error(known: Known, value: Floats) -> Floats:

@@ -1,0 +1,71 @@
+"""Quality of every test: measured where the test was run, predicted beyond."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.robustness.quality import Quality
+from opmon.robustness.run import Progress, Subject
+from opmon.robustness.space import Space, Tests
+from opmon.robustness.surrogates.interactions_core import Interactions, fit
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Graded:
+    """One distance per test of the whole space; ``error`` is 0 where it was measured."""
+
+    value: Floats
+    error: Floats
+
+
+def grade(
+    subject: Subject, quality: Quality, run: Tests, space: Space, count: int, progress: Progress | None = None
+) -> Graded:
+    """The distance of every test from the unperturbed inputs, on the first ``count`` of them."""
+    original = subject.evaluation.inputs[:count]
+    found: dict[tuple[tuple[int, int], ...], float] = {}
+    for number, steps in enumerate(run.chains(), start=1):
+        found[steps] = quality(subject.perturbed(steps, count), original) if steps else 0.0
+        if progress is not None:
+            progress("quality", number, len(run))
+    return predicted_quality(space, found)
+
+
+def predicted_quality(space: Space, found: dict[tuple[tuple[int, int], ...], float]) -> Graded:
+    """Of the root of the distance: additive with pairs as the mean, the largest pair as a second opinion, and the same
+    Gaussian process of interactions as for shares."""
+    tests = space.tests()
+    keys = tests.chains()
+    root = {key: float(np.sqrt(max(value, 0.0))) for key, value in found.items()}
+    value, error = np.zeros(len(tests)), np.zeros(len(tests))
+    for row, key in enumerate(keys):
+        if key in found:
+            value[row] = found[key]
+    beyond = np.flatnonzero(tests.order >= 3)
+    if not len(beyond):
+        return Graded(value, error)
+    features = np.array([_opinions(keys[row], root) for row in beyond.tolist()])
+    size = max(float(np.std(list(root.values()))), 1e-9) / 0.15  # to the scale of shares
+    rows = [place for place, row in enumerate(beyond.tolist()) if keys[row] in root]
+    mean = features.mean(axis=1)
+    residual = np.array([root[keys[beyond[place]]] for place in rows]) - mean[rows]
+    process = Interactions(tests.take(beyond), features / size, space.levels)
+    fitted = fit(process, rows, residual / size, np.full(len(rows), 1e-4), 0.9)
+    guess = np.maximum(mean + size * fitted.mean, 0)
+    spread = size * fitted.stretch * np.sqrt(np.maximum(np.diag(fitted.covariance), 0))
+    open_ = np.array([keys[row] not in found for row in beyond.tolist()])
+    value[beyond[open_]] = guess[open_] ** 2
+    error[beyond[open_]] = 2 * guess[open_] * spread[open_]
+    return Graded(value, error)
+
+
+def _opinions(key: tuple[tuple[int, int], ...], root: dict[tuple[tuple[int, int], ...], float]) -> tuple[float, float]:
+    singles = {step: root[(step,)] for step in key}
+    pairs = [(a, b, root[(a, b)]) for i, a in enumerate(key) for b in key[i + 1 :]]
+    together = sum(singles.values()) + sum(both - singles[a] - singles[b] for a, b, both in pairs)
+    return max(together, 0.0), max(both for *_, both in pairs)

