@@ -20,8 +20,9 @@ def events() -> None:
 @config_option()
 @monitor_option()
 @click.option("-n", "--number", default=20, show_default=True, help="How many of the newest.")
+@click.option("--open", "only_open", is_flag=True, help="Only those that nobody has acknowledged.")
 @json_option()
-def list_events(path: Path | None, monitor: str | None, number: int, as_json: bool) -> None:
+def list_events(path: Path | None, monitor: str | None, number: int, only_open: bool, as_json: bool) -> None:
     """The newest events."""
     from opmon.store.engine import open_store
     from opmon.triggers import outbox
@@ -31,30 +32,38 @@ def list_events(path: Path | None, monitor: str | None, number: int, as_json: bo
     if monitor is not None:
         settings.monitor(monitor)
     with store.read() as connection:
-        found = outbox.listing(connection, monitor, number)
+        found = outbox.listing(connection, monitor, number, only_open=only_open)
     if as_json:
         for event in found:
             print_json(event)
         return
     if not found:
-        click.echo("no events: no rule has raised an alarm yet")
+        click.echo("no events that nobody has acknowledged" if only_open else "no events: no rule has raised one yet")
         return
     from rich.text import Text
 
     out = console()
     for event in found:
-        alarm = event["type"] == "opmon.alarm"
-        kind = (event["type"].removeprefix("opmon."), "bold red" if alarm else "bold green")
+        kind = (event["type"].removeprefix("opmon."), _STYLES.get(event["type"], "bold"))
         where = f"  {event['monitor']}, round {event['body']['round']}, {ago(event['created_at'])}  "
         out.print(Text.assemble(kind, where, (event["id"], "dim")))
         out.print(Text("  " + event["body"]["message"]))
+        if event["acknowledged_at"] is not None:
+            note = f": {event['note']}" if event["note"] else ""
+            taken = f"  acknowledged by {event['acknowledged_by']} {ago(event['acknowledged_at'])}{note}"
+            out.print(Text(taken, style="dim"))
         for delivery in event["deliveries"]:
             out.print(Text("  " + _delivery(delivery), style="yellow" if delivery["state"] != "delivered" else ""))
+
+
+_STYLES = {"opmon.alarm": "bold red", "opmon.recovered": "bold green", "opmon.advice": "bold yellow"}
 
 
 def _delivery(delivery: dict[str, Any]) -> str:
     tries = f", attempt {delivery['attempts']}" if delivery["attempts"] > 1 else ""
     why = f": {delivery['problem']}" if delivery["problem"] else ""
+    if delivery["state"] == "pending" and delivery["next_at"] > datetime.now(UTC):
+        why += f", next try at {delivery['next_at']:%Y-%m-%d %H:%M} UTC"
     return f"{delivery['action']} {delivery['state']}{tries}{why}"
 
 
@@ -87,3 +96,21 @@ def replay(path: Path | None, event: str) -> None:
         if count
         else f"every action has taken {event} already; nothing to send"
     )
+
+
+@events.command()
+@config_option()
+@click.argument("event")
+@click.option("--by", default=None, help="Who takes it on [default: you].")
+@click.option("--note", default=None, help="What is done about it.")
+def ack(path: Path | None, event: str, by: str | None, note: str | None) -> None:
+    """Note that somebody has taken an event on; it is then gone from «opmon events list --open»."""
+    import getpass
+
+    from opmon.store.engine import open_store
+    from opmon.triggers import outbox
+
+    store = open_store(settings_of(path).database.get_secret_value())
+    with store.write() as connection:
+        new = outbox.acknowledge(connection, event, (by or getpass.getuser())[:200], note, datetime.now(UTC))
+    click.echo(f"{event} is acknowledged" if new else f"{event} was acknowledged before; nothing was changed")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from opmon.decisions.case import Case
 from opmon.decisions.judging_core import checked_name, checked_share
 from opmon.decisions.words_core import percent
-from opmon.types import Verdict, VerdictState
+from opmon.types import Verdict
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,8 @@ class DriftLevel:
     """Advises where more than a share ``threshold`` of the columns has drifted.
 
     Drift is not loss: inputs may move without the model getting worse, and it may get worse while no column moves.
-    This rule therefore only advises: its events wake nobody and the model's status does not follow it. It holds no
+    This rule therefore only advises: its state is never «alarm», its events wake nobody and the model's status does not
+    follow it. It holds no
     bound on false advice.
     """
 
@@ -30,7 +31,7 @@ class DriftLevel:
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round's share of drifted columns."""
-        details = {"advisory": True}
+        details = {"advisory": True, "advice": False}
         if case.drift is None:
             message = "this round has no drift report; set drift.enabled, or wait for a second round to compare with"
             return Verdict(self.name, "unknown", message, None, self.threshold, details)
@@ -38,5 +39,4 @@ class DriftLevel:
         message = f"{percent(case.drift)} of the columns drifted, the line is {percent(self.threshold)}"
         if above:
             message += "; advice only: look at the report, and at the accuracy for what it costs"
-        state: VerdictState = "alarm" if above else "ok"
-        return Verdict(self.name, state, message, case.drift, self.threshold, details)
+        return Verdict(self.name, "ok", message, case.drift, self.threshold, details | {"advice": above})

@@ -18,11 +18,19 @@ REFERENCES = "opmon/references"
 
 
 def open_scorer(
-    settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path, traced: bool = False
+    settings: MonitorSettings,
+    registry: Registry,
+    model: ModelVersion,
+    folder: Path,
+    traced: bool = False,
+    plain: bool = False,
 ) -> Scorer:
-    """The model, downloaded below ``folder`` and loaded; with its reference, where a variable may need one."""
+    """The model, downloaded below ``folder`` and loaded; with its reference, where a variable may need one.
+
+    ``plain``: for its predictions alone, without auxiliary variables.
+    """
     path = registry.fetch_onnx(model, folder / "models", convert_sklearn=settings.convert_sklearn)
-    heads = {} if traced else settings.heads
+    heads = {} if traced or plain else settings.heads
     reference = find_reference(settings, registry, model, folder) if heads else None
     try:
         return Scorer.open(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,6 +50,8 @@ class Workplace:
     """Models already loaded, by version."""
     models: dict[str, ModelVersion]
     """Model versions already looked up."""
+    rivals: dict[str, Scorer] = field(default_factory=dict)
+    """Other versions that a rule compares with, loaded for their predictions."""
 
     @property
     def action_names(self) -> list[str]:

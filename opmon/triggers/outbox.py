@@ -100,7 +100,7 @@ def last_alarm(connection: Connection, monitor: str, rule: str) -> datetime | No
     return found
 
 
-def withdraw(connection: Connection, monitor: str, rule: str, version: str, at: datetime) -> set[str]:
+def withdraw(connection: Connection, monitor: str, rule: str, model_uri: str, at: datetime) -> set[str]:
     """Take back the deliveries of the rule's alarms that wait for a cooldown or a silence to end, because it recovered.
 
     Gives the actions that were not told of the alarm and so need not hear of the recovery.
@@ -111,7 +111,7 @@ def withdraw(connection: Connection, monitor: str, rule: str, version: str, at: 
         .where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
         .where(deliveries.c.state == "pending", deliveries.c.attempts == 0, deliveries.c.next_at > at)
     )
-    waiting = [row for row in connection.execute(query) if (row.body.get("model") or {}).get("version") == version]
+    waiting = [row for row in connection.execute(query) if (row.body.get("model") or {}).get("uri") == model_uri]
     for row in waiting:
         connection.execute(
             deliveries.update()
