@@ -24,6 +24,7 @@ from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, Plugi
 
 COMMANDS = {
     "init": ("opmon.cli.init:init", "Write a commented opmon.yaml to begin with."),
+    "plan": ("opmon.cli.plan:plan", "How many labels an interval needs, and which sampler draws them."),
     "check": ("opmon.cli.check:check", "Tell whether everything opmon needs is there and answers."),
     "layers": ("opmon.cli.layers:layers", "List the layers of a model whose activations can be traced."),
     "reference": ("opmon.cli.reference:reference", "Fit what dsa, lsa and autoencoders need, on training data."),

@@ -1,0 +1,120 @@
+"""``opmon plan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from opmon.cli.common import config_option, console, json_option, monitor_option, one_monitor, print_json, settings_of
+
+if TYPE_CHECKING:
+    from opmon.samplers.advisor import Advice
+    from opmon.samplers.planning import Plan
+
+
+@click.command()
+@config_option()
+@monitor_option()
+@click.option("--half-width", type=float, default=0.03, show_default=True, help="The interval wanted: ± this much.")
+@click.option("--inputs", type=click.IntRange(min=1), help="Inputs in a round [those of the newest round].")
+@click.option("--accuracy", type=float, help="What to expect [the newest estimate].")
+@click.option("--aim", type=float, default=0.5, show_default=True, help="0: the least error … 1: the most failures.")
+@click.option("--one-wave", is_flag=True, help="Labels cannot come back before the rest is drawn.")
+@json_option()
+def plan(
+    path: Path | None,
+    monitor: str | None,
+    half_width: float,
+    inputs: int | None,
+    accuracy: float | None,
+    aim: float,
+    one_wave: bool,
+    as_json: bool,
+) -> None:
+    """How many labels a wanted interval needs, and which sampler should draw them.
+
+    What is not said is taken from the monitor's newest round; with --inputs no configuration is needed.
+    """
+    from opmon.samplers.advisor import advise
+    from opmon.samplers.planning import plan as plan_budget
+
+    known: dict[str, Any] = {"problem": "classification", "level": 0.95, "spread": None, "variables": ["confidence"]}
+    if inputs is None or path is not None or monitor is not None:
+        known |= _known(path, monitor)
+    size = inputs or known.get("inputs")
+    if size is None:
+        raise click.UsageError("no round has been scored yet: say how many inputs one has with --inputs")
+    expected = accuracy if accuracy is not None else known.get("accuracy")
+    planned = plan_budget(
+        half_width,
+        size,
+        problem=known["problem"],
+        accuracy=expected if known["problem"] == "classification" else None,
+        spread=known["spread"],
+        variables=len(known["variables"]),
+        level=known["level"],
+    )
+    advice = advise(
+        size, planned.budget, problem=known["problem"], variables=known["variables"], aim=aim, waves=not one_wave
+    )
+    if as_json:
+        print_json(_as_json(size, expected, planned, advice))
+    else:
+        _show(size, expected, known["level"], planned, advice)
+
+
+def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
+    """What the configuration and the newest estimated round of a monitor tell."""
+    from opmon.store import rounds
+    from opmon.store.engine import open_store
+
+    settings = settings_of(path)
+    chosen = settings.monitor(one_monitor(settings, monitor))
+    known: dict[str, Any] = {"problem": chosen.problem, "level": chosen.level}
+    with open_store(settings.database.get_secret_value()).read() as connection:
+        latest = rounds.latest_final(connection, chosen.name)
+    if latest is not None:
+        round_, revision, _ = latest
+        estimate = revision.estimate
+        known |= {"inputs": round_.inputs, "accuracy": estimate.value}
+        if chosen.problem == "regression":
+            known |= {"variables": [], "spread": (estimate.standard_error or 0) * estimate.n**0.5 or None}
+    return known
+
+
+def _as_json(size: int, expected: float | None, planned: Plan, advice: Advice) -> dict[str, Any]:
+    return {
+        "inputs": size,
+        "accuracy": expected,
+        "budget": planned.budget,
+        "half_width": planned.half_width,
+        "plain_budget": planned.plain_budget,
+        "notes": planned.notes,
+        "sampler": {"type": advice.sampler, "budget": planned.budget, **advice.parameters},
+        "reasons": advice.reasons,
+        "alternatives": [
+            {"type": other.sampler, **other.parameters, "reason": other.reason} for other in advice.alternatives
+        ],
+    }
+
+
+def _show(size: int, expected: float | None, level: float, planned: Plan, advice: Advice) -> None:
+    from rich.text import Text
+
+    out = console()
+    what = f"{100 * level:g} % interval of ± {planned.half_width:.3f} over {size:,} inputs"
+    when = "" if expected is None else f", if the accuracy is about {expected:.3f}"
+    out.print(Text.assemble((f"{planned.budget:,} labels", "bold"), f" give a {what}{when}"))
+    out.print(f"  simple random sampling needs {planned.plain_budget:,}")
+    for note in planned.notes:
+        out.print(Text(f"  {note}", style="yellow"))
+    parameters = "".join(f", {name}: {value}" for name, value in advice.parameters.items())
+    out.print(
+        Text.assemble("\nsampler: ", (f"{{type: {advice.sampler}, budget: {planned.budget}{parameters}}}", "bold"))
+    )
+    for reason in advice.reasons:
+        out.print(Text(f"  {reason}"))
+    for other in advice.alternatives:
+        out.print(Text.assemble("  or ", (other.sampler, "bold"), f": {other.reason}"))

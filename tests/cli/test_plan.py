@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from opmon.cli.plan import plan
+
+
+def ask(*arguments: str) -> Result:
+    return CliRunner().invoke(plan, list(arguments))
+
+
+def test_without_a_configuration() -> None:
+    found = json.loads(ask("--inputs", "20000", "--accuracy", "0.9", "--half-width", "0.05", "--json").output)
+    assert found["budget"] <= found["plain_budget"]
+    assert found["half_width"] <= 0.05
+    assert found["sampler"]["budget"] == found["budget"]
+
+
+def test_a_narrower_interval_costs_more() -> None:
+    budgets = [
+        json.loads(ask("--inputs", "20000", "--accuracy", "0.9", "--half-width", width, "--json").output)["budget"]
+        for width in ("0.08", "0.04", "0.02")
+    ]
+    assert budgets == sorted(set(budgets))
+
+
+def test_the_newest_round_tells_what_is_not_said(workbench: Any, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    config = str(workbench.write_yaml(database))
+    assert "--inputs" in ask("-c", config).output, "nothing was scored yet"
+    monitor = workbench.monitor(database)
+    workbench.write_window()
+    monitor.advance()
+    workbench.answer(monitor)
+    monitor.advance()
+    found = json.loads(ask("-c", config, "--json").output)
+    assert found["inputs"] == 200
+    assert 0.5 < found["accuracy"] <= 1
+    assert "labels" in ask("-c", config).output
+
+
+def test_what_cannot_be_is_said() -> None:
+    assert "half-width" in str(ask("--inputs", "100", "--half-width", "-1").exception)
+    assert "accuracy" in str(ask("--inputs", "100", "--accuracy", "93").exception)
