@@ -70,11 +70,12 @@ def distances_to_others(traces: NDArray[np.float32], predicted: NDArray[np.int64
     return found
 
 
-def floored(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``dist_b`` as a divisor: at least a millionth of its median, so that traces two classes share divide by no zero.
-
-    Infinite where there is no other class; the quotient is then 0.
-    """
+def least_divisor(distances: NDArray[np.float64]) -> float:
+    """A millionth of the median of ``dist_b``: what divides where two classes share a trace and ``dist_b`` is zero."""
     usual = distances[np.isfinite(distances) & (distances > 0)]
-    least = 1e-6 * float(np.median(usual)) if len(usual) else 1e-12
-    return np.maximum(distances, max(least, 1e-30))
+    return max(1e-6 * float(np.median(usual)), 1e-30) if len(usual) else 1e-12
+
+
+def floored(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``dist_b`` as a divisor; infinite where there is no other class: the quotient is then 0."""
+    return np.maximum(distances, least_divisor(distances))

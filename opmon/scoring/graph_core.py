@@ -72,7 +72,10 @@ class Nodes:
         return self._with_axes("Unsqueeze", tensor, axes)
 
     def clip(self, tensor: str, low: float, high: float, dtype: Any = np.float32) -> str:
-        return self.add("Clip", [tensor, self.constant(low, dtype), self.constant(high, dtype)])
+        least, most = self.constant(low, dtype), self.constant(high, dtype)
+        if self.opset < 12:  # Clip took float32 only
+            return self.add("Min", [self.add("Max", [tensor, least]), most])
+        return self.add("Clip", [tensor, least, most])
 
     def top(self, tensor: str, count: int) -> tuple[str, str]:
         """The ``count`` largest of each row, largest first, and where they are."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.scoring.distances_core import floored
+from opmon.scoring.distances_core import floored, least_divisor
 from opmon.scoring.graph import UNKNOWN, MonitorGraph
 from opmon.scoring.graph_core import Nodes
 from opmon.scoring.reference import Reference
@@ -64,8 +64,7 @@ def from_input(graph: MonitorGraph, reference: Reference) -> str:
     classes = nodes.constant(np.arange(graph.columns), np.int64)
     hidden = nodes.cast(nodes.add("Equal", [classes, index]), np.float64)
     others = nodes.add("Add", [table, nodes.add("Mul", [hidden, nodes.constant(UNKNOWN, np.float64)])])
-    usual = reference.distances[np.isfinite(reference.distances)]
-    least = nodes.constant(floored(reference.distances).min() if len(usual) else 1e-12, np.float64)
+    least = nodes.constant(least_divisor(reference.distances), np.float64)
     divisor = nodes.add("Max", [nodes.reduce("ReduceMin", others, [1]), least])
     quotient = nodes.add("Div", [own, divisor])
     unseen = nodes.add("Less", [own, nodes.constant(UNKNOWN / 2, np.float64)])

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opmon.errors import InputError, ModelError
+from opmon.scoring.distances_core import distances_to_others, nearest
+from opmon.scoring.fitting import open_fit
+from opmon.scoring.heads.autoencoders import SimpleAutoencoder, VariationalAutoencoder
+from opmon.scoring.heads.dsa import DistanceSurprise
+from opmon.scoring.heads.lsa import LikelihoodSurprise
+from opmon.scoring.kept_core import Kept
+from opmon.scoring.reference import Reference, model_hash
+from opmon.scoring.scorer import Scorer
+
+
+@pytest.fixture
+def rows() -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(600, 6)).astype(np.float32)
+
+
+def test_a_reference_survives_its_file(mlp, fitted, rows, tmp_path) -> None:
+    made = fitted(mlp(), rows)
+    made.save(tmp_path / "reference.npz")
+    read = Reference.load(tmp_path / "reference.npz")
+    assert read.describe() == made.describe()
+    for name in ("traces", "predicted", "distances"):
+        assert (getattr(read, name) == getattr(made, name)).all()
+    assert read.model_hash == model_hash(mlp())
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"\x93NUMPY"])
+def test_a_file_that_is_no_reference(tmp_path, content) -> None:
+    (tmp_path / "reference.npz").write_bytes(content)
+    with pytest.raises(ModelError, match="opmon reference"):
+        Reference.load(tmp_path / "reference.npz")
+    with pytest.raises(ModelError, match="there is no reference"):
+        Reference.load(tmp_path / "nothing.npz")
+
+
+def test_the_accuracy_on_the_training_inputs(mlp, fed, rows) -> None:
+    path = mlp()
+    scores = Scorer.open(path, "classification", device="cpu").score(fed(rows))
+    said = np.concatenate([part.predictions for part in scores]).astype(int)
+    labels = np.where(np.arange(600) % 3 == 0, (said + 1) % 4, said)
+    fit = open_fit(path, "classification", device="cpu", label="label")
+    reference = fit.run(fed(rows, label=labels))
+    assert (reference.accuracy, reference.labelled) == (pytest.approx(2 / 3), 600)
+    with pytest.raises(InputError, match="no column 'truth'"):
+        open_fit(path, "classification", device="cpu", label="truth").run(fed(rows, label=labels))
+
+
+def test_a_limit_is_kept_whatever_the_batches(mlp, fed, rows) -> None:
+    path = mlp()
+    found = [
+        open_fit(path, "classification", device="cpu", limit=100, seed=3).run(fed(rows, step=step))
+        for step in (50, 600)
+    ]
+    assert len(found[0].traces) == 100
+    assert found[0].seen == 600
+    assert (found[0].traces == found[1].traces).all()
+    assert set(found[0].classes) == {0, 1, 2, 3}
+
+
+def test_a_rare_class_is_kept() -> None:
+    kept = Kept(1000, np.random.default_rng(0))
+    for start in range(0, 100_000, 5000):
+        classes = np.where(np.arange(start, start + 5000) % 10_000 == 0, 1, 0)
+        kept.add(np.arange(start, start + 5000)[:, None], classes)
+    rows, classes = kept.result()
+    assert len(rows) == 1000
+    assert (classes == 1).sum() == 10
+    assert rows[classes == 0].mean() == pytest.approx(50_000, abs=4000)
+
+
+def test_dist_b_is_exact(rows) -> None:
+    predicted = np.arange(600) % 3
+    offset = rows + np.float32(1000)
+    found = distances_to_others(offset, predicted)
+    for i in range(0, 600, 29):
+        others = offset[predicted != predicted[i]].astype(np.float64)
+        assert found[i] == pytest.approx(np.linalg.norm(others - offset[i], axis=1).min(), rel=1e-12)
+    distance, which = nearest(rows[:50], rows, np.arange(50))
+    assert (which != np.arange(50)).all()
+    assert (distance > 0).all()
+
+
+def test_the_limits_are_those_of_the_training_inputs_without_themselves(mlp, fitted, rows) -> None:
+    from opmon.testing import surprise
+
+    reference = fitted(mlp(), rows)
+    values = []
+    for i in range(len(reference.traces)):
+        rest = np.arange(len(reference.traces)) != i
+        traces, predicted = reference.traces[rest], reference.predicted[rest]
+        values.append(surprise.dsa(traces, predicted, reference.traces[i], reference.predicted[i], "input"))
+    assert reference.limits["dsa:input"] == pytest.approx((min(values), max(values)), rel=1e-6)
+
+
+def test_production_like_training_is_rarely_beyond_the_limits(mlp, fitted, fed, rows) -> None:
+    path = mlp()
+    heads = {"dsa": DistanceSurprise(), "lsa": LikelihoodSurprise()}
+    scorer = Scorer.open(path, "classification", device="cpu", heads=heads, reference=fitted(path, rows))
+    later = np.random.default_rng(5).normal(size=(500, 6))
+    for part in scorer.score(fed(later)):
+        for name in heads:
+            assert 0 < np.median(part.variables[name]) < 0.6
+            assert (part.variables[name] == 1).mean() < 0.05
+
+
+@pytest.mark.parametrize(("kind", "head"), [("sae", SimpleAutoencoder()), ("vae", VariationalAutoencoder())])
+def test_autoencoders_find_what_training_never_held(mlp, fed, kind, head) -> None:
+    rng = np.random.default_rng(0)
+    plane = rng.normal(size=(600, 2)) @ rng.normal(size=(2, 6))
+    path = mlp()
+    reference = open_fit(path, "classification", device="cpu", autoencoders=(kind,)).run(fed(plane))
+    scorer = Scorer.open(path, "classification", device="cpu", heads={kind: head}, reference=reference)
+    usual = next(iter(scorer.score(fed(plane[:100])))).variables[kind]
+    strange = next(iter(scorer.score(fed(rng.normal(size=(100, 6)) * plane.std(0))))).variables[kind]
+    assert np.median(strange) > 1.5 * np.median(usual)
+
+
+def test_an_autoencoder_that_was_not_fitted(mlp, fitted, rows) -> None:
+    path = mlp()
+    with pytest.raises(ModelError, match="--autoencoder sae"):
+        Scorer.open(path, "classification", heads={"sae": SimpleAutoencoder()}, reference=fitted(path, rows))
+
+
+def test_no_training_inputs(mlp, fed) -> None:
+    with pytest.raises(ModelError, match="needs at least 2"):
+        open_fit(mlp(), "classification", device="cpu").run(fed(np.empty((0, 6))))
