@@ -46,7 +46,7 @@ def read_published(path: Path) -> dict[Key, Row]:
 def summary(results: list[Result], published: dict[Key, Row]) -> None:
     console = Console(width=150)
     cell_table(console, results, published)
-    technique_table(console, [row for row, _ in results])
+    technique_table(console, [row | {"distinct": float(runs[2].mean())} for row, runs in results])
     against_published(console, results, published)
     significance(console, [row for row, _ in results])
 
@@ -91,7 +91,7 @@ def bias_in_errors(runs: np.ndarray) -> float:
 
 
 def technique_table(console: Console, rows: list[Row]) -> None:
-    """Per technique: error and failures relative to SRS on the same subject and budget, and coverage."""
+    """Per technique: error, failures and distinct failures relative to SRS on the same subject and budget; coverage."""
     base = {(row["subject"], row["budget"]): row for row in rows if row["technique"] == "srs"}
     table = Table(title="Per technique; RMSE and failures relative to SRS, averaged over cells (n >= 200)", box=None)
     heads = (
@@ -101,6 +101,7 @@ def technique_table(console: Console, rows: list[Row]) -> None:
         "RMSE / SRS",
         "worst",
         "failures / SRS",
+        "distinct",
         "coverage",
         "cells >= 0.93",
         "half-width / SRS",
@@ -117,13 +118,14 @@ def technique_table(console: Console, rows: list[Row]) -> None:
         exposed = [row["failures"] / srs["failures"] for row, srs in some if srs["failures"]] or [math.nan]
         widths = [row["half_width"] / srs["half_width"] for row, srs in some] or [math.nan]
         holds = [row["coverage"] for row in group]
-        figures = [np.mean(relative), np.max(relative), np.mean(exposed), np.mean(holds)]
+        distinct = [row["distinct"] / srs["distinct"] for row, srs in some if srs["distinct"]] or [math.nan]
+        figures = [np.mean(relative), np.max(relative), np.mean(exposed), np.mean(distinct)]
         table.add_row(
             technique,
             task,
             str(len(group)),
-            *(f"{value:.2f}" for value in figures[:3]),
-            f"{figures[3]:.3f}",
+            *(f"{value:.2f}" for value in figures),
+            f"{np.mean(holds):.3f}",
             f"{np.mean([coverage >= 0.93 for coverage in holds]):.0%}",
             f"{np.mean(widths):.2f}",
         )

@@ -151,7 +151,10 @@ def variables_of(technique: Technique, subject: subjects.Subject) -> list[str]:
 
 
 def run(work: Work) -> tuple[dict[str, Any], np.ndarray]:
-    """The row of one cell, and per repetition the error and the number of failures."""
+    """The row of one cell, and per repetition the error, the failures drawn and the distinct inputs among them.
+
+    ``failures`` counts draws, as the papers do: an input drawn twice counts twice.
+    """
     subject, technique = SUBJECTS[work.subject], TECHNIQUES[work.technique]
     population = subject.population
     given = dict(technique.arguments)
@@ -163,7 +166,7 @@ def run(work: Work) -> tuple[dict[str, Any], np.ndarray]:
     label = f"{subject.name} {work.technique} {work.variable} {work.budget}"
     rng = np.random.default_rng([work.seed, zlib.crc32(label.encode())])
     prepared = sampler.prepare(population.frame, work.budget) if hasattr(sampler, "prepare") else None
-    errors, failures = np.empty(work.repetitions), np.empty(work.repetitions)
+    errors, failures, distinct = np.empty((3, work.repetitions))
     covered, half_width = 0, 0.0
     for k in range(work.repetitions):
         draw = prepared(rng) if prepared else sampler.draw(population.frame, work.budget, rng)
@@ -171,7 +174,8 @@ def run(work: Work) -> tuple[dict[str, Any], np.ndarray]:
         sample = population.answer(draw)
         found = ESTIMATORS[draw.design].estimate(sample)
         errors[k] = found.value - population.accuracy
-        failures[k] = (sample.outcomes > subject.failing).sum()
+        failed = draw.positions[sample.outcomes > subject.failing]
+        failures[k], distinct[k] = len(failed), len(np.unique(failed))
         covered += found.low <= population.accuracy <= found.high
         half_width += found.half_width / work.repetitions
     row = {
@@ -188,7 +192,7 @@ def run(work: Work) -> tuple[dict[str, Any], np.ndarray]:
         "coverage": covered / work.repetitions,
         "half_width": half_width,
     }
-    return row, np.stack([errors, failures])
+    return row, np.stack([errors, failures, distinct])
 
 
 def to_the_end(sampler: Any, draw: Draw, population: Any, budget: int, rng: np.random.Generator) -> Draw:

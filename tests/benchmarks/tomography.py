@@ -98,7 +98,7 @@ def main() -> int:
                 if options.json:
                     for line in lines[-4:]:
                         print(json.dumps(asdict(line)), flush=True)
-    verdicts = _bars(lines) + [_stopping(chosen, options)] + timing.bars(chosen)
+    verdicts = [*_bars(lines), _stopping(chosen, options), *timing.bars(chosen)]
     for verdict in verdicts:
         print(json.dumps(verdict) if options.json else _shown(verdict), flush=True)
     if not options.json:

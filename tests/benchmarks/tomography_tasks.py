@@ -100,8 +100,8 @@ def table_task(folder: Path, inputs: int) -> Task:
     )
     held = order[-inputs:]
     options = {"categorical": tuple(i for i, c in enumerate(columns) if len(np.unique(table[:, i])) < 12)}
-    first = {name: options for name in ("noise", "missing", "shift", "swap")}
-    second = {name: options for name in ("scale", "noise", "missing", "swap")}
+    first = dict.fromkeys(("noise", "missing", "shift", "swap"), options)
+    second = dict.fromkeys(("scale", "noise", "missing", "swap"), options)
     return Task(
         "table",
         lambda x: np.log(np.maximum(learner.predict_proba(x), 1e-9)),
