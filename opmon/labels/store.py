@@ -74,13 +74,16 @@ def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: S
 
 
 def open_tasks(connection: Connection, monitor: str | None = None, limit: int | None = None) -> list[Task]:
-    """The tasks that nobody has said anything of, oldest round first, in queue order."""
+    """The tasks that nobody has said anything of, in queue order: oldest round first, closed rounds last.
+
+    A label of a closed round is welcome, but must not keep annotators from the rounds that still wait for them.
+    """
     said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
     query = (
         sa.select(tasks, rounds.c.number)
         .join(rounds, rounds.c.id == tasks.c.round_id)
         .where(~said)
-        .order_by(rounds.c.monitor, rounds.c.number, tasks.c.wave, tasks.c.place)
+        .order_by(rounds.c.monitor, rounds.c.state == "closed", rounds.c.number, tasks.c.wave, tasks.c.place)
     )
     if monitor is not None:
         query = query.where(tasks.c.monitor == monitor)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -35,12 +36,14 @@ class Service:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     monitors: Mapping[str, Monitor] = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _busy: Mapping[str, threading.Lock] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.monitors = {
             name: Monitor.from_settings(self.settings, name, stopping=self._stop.is_set)
             for name in self.settings.monitors
         }
+        self._busy = {name: threading.Lock() for name in self.monitors}
 
     def run(self) -> None:
         """Work until :meth:`stop` is called or a signal comes."""
@@ -84,23 +87,31 @@ class Service:
         return now if due is None or due <= now else due
 
     def tick(self, name: str) -> None:
-        """One scheduled run of a monitor; whatever goes wrong is logged and the schedule goes on."""
+        """One scheduled run of a monitor; whatever goes wrong is logged and the schedule goes on.
+
+        Where :meth:`attend` is at it, this waits: a daily run must not be lost to a delivery.
+        """
         monitor = self.monitors[name]
         try:
             with monitor.store.write() as connection:
                 ticks.record(connection, name, self.clock())
-            self._advance(monitor)
+            with self._busy[name]:
+                self._advance(monitor)
         except Exception:
             log.exception("monitor %s failed; it will be tried again at its next time", name)
 
     def attend(self) -> None:
         """See to what labels and deliveries allow between the scheduled times."""
         for name, monitor in self.monitors.items():
+            if self._stop.is_set() or not self._busy[name].acquire(blocking=False):
+                continue
             try:
-                if not self._stop.is_set() and monitor.has_work():
+                if monitor.has_work():
                     self._advance(monitor, open_new=False)
             except Exception:
                 log.exception("monitor %s failed between its scheduled times", name)
+            finally:
+                self._busy[name].release()
 
     def _advance(self, monitor: Monitor, *, open_new: bool = True) -> None:
         try:
@@ -114,7 +125,8 @@ class Service:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._stop.is_set():
-            raise SystemExit(128 + number)
+            logging.shutdown()
+            os._exit(128 + number)  # an exception would wait for the threads, which is what the first signal is for
         log.info("%s received", signal.Signals(number).name)
         self.stop()
 

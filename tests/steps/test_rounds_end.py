@@ -204,3 +204,17 @@ def test_another_model_of_the_same_monitor_begins_its_history_anew(workbench: An
         with monitor.store.read() as connection:
             states.append(rounds.latest_verdicts(connection, one(monitor, len(states) + 1).id)[0].state)
     assert states == ["ok", "ok"]
+
+
+def test_annotators_meet_the_rounds_that_wait_first(workbench: Any, lite: str, clock: Any) -> None:
+    monitor = workbench.monitor(lite, clock)
+    workbench.write_window()
+    monitor.advance()
+    clock.pass_(days=8)
+    workbench.write_window()
+    monitor.advance()
+    assert [one(monitor, number).state for number in (1, 2)] == ["closed", "labelling"]
+    with monitor.store.read() as connection:
+        order = [task.round for task in queue.open_tasks(connection, workbench.name)]
+    assert order == sorted(order, reverse=True)
+    assert set(order) == {1, 2}
