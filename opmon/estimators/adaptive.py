@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from opmon.estimators.adaptive_core import Cells
 from opmon.estimators.core import accuracy, answered, constant, is_binary, require_design
 from opmon.estimators.losses_core import Interval, Moments, sum_of
-from opmon.estimators.skewed_score_core import skewed_score_bounds
+from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
 from opmon.types import Estimate, Sample
-
-CAUTION = 0.7
-"""The interval is made for ``1 − CAUTION·(1 − level)``; see :class:`AdaptiveEstimator`."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +42,13 @@ class AdaptiveEstimator:
         known = cells.known(moments[0])
         loss = known + float(cells.share @ moments[0])
         error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
-        cautious = 1 - CAUTION * (1 - level)
         notes: tuple[str, ...] = ()
         if is_binary(y):
             m = cells.effective
-            low, high = skewed_score_bounds(cells.share, m, m * moments[0], level, cautious)
+            low, high = skewed_score_bounds(cells.share, m, m * moments[0], level, cautious(level))
             name = "score"
         else:
-            low, high, notes = _losses(cells, moments, cautious)
+            low, high, notes = _losses(cells, moments, cautious(level))
             name = "hall"
         if not answers.all():
             missing = int((~answers).sum())

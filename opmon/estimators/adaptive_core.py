@@ -40,7 +40,7 @@ class Cells:
         many = int(merged.max()) + 1
         drawn = np.bincount(cell[cell >= 0], minlength=many)
         heard = np.bincount(cell[answers], minlength=many).astype(np.float64)
-        size = np.bincount(merged[merged >= 0], sizes[merged >= 0], minlength=many)
+        size = np.bincount(merged[merged >= 0], sizes[merged >= 0], minlength=many).astype(np.float64)
         of = np.zeros(many, dtype=np.int64)
         of[merged[merged >= 0]] = wave[merged >= 0]
         a = _weights(np.asarray(draw.constants["wave_share"]), heard_waves)

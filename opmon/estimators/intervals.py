@@ -20,8 +20,10 @@ import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from opmon.errors import InputError
-from opmon.estimators.intervals_core import score_bounds
+from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
 from opmon.types import Floats
+
+BULK = "wide because hardly a draw fell into a large part of the frame: what it may hide cannot be excluded"
 
 
 class Interval(NamedTuple):
@@ -117,7 +119,8 @@ def stratified(
         room = np.where(census, 1.0, np.asarray(sizes) - counts)
         effective = np.where(census, 1e15, counts * np.maximum(np.asarray(sizes) - 1, 1) / room)
     if variances is None:
-        return Interval(*score_bounds(shares, effective, effective * np.where(counts > 0, means, 0.0), level))
+        failures = effective * np.where(counts > 0, means, 0.0)
+        return Interval(*skewed_score_bounds(shares, effective, failures, level, cautious(level)))
     return losses(shares, effective, means, variances, level)
 
 
@@ -174,8 +177,8 @@ def weighted(
     squares = np.bincount(which, weights**2, classes)
     n = np.divide(total**2, squares, out=np.zeros(classes), where=squares > 0)
     rate = np.divide(np.bincount(which, weights * outcomes, classes), total, out=np.zeros(classes), where=total > 0)
-    low, high = score_bounds(profile.shares, n, n * rate, level)
-    return Interval(low, high)
+    low, high = skewed_score_bounds(profile.shares, n, n * rate, level, cautious(level))
+    return Interval(low, high, (BULK,) if profile.shares[n < 1].sum() > 0.1 else ())
 
 
 def weight_profile(weights: Floats, classes: int = 8) -> WeightProfile:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from opmon.estimators.core import accuracy, answered, is_binary
 from opmon.estimators.intervals import wilson
-from opmon.estimators.intervals_core import score_bounds
 from opmon.estimators.losses_core import mean_of
 from opmon.estimators.proportions_core import counted
+from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
 from opmon.types import Estimate, Sample
 
 ProportionInterval = Literal["mid-p", "exact", "wilson"]
@@ -67,8 +67,8 @@ def classes_interval(
     """An interval of a failure rate from weighted draws, post-stratified in classes ``h`` of similar probability.
 
     Each class holds ``m_h = (Σw)²/Σw²`` effective draws at the weighted failure rate ``ȳ_h`` and stands for its share
-    ``N_h/N`` of the frame; the score interval of their sum follows. A class with few draws may hide failures that
-    were not seen, and widens the interval by what it could hide.
+    ``N_h/N`` of the frame; the score interval of their sum follows, corrected for skewness. A class with few draws may
+    hide failures that were not seen, and widens the interval by what it could hide.
     """
     count = len(sizes)
     sums = np.bincount(stratum, weights=weight, minlength=count)
@@ -76,4 +76,4 @@ def classes_interval(
     failed = np.bincount(stratum, weights=weight * y, minlength=count)
     m = np.divide(sums**2, squares, out=np.zeros(count), where=sums > 0)
     rate = np.divide(failed, sums, out=np.zeros(count), where=sums > 0)
-    return score_bounds(sizes / sizes.sum(), m, m * rate, level)
+    return skewed_score_bounds(sizes / sizes.sum(), m, m * rate, level, cautious(level))

@@ -22,34 +22,52 @@ from scipy.special import ndtri
 from opmon.estimators.intervals_core import KNOWN
 from opmon.types import Floats
 
+CAUTION = 0.7
+"""See :func:`cautious`."""
 GRID = np.geomspace(1e-3, 1e4, 72)
-FINER = np.linspace(0, 1, 24)
+FINER = np.linspace(0, 1, 20)
+ROUNDS = 5
 SKEW = 0.5
 """From this skewness on (about four failures) no more caution is needed."""
 STEEPEST = 1.5
-"""The skewness is cut here, and the quantile at half of ``z``: beyond, the expansion says nothing."""
+"""The skewness is cut here: beyond, the expansion says nothing."""
+EASED = 0.3
+"""Skewness eases the upper bound no further than from here. θ̂ is a count, not continuous: with one cell of 50 or 200
+draws the least coverage over all rates is 0.943 so, 0.92 without this limit, 0.91 for Wilson's interval."""
+
+
+def cautious(level: float) -> float:
+    """The level to aim for, so that ``level`` is reached where cells are small and weights unequal.
+
+    Measured at 95 %: SUPS, RHC-S, 2-UPS and DeepEST on two variables of six classifiers, budgets 50, 200 and 800,
+    cover 93 % or more (in 150 repetitions) in 0.75 to 0.97 of the cells with the plain score interval, in 0.94 to 1.0
+    with the skewness taken out, and in 0.97 to 1.0 when they aim for 96.5 %, at 5 to 13 % more width.
+    """
+    return 1 - CAUTION * (1 - level)
 
 
 def skewed_score_bounds(
     A: Floats, n: Floats, x: Floats, level: float, cautious: float | None = None
 ) -> tuple[float, float]:
-    """Lower and upper bound for ``Σ A_c p_c`` from ``x_c`` failures in ``n_c > 0`` draws; fractions are allowed.
+    """Lower and upper bound for ``Σ A_c p_c`` from ``x_c`` failures in ``n_c`` draws; fractions are allowed.
 
-    A cell with ``n_c >= KNOWN`` was drawn whole and adds no width. ``cautious`` is a higher level, used as far as θ̂ is
-    not skew: few failures make the interval conservative by themselves, because its lower bound ends at 0.
+    A cell with ``n_c >= KNOWN`` was drawn whole and adds no width; one without a draw may hold anything from 0 to 1.
+    ``cautious`` is a higher level, used as far as θ̂ is not skew: few failures make the interval conservative by
+    themselves, because its lower bound ends at 0.
     """
     A, n, x = (np.asarray(v, dtype=np.float64) for v in (A, n, x))
-    known = n >= KNOWN
+    known, used = n >= KNOWN, (n > 0) & (n < KNOWN)
     offset = float((A[known] * x[known] / n[known]).sum())
-    A, n, x = A[~known], n[~known], np.clip(x, 0, n)[~known]
+    unseen = float(A[n <= 0].sum())
+    A, n, x = A[used], n[used], np.clip(x, 0, n)[used]
     if not len(A):
-        return offset, offset
+        return offset, offset + unseen
     z = float(ndtri(0.5 + level / 2))
     extra = 0.0 if cautious is None else float(ndtri(0.5 + cautious / 2)) - z
     total = float(A.sum())
     high = _upper(A, n, x, z, extra)
     low = total - _upper(A, n, n - x, z, extra)
-    return offset + max(low, 0.0), offset + min(high, total)
+    return offset + max(low, 0.0), offset + unseen + min(high, total)
 
 
 def _upper(A: Floats, n: Floats, x: Floats, z: float, extra: float) -> float:
@@ -57,13 +75,13 @@ def _upper(A: Floats, n: Floats, x: Floats, z: float, extra: float) -> float:
     squares, cubes = A**2 / np.maximum(n - 1, 0.5), A**3 / np.maximum(n - 1, 0.5) ** 2
     multipliers = GRID * float((n / A).min())
     best = estimate
-    for _ in range(2):
+    for _ in range(ROUNDS):
         rates = _rates(A, n, x, multipliers)
         theta, spread = rates @ A, rates * (1 - rates)
         error = np.sqrt(spread @ squares)
         third = (spread * (1 - 2 * rates)) @ cubes
         skewness = np.clip(np.divide(third, error**3, out=np.zeros_like(error), where=error > 0), -STEEPEST, STEEPEST)
-        quantile = np.maximum(z - skewness / 6 * (z * z - 1), z / 2)
+        quantile = z - np.minimum(skewness, EASED) / 6 * (z * z - 1)
         quantile = quantile + extra * np.maximum(1 - np.abs(skewness) / SKEW, 0)
         accepted = np.flatnonzero(theta - estimate <= quantile * error + 1e-15)
         if not len(accepted):

@@ -59,7 +59,7 @@ def strata(population: NDArray[np.int64], density: Floats, budget: int) -> Strat
     of_bin = np.full(len(population) + 1, -1, dtype=np.int64)
     of_bin[:-1][occupied] = labels
     sizes = np.bincount(labels, population[occupied]).astype(np.int64)
-    expected = np.bincount(labels, (population * density)[occupied])
+    expected = np.bincount(labels, (population * density)[occupied]).astype(np.float64)
     return Strata(of_bin, sizes, allocate(expected, sizes, budget))
 
 
@@ -78,7 +78,7 @@ def allocate(expected: Floats, sizes: NDArray[np.int64], budget: int) -> NDArray
         quota = np.where(full, sizes, expected / expected[~full].sum() * room)
         if not (quota[~full] > sizes[~full]).any():
             break
-    counts = np.clip(np.floor(quota).astype(np.int64), 1, sizes)
+    counts: NDArray[np.int64] = np.clip(np.floor(quota).astype(np.int64), 1, sizes)
     while (short := budget - int(counts.sum())) != 0:
         if short > 0:
             gap = np.where(counts < sizes, quota - counts, -np.inf)

@@ -117,14 +117,14 @@ def features(ranks: Floats) -> Floats:
 
 def design_matrix(variables: list[Variable], positions: Positions) -> Floats:
     """One row per position: 1, then the features of every variable."""
-    columns = [np.ones((1, len(positions)))]
+    columns: list[Floats] = [np.ones((1, len(positions)))]
     columns += [features(v.ranks()[np.searchsorted(v.present, v.codes(positions))]) for v in variables]
     return np.concatenate(columns).T
 
 
 def contributions(variables: list[Variable], beta: Floats) -> list[Floats]:
     """What every code present adds to ``β₀ + Σ_j Σ_k β_jk f_k(rank_j)``; the constant is in the first variable's."""
-    parts = [beta[1 + FEATURES * j :][:FEATURES] @ features(v.ranks()) for j, v in enumerate(variables)]
+    parts: list[Floats] = [beta[1 + FEATURES * j :][:FEATURES] @ features(v.ranks()) for j, v in enumerate(variables)]
     parts[0] = parts[0] + beta[0]
     return parts
 
@@ -140,4 +140,4 @@ def scores(variables: list[Variable], tables: list[Table], part: slice) -> Table
 def _code(values: Floats, low: float, spread: float) -> NDArray[np.uint32]:
     with np.errstate(over="ignore"):
         scaled = ((np.asarray(values, dtype=np.float64) - low) / spread).astype(np.float32)
-    return np.maximum(scaled, np.float32(0)).view(np.uint32) >> SHIFT
+    return np.asarray(np.maximum(scaled, np.float32(0)).view(np.uint32) >> SHIFT, dtype=np.uint32)

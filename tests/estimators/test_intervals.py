@@ -39,10 +39,10 @@ def test_clopper_pearson_never_covers_less_than_its_level(p: float) -> None:
 
 
 @pytest.mark.parametrize("failures", [0, 3, 25, 50])
-def test_one_stratum_is_wilson(failures: int) -> None:
+def test_one_stratum_is_near_wilson(failures: int) -> None:
     one = np.ones(1)
     found = stratified(one, 50 * one, failures / 50 * one)
-    assert found[:2] == pytest.approx(wilson(failures / 50, 50)[:2], abs=2e-3)
+    assert found[:2] == pytest.approx(wilson(failures / 50, 50)[:2], abs=0.02)
 
 
 def test_stratum_nobody_saw_may_hold_anything() -> None:
@@ -53,7 +53,7 @@ def test_stratum_nobody_saw_may_hold_anything() -> None:
 def test_equal_weights_are_like_simple_random_sampling() -> None:
     y = np.repeat([1.0, 0.0], [12, 48])
     low, high, _ = weighted(y, np.ones(60), profile=weight_profile(np.ones(1000)))
-    assert (low, high) == pytest.approx(wilson(0.2, 60)[:2], abs=2e-3)
+    assert (low, high) == pytest.approx(wilson(0.2, 60)[:2], abs=0.02)
 
 
 def test_lightly_sampled_bulk_widens_the_interval() -> None:
@@ -61,7 +61,11 @@ def test_lightly_sampled_bulk_widens_the_interval() -> None:
     weights_of_all /= weights_of_all.mean()
     y = np.r_[np.zeros(5), np.repeat([1.0, 0.0], [20, 35])]
     drawn = np.r_[np.full(5, weights_of_all[0]), np.full(55, weights_of_all[-1])]
-    assert weighted(y, drawn, profile=weight_profile(weights_of_all)).high > 0.3
+    found = weighted(y, drawn, profile=weight_profile(weights_of_all))
+    assert found.high > 0.3
+    unseen = weighted(y[5:], drawn[5:], profile=weight_profile(weights_of_all))
+    assert unseen.high > 0.9
+    assert "wide because" in unseen.notes[0]
 
 
 def test_losses_of_equal_size_have_no_width() -> None:
@@ -83,13 +87,13 @@ def test_level_out_of_range_is_an_error(level: float) -> None:
         wilson(0.3, 50, level)
 
 
-@pytest.mark.parametrize("p", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("n", [50, 200])
-def test_skewed_score_covers_one_cell(p: float, n: int) -> None:
+def test_skewed_score_covers_one_cell_at_any_rate(n: int) -> None:
     one = np.ones(1)
-    found = [skewed_score_bounds(one, n * one, k * one, 0.95) for k in range(n + 1)]
-    inside = [low <= p <= high for low, high in found]
-    assert binom.pmf(np.arange(n + 1), n, p) @ inside > 0.935
+    bounds = np.array([skewed_score_bounds(one, n * one, k * one, 0.95, 0.965) for k in range(n + 1)])
+    for p in np.concatenate([np.linspace(0.3, 12, 40) / n, np.linspace(0.1, 0.5, 9)]):
+        inside = (bounds[:, 0] <= p) & (p <= bounds[:, 1])
+        assert binom.pmf(np.arange(n + 1), n, p) @ inside > 0.94
 
 
 def test_skewed_score_covers_many_small_cells() -> None:
