@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from opmon.config import MonitorSettings, Settings, load
+from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
+from opmon.steps.comparing import compare
 from opmon.steps.drawing import draw_round, publish_draw
 from opmon.steps.estimating import estimate_round
 from opmon.steps.framing import score_round
@@ -104,6 +106,12 @@ class Monitor:
         if cycle.faults:
             raise cycle.faults[0]
         return cycle
+
+    def compare(self, first: str, second: str, newest: int | None = None, alpha: float = 0.05) -> Comparison:
+        """Which of two model versions is better, on the inputs that were labelled for this monitor."""
+        one, two = self.registry.resolve(first), self.registry.resolve(second)
+        with self._at_work() as work:
+            return compare(work, one, two, newest, alpha)
 
     def has_work(self) -> bool:
         """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""

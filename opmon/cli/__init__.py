@@ -34,6 +34,7 @@ COMMANDS = {
     "status": ("opmon.cli.status:status", "How accurate is each model, and what waits for whom."),
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
     "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),
+    "compare": ("opmon.cli.compare:compare", "Is another version of the model better, on the same inputs?"),
     "demo": ("opmon.cli.demo:demo", "See it work: a model, a drifting stream, an alarm, a retraining."),
 }
 

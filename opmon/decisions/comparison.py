@@ -1,0 +1,129 @@
+"""Two versions of a model on the same labelled inputs: which is better, and is that certain?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.decisions.bound_core import Bound
+from opmon.decisions.paired_core import paired_growth
+from opmon.decisions.watch_core import PRIOR
+from opmon.decisions.words_core import percent
+from opmon.errors import InputError
+from opmon.types import Sample
+
+Winner = Literal["first", "second"]
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """One round's draws with the losses of both versions; NaN where there is no answer."""
+
+    first: Sample
+    second: NDArray[np.float64]
+    coefficients: NDArray[np.float64] | None = None
+    """``a_k`` of the mean loss for every draw, where the estimator tells."""
+    variance: float | None = None
+    """The estimated variance of ``Σ a_k (y_k − y'_k)``."""
+
+    @property
+    def differences(self) -> NDArray[np.float64]:
+        """Loss of the first less loss of the second: above 0 where the second is better."""
+        return np.asarray(self.first.outcomes - self.second)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """By how much the second version is more accurate (``difference``), and whether that is decided."""
+
+    winner: Winner | None
+    difference: float
+    low: float
+    high: float
+    labels: int
+    disagreements: int
+    rounds: int
+    evidence: dict[Winner, float]
+    """Against «this version is not the better one», in units of what a decision takes."""
+    alpha: float
+
+    def words(self, first: str, second: str) -> str:
+        """The comparison for a reader, the versions by name."""
+        ahead = f"{second} is {percent(abs(self.difference))} {'more' if self.difference >= 0 else 'less'} accurate"
+        found = (
+            f"{ahead} than {first} (95 % interval {percent(self.low)} to {percent(self.high)}), from {self.labels:,} "
+            f"labelled draws in {self.rounds} rounds; {self.disagreements:,} of them tell the two apart"
+        )
+        if self.winner is not None:
+            better = first if self.winner == "first" else second
+            return f"{found}. {better} is better; wrong with probability {percent(self.alpha)} at most."
+        leading: Winner = "first" if self.evidence["first"] > self.evidence["second"] else "second"
+        name, share = first if leading == "first" else second, self.evidence[leading]
+        return f"{found}. Not decided: the evidence that {name} is better is {percent(share)} of what it takes."
+
+
+def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Comparison:
+    r"""Decide between two versions, round after round; may be looked at after every round.
+
+    For both directions an e-process bets against «not better» with the paired differences
+    :math:`u_j = y_j - y'_j \in \{-1, 0, 1\}` (:mod:`paired_core`), mixed over its bets; it decides at
+    :math:`2/\alpha`, so a wrong decision has probability :math:`\alpha` at most however often one looks. Inputs where
+    both are right or both wrong carry no noise: with a share ``q`` of disagreements the variance per label is at most
+    ``q``, against ``2 (p(1−p) + p'(1−p'))`` of two samples. The interval is the normal one, for reading.
+    """
+    Bound.of(alpha, None)
+    if not rounds:
+        raise InputError("there is no labelled round to compare on; label one first")
+    wealth = {winner: np.zeros(len(PRIOR)) for winner in ("first", "second")}
+    decided: Winner | None = None
+    disagreements = labels = 0
+    most = {"first": 0.0, "second": 0.0}
+    for entry in rounds:
+        for winner, sign in (("second", 1.0), ("first", -1.0)):
+            grown = paired_growth(entry.first, sign * entry.differences, 0.0, entry.coefficients)
+            if grown is None:
+                continue
+            wealth[winner] = wealth[winner] + grown[0]
+            evidence = float(PRIOR @ np.exp(np.minimum(wealth[winner], 600.0))) * alpha / 2
+            most[winner] = max(most[winner], evidence)
+            if evidence >= 1 and decided is None:
+                decided = winner  # type: ignore[assignment]
+            if winner == "second":
+                labels, disagreements = labels + len(grown[1]), disagreements + grown[3]
+    difference, error = _difference(rounds)
+    reach = NormalDist().inv_cdf(0.975) * error
+    return Comparison(
+        decided,
+        difference,
+        difference - reach,
+        difference + reach,
+        labels,
+        disagreements,
+        len(rounds),
+        {"first": most["first"], "second": most["second"]},
+        alpha,
+    )
+
+
+def _difference(rounds: Sequence[Paired]) -> tuple[float, float]:
+    """The mean difference over all inputs of the rounds, with its standard error."""
+    N = math.fsum(entry.first.draw.frame_size for entry in rounds)
+    value = variance = 0.0
+    for entry in rounds:
+        u = entry.differences
+        heard, share = ~np.isnan(u), entry.first.draw.frame_size / N
+        if not heard.any():
+            continue
+        if entry.coefficients is None or entry.variance is None:
+            mean = float(u[heard].mean())
+            spread = float(u[heard].var(ddof=1)) / int(heard.sum()) if heard.sum() > 1 else 0.0
+        else:
+            mean, spread = float(entry.coefficients[heard] @ u[heard]), entry.variance
+        value, variance = value + share * mean, variance + share**2 * spread
+    return value, math.sqrt(variance)

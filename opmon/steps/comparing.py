@@ -1,0 +1,59 @@
+"""Two versions of a model, judged on the inputs that were labelled for the monitor anyway."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from opmon import plugins
+from opmon.decisions.comparison import Comparison, Paired, compare_versions
+from opmon.errors import InputError, NotFoundError, SourceError
+from opmon.steps.estimating import read_answers
+from opmon.steps.rivals import outcomes_of, predictions_of
+from opmon.steps.workplace import Workplace
+from opmon.store import rounds
+from opmon.store.rounds import Round
+from opmon.types import ModelVersion, Sample
+
+log = logging.getLogger(__name__)
+
+
+def compare(
+    work: Workplace, first: ModelVersion, second: ModelVersion, newest: int | None, alpha: float = 0.05
+) -> Comparison:
+    """Ask both versions for their answers to every labelled draw of the last ``newest`` rounds, and compare."""
+    with work.store.read() as connection:
+        judged = [r.round_number for r in rounds.latest_estimates(connection, work.name) if not r.estimate.provisional]
+        chosen = [rounds.get(connection, work.name, number) for number in judged[-newest if newest else None :]]
+    found: list[Paired] = []
+    for number, round_ in enumerate(chosen):
+        work.progress(f"comparing {first.uri} with {second.uri}", number, len(chosen))
+        try:
+            found.append(_paired(work, round_, first, second))
+        except (SourceError, NotFoundError, InputError) as exc:
+            log.warning("round %d is left out: %s", round_.number, exc)
+    if not found:
+        raise InputError(
+            f"monitor {work.name!r} has no round with labels whose inputs can be read again; label a round first"
+        )
+    return compare_versions(found, alpha)
+
+
+def _paired(work: Workplace, round_: Round, first: ModelVersion, second: ModelVersion) -> Paired:
+    with work.store.read() as connection:
+        answers = read_answers(connection, round_)
+    labelled = [task.position for task in answers.tasks if task.answer is not None and task.answer.truth is not None]
+    problem = round_.plan["problem"]
+    losses, rival = (
+        outcomes_of(answers.tasks, answers.sample, predictions_of(work, round_, model, labelled), problem)
+        for model in (first, second)
+    )
+    both = ~np.isnan(losses) & ~np.isnan(rival)
+    sample = Sample(answers.sample.draw, np.where(both, losses, np.nan))
+    rival = np.where(both, rival, np.nan)
+    estimator = plugins.make("estimator", sample.draw.design)
+    if not hasattr(estimator, "coefficients"):
+        return Paired(sample, rival)
+    variance = float(estimator.variance(sample, np.nan_to_num(losses - rival)))
+    return Paired(sample, rival, estimator.coefficients(sample), variance)
