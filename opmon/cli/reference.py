@@ -100,7 +100,7 @@ def _batches(data: tuple[str, ...]) -> Iterator[Batch]:
     from opmon.sources.files import Files
 
     for place in data:
-        source = Files(place, settle_seconds=0)
+        source = Files(place, settle_seconds=0.001)
         slices = source.pending({})
         if not slices:
             raise NotFoundError(f"there is nothing to read at {place!r}")

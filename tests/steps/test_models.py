@@ -1,0 +1,81 @@
+"""A monitor that draws by surprise: its reference is fitted, kept with the model version, and found by the rounds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from sklearn.neural_network import MLPClassifier
+
+from opmon.cli import group
+from opmon.registry.conversion import convert
+from opmon.store import rounds
+
+
+@pytest.fixture
+def network(workbench: Any, tmp_path: Path) -> Any:
+    """The workbench with a model that has a hidden layer, and its training data in a file."""
+    import mlflow
+
+    images, targets = workbench.images.astype(np.float32), workbench.targets
+    fitted = MLPClassifier((16,), max_iter=150, random_state=0).fit(images[:900], targets[:900])
+    mlflow.set_tracking_uri(workbench.tracking_uri)
+    import onnx
+
+    with mlflow.start_run(experiment_id=mlflow.MlflowClient().get_experiment_by_name("training").experiment_id):
+        logged = mlflow.onnx.log_model(
+            onnx.load_from_string(convert(fitted, None)),
+            name="model",
+            registered_model_name="network",
+            pip_requirements=["onnxruntime"],
+        )
+    pixels = pa.FixedSizeListArray.from_arrays(pa.array(images[:900].ravel()), 64)
+    pq.write_table(pa.table({"pixels": pixels, "digit": targets[:900]}), tmp_path / "training.parquet")
+    workbench.model = f"models:/network/{logged.registered_model_version}"
+    return workbench
+
+
+def opmon(*arguments: object) -> str:
+    result = CliRunner().invoke(
+        group, [str(argument) for argument in arguments], catch_exceptions=False, standalone_mode=False
+    )
+    return result.output
+
+
+def test_from_training_data_to_a_draw_by_surprise(network: Any, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    changes = {"sampler": {"type": "sups", "variable": "dsa", "budget": 40}, "variables": ["lsa"]}
+    config = network.write_yaml(database, **changes)
+    told = json.loads(opmon("reference", "-c", config, tmp_path / "training.parquet", "--label", "digit", "--json"))
+    assert told["accuracy"] > 0.9
+    assert told["neurons"] == 16
+    network.write_window()
+    monitor = network.monitor(database, **changes)
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, network.name, 1)
+    frame = pq.read_table(monitor.registry.download(round_.run_id, "frame.parquet", tmp_path / "frames"))
+    assert {"variable.dsa", "variable.lsa", "variable.confidence"} <= set(frame.column_names)
+    assert frame["variable.dsa"].to_numpy().max() <= 1
+
+
+def test_a_variable_without_its_reference_says_what_to_do(network: Any, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    network.write_window()
+    (problem,) = network.monitor(database, variables=["lsa"]).advance().problems
+    assert "opmon reference" in str(problem)
+
+
+def test_compile_and_layers_of_a_registered_model(network: Any, tmp_path: Path) -> None:
+    config = network.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", variables=["dsa"])
+    opmon("reference", "-c", config, tmp_path / "training.parquet")
+    told = json.loads(opmon("compile", "-c", config, "-o", tmp_path / "out.onnx", "--json"))
+    assert told["outputs"] == ["label", "probabilities", "confidence", "margin", "entropy", "gini", "dsa"]
+    (layer,) = [json.loads(line) for line in opmon("layers", "-c", config, "--json").splitlines()]
+    assert (layer["neurons"], layer["default"]) == (16, True)
