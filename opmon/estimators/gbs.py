@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
 from opmon.estimators.intervals_core import KNOWN
 from opmon.estimators.losses_core import sum_of
-from opmon.estimators.stratified_core import StratumMoments, stratified_share
+from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
+from opmon.estimators.stratified_core import StratumMoments
 from opmon.types import Estimate, Sample
-
-CAUTION = 0.7
-"""The interval is made for ``1 − CAUTION·(1 − level)``."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +39,17 @@ class GradientBasedEstimator:
         moments = StratumMoments.of(y, stratum, cells.sizes)
         rates = np.bincount(stratum, weights=a[answers] * y, minlength=len(share)) / cells.share_heard
         error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
-        cautious = 1 - CAUTION * (1 - level)
         notes: tuple[str, ...] = ()
         if is_binary(y):
-            low, high = stratified_share(share, cells.effective, rates, cautious)
+            m = cells.effective
+            low, high = skewed_score_bounds(share, m, m * np.clip(rates, 0, 1), level, cautious(level))
             name = "stratified score"
         else:
             seen = (cells.effective > 0) & (cells.effective < KNOWN)
             m, W = cells.effective[seen], cells.share_heard
             left = np.ones(int(seen.sum()))
             _, variances, thirds, fourths = moments.central(seen)
-            low, high, notes = sum_of(W[seen], m, (rates[seen], variances, thirds, fourths), left, cautious)
+            low, high, notes = sum_of(W[seen], m, (rates[seen], variances, thirds, fourths), left, cautious(level))
             known = float(W[~seen] @ rates[~seen])
             low, high = low + known, high + known
             name = "hall"

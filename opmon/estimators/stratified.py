@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
-from opmon.estimators.stratified_core import StratumMoments, stratified_losses, stratified_share
+from opmon.estimators.skewed_score_core import skewed_score_bounds
+from opmon.estimators.stratified_core import StratumMoments, stratified_losses
 from opmon.types import Estimate, Sample
 
 
@@ -34,7 +35,8 @@ class StratifiedEstimator:
         error = math.sqrt(moments.variance) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
         if is_binary(y):
-            low, high = stratified_share(sizes / sizes.sum(), moments.effective, moments.means, level)
+            m = moments.effective
+            low, high = skewed_score_bounds(sizes / sizes.sum(), m, m * moments.means, level)
             name = "stratified score"
         else:
             low, high, notes = stratified_losses(moments, level)

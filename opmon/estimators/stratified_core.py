@@ -1,4 +1,4 @@
-"""Moments per stratum, and the intervals of a stratified share and of a stratified mean loss."""
+"""Moments per stratum, and the interval of a stratified mean of unbounded losses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.losses_core import Interval, Moments, sum_of
-from opmon.estimators.skewed_score_core import skewed_score_bounds
 
 FEW = 10
 """The least number of draws for a fourth moment."""
@@ -65,15 +64,6 @@ class StratumMoments:
         left = np.maximum(self.sizes - self.counts, 0)
         whole = (left == 0) & (self.counts > 0)
         return np.where(whole, 1e15, self.counts * np.maximum(self.sizes - 1, 1) / np.maximum(left, 1))
-
-
-def stratified_share(
-    shares: NDArray[np.float64], n: NDArray[np.float64], rates: NDArray[np.float64], level: float
-) -> tuple[float, float]:
-    """The skewness-corrected score interval of ``Σ W_h θ_h``; a stratum without an answer may hold any rate."""
-    seen = n > 0
-    low, high = skewed_score_bounds(shares[seen], n[seen], n[seen] * np.clip(rates[seen], 0, 1), level)
-    return low, high + float(shares[~seen].sum())
 
 
 def stratified_losses(moments: StratumMoments, level: float) -> Interval:

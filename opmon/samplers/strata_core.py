@@ -148,7 +148,8 @@ def proportional(shares: NDArray[np.float64], total: int, most: NDArray[np.int64
     low = np.minimum(least, most)
     total = min(max(total, int(low.sum())), int(most.sum()))
     shares = shares if shares.sum() > 0 else most.astype(np.float64)
-    scale_low, scale_high = 0.0, float((most / np.maximum(shares, shares.sum() * 1e-12)).max())
+    shares = np.maximum(shares / shares.max(), 1e-12)
+    scale_low, scale_high = 0.0, float((most / shares).max())
     for _ in range(100):
         scale = (scale_low + scale_high) / 2
         enough = np.clip(scale * shares, low, most).sum() >= total
