@@ -1,21 +1,25 @@
-"""Is everything there that a monitor needs, and if not, what is wrong in plain words? Nothing is changed by asking."""
+"""Is everything there that a monitor needs, and if not, what is wrong in plain words? No table is changed by asking."""
 
 from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import InputError, ModelError, NotFoundError, OpmonError, SourceError
 from opmon.monitor import registry_of
 from opmon.registry import Registry
+from opmon.scoring.scorer import Scored
 from opmon.steps.models import open_scorer
-from opmon.store.engine import open_store
-from opmon.types import Batch, ModelVersion
+from opmon.store import migrate
+from opmon.store.engine import connect
+from opmon.types import Batch, Frame, ModelVersion
 
 SAMPLE_ROWS = 64
 
@@ -36,7 +40,7 @@ class Finding:
 
 def check_services(settings: Settings) -> Iterator[Finding]:
     """The database and MLflow."""
-    yield _asked("database", lambda: f"{_touch_database(settings)} answers")
+    yield _asked("database", lambda: _ask_database(settings))
     yield _asked("mlflow", lambda: registry_of(settings).check())
 
 
@@ -59,11 +63,9 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
                 yield _try(monitor, found)
 
 
-def _touch_database(settings: Settings) -> str:
-    store = open_store(settings.database.get_secret_value())
-    with store.read() as connection:
-        connection.exec_driver_sql("SELECT 1")
-    return store.where
+def _ask_database(settings: Settings) -> str:
+    store = connect(settings.database.get_secret_value())
+    return f"{store.where} answers; {migrate.state(store)}"
 
 
 def _open_model(monitor: MonitorSettings, registry: Registry, found: dict[str, Any], folder: Path) -> str:
@@ -97,6 +99,7 @@ def _try(monitor: MonitorSettings, found: dict[str, Any]) -> Finding:
     rows = batch.rows.slice(0, SAMPLE_ROWS)
     try:
         scored = list(found["scorer"].score([Batch(0, 0, rows)]))
+        _draw(monitor, scored)
     except OpmonError as exc:
         return Finding(about, "problem", str(exc), needs_change=True)
     rejected = dict(itertools.chain.from_iterable(part.rejected.items() for part in scored))
@@ -108,6 +111,15 @@ def _try(monitor: MonitorSettings, found: dict[str, Any]) -> Finding:
     if len(rejected) == rows.num_rows:
         return Finding(about, "problem", message, needs_change=True)
     return Finding(about, "warning", message)
+
+
+def _draw(monitor: MonitorSettings, scored: Sequence[Scored]) -> None:
+    """Whether the sampler finds the variables it needs."""
+    for part in scored:
+        size = len(part.rows)
+        if size > 1:
+            frame = Frame(part.variables, predictions=part.predictions, size=size)
+            monitor.sampler.plugin.draw(frame, size // 2, np.random.default_rng(0))
 
 
 def _asked(about: str, question: Callable[[], str]) -> Finding:

@@ -28,15 +28,20 @@ def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
     Safe at any time and after any kill: what was begun is finished, nothing is done twice.
     """
     settings = settings_of(path)
-    results = []
+    results, faults = [], []
     with _progress(quiet=as_json) as progress:
         for name in chosen(settings, monitors):
-            results.append(_run_one(settings, name, progress))
+            try:
+                results.append(_run_one(settings, name, progress))
+            except Exception as exc:  # noqa: BLE001 - raised below: the other monitors come first
+                faults.append(exc)
     if as_json:
         for result in results:
             print_json(result)
     else:
         _show(results)
+    if faults:
+        raise faults[0]
     return max((result["exit_code"] for result in results), default=DONE)
 
 

@@ -27,11 +27,27 @@ def upgrade(store: Store) -> None:
         found = _revision(connection)
         if found == HEAD:
             return
-        if found is not None and found > HEAD:
-            raise DatabaseUnavailable(
-                f"{store.where} was made by a newer opmon (schema {found}, this one knows {HEAD}): upgrade opmon"
-            )
+        _refuse_newer(store, found)
         _run_alembic(connection)
+
+
+def state(store: Store) -> str:
+    """How the tables stand, in words; they are not touched."""
+    with store.read() as connection:
+        found = _revision(connection)
+    if found == HEAD:
+        return "its tables are up to date"
+    _refuse_newer(store, found)
+    return (
+        "the first run makes its tables" if found is None else f"the next run brings its tables from {found} to {HEAD}"
+    )
+
+
+def _refuse_newer(store: Store, found: str | None) -> None:
+    if found is not None and found > HEAD:
+        raise DatabaseUnavailable(
+            f"{store.where} was made by a newer opmon (schema {found}, this one knows {HEAD}): upgrade opmon"
+        )
 
 
 def _revision(connection: Connection) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 import subprocess
 import sys
 import time
@@ -155,6 +156,38 @@ def test_check_names_what_is_wrong(workbench: Any, tmp_path: Path) -> None:
     assert code == WRONG
     assert "identity" in out
     assert "input_id" in out
+
+
+def test_check_makes_no_tables_and_says_what_the_sampler_lacks(workbench: Any, tmp_path: Path) -> None:
+    workbench.write_window()
+    database = tmp_path / "opmon.db"
+    config = workbench.write_yaml(f"sqlite:///{database}", sampler={"type": "ces", "budget": 40})
+    code, out, _ = opmon("check", "-c", str(config))
+    assert code == WRONG
+    assert "activations" in out
+    assert "the first run makes its tables" in out
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+
+
+def test_a_fault_in_one_monitor_comes_after_the_others(workbench: Any, tmp_path: Path) -> None:
+    import yaml
+
+    plain = workbench.configuration(f"sqlite:///{tmp_path / 'opmon.db'}")
+    monitors = plain["monitors"]
+    monitors["another"] = dict(monitors[workbench.name])
+    config = tmp_path / "opmon.yaml"
+    config.write_text(yaml.safe_dump(plain))
+    workbench.write_window()
+    assert opmon("run", "-c", str(config))[0] == 0
+    workbench.answer(workbench.monitor(plain["database"]))
+    with sqlite3.connect(tmp_path / "opmon.db") as connection:  # a draw that no opmon wrote
+        connection.execute("UPDATE rounds SET draw = ? WHERE monitor = ?", (b"PK rubbish", workbench.name))
+    workbench.write_window()
+    with pytest.raises(Exception, match=r"pickle|zip|magic"):
+        main(["run", "-c", str(config), "--json"])
+    found = [json.loads(line) for line in opmon("status", "-c", str(config), "--json")[1].splitlines()]
+    assert [entry["rounds"] for entry in found] == [2, 2]
 
 
 def test_events_are_listed_shown_and_replayed(workbench: Any, tmp_path: Path) -> None:
