@@ -109,7 +109,7 @@ def main() -> None:
     for number, (one, two) in enumerate(itertools.combinations(losses, 2)):
         a, b = losses[one], losses[two]
         found = study(a, b, options.lives, options.most, 50, number)
-        row = {"first": one, "second": two, "accuracy": [round(1 - a.mean(), 4), round(1 - b.mean(), 4)]}
+        row = {"first": one, "second": two, "accuracy": [round(float(1 - loss.mean()), 4) for loss in (a, b)]}
         row |= {"disagreement": round(float((a != b).mean()), 3)} | found
         row["ratio"] = round(found["labels_paired"] / found["labels_independent"], 3)
         if found["decided_independent"] > 0.5:

@@ -1,0 +1,211 @@
+"""Rules and events inside the cycle: evidence that is carried on, one event a drop, advice, silence, retraining."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from opmon.labels import store as queue
+from opmon.store import rounds, schema
+from opmon.triggers import outbox
+from opmon.types import Label, Verdict
+
+LEVEL = {"type": "accuracy_level", "threshold": 0.85, "name": "level"}
+
+
+def live(workbench: Any, monitor: Any, count: int, wrong: float = 0.0, **more: Any) -> None:
+    """``count`` rounds from inputs to verdicts, with so many labels turned wrong."""
+    for _ in range(count):
+        workbench.write_window()
+        monitor.advance()
+        workbench.answer(monitor, wrong=wrong, **more)
+        monitor.advance()
+
+
+def verdicts_of(monitor: Any, name: str, number: int) -> list[Verdict]:
+    with monitor.store.read() as connection:
+        return rounds.latest_verdicts(connection, rounds.get(connection, name, number).id)
+
+
+def events_of(monitor: Any, name: str) -> list[dict[str, Any]]:
+    """Oldest first."""
+    with monitor.store.read() as connection:
+        return outbox.listing(connection, name)[::-1]
+
+
+def test_evidence_is_carried_from_round_to_round_until_it_alarms_once(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database, rules=[LEVEL])
+    live(workbench, monitor, 2)
+    good = verdicts_of(monitor, workbench.name, 2)[0]
+    assert (good.state, good.details["rounds_judged"]) == ("ok", 2)
+    live(workbench, monitor, 4, wrong=0.6)
+    seen = [verdicts_of(monitor, workbench.name, number)[0] for number in (3, 4, 5, 6)]
+    assert [verdict.details["rounds_judged"] for verdict in seen] == [3, 4, 5, 6]
+    assert seen[-1].state == "alarm"
+    events = events_of(monitor, workbench.name)
+    assert [event["type"] for event in events] == ["opmon.alarm"]
+    body = events[0]["body"]
+    assert body["evidence"]["evidence"] >= 1 == body["evidence"]["needed"]
+    assert body["run_uri"].startswith("runs:/")
+    assert body["failures_uri"].endswith("failures/failures.parquet")
+    assert "for ever" in body["message"]
+
+
+def test_recovery_needs_evidence_and_makes_one_event(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database, rules=[LEVEL | {"threshold": 0.8}])
+    live(workbench, monitor, 3, wrong=0.7)
+    assert verdicts_of(monitor, workbench.name, 3)[0].state == "alarm"
+    live(workbench, monitor, 6)
+    assert verdicts_of(monitor, workbench.name, 9)[0].state == "ok"
+    assert [event["type"] for event in events_of(monitor, workbench.name)] == ["opmon.alarm", "opmon.recovered"]
+
+
+def test_a_late_label_corrects_the_estimate_and_not_the_evidence(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database, rules=[LEVEL])
+    live(workbench, monitor, 1, skip=0.4)
+    live(workbench, monitor, 1)
+    before = verdicts_of(monitor, workbench.name, 1)[0]
+    with monitor.store.write() as connection:
+        task = connection.execute(
+            sa.select(schema.tasks).join(schema.labels).where(schema.labels.c.truth.is_(None))
+        ).first()
+        late = Label(task.id, "ben", workbench.truth[task.input_id], datetime(2026, 3, 3, tzinfo=UTC))
+        queue.record(connection, [late], monitor.clock())
+    monitor.advance()
+    after = verdicts_of(monitor, workbench.name, 1)[0]
+    assert after.details == before.details
+    assert "late" in after.message
+    live(workbench, monitor, 1)
+    assert verdicts_of(monitor, workbench.name, 3)[0].details["rounds_judged"] == 3, "the chain goes on from round 2"
+
+
+def test_a_new_version_begins_a_baseline_of_its_own(workbench: Any, database: str, tmp_path: Any) -> None:
+    rule = {"type": "accuracy_drop", "drop": 0.1, "rounds": 2, "name": "drop"}
+    columns = {"id": "input_id", "timestamp": "at", "model_version": "served_by"}
+    monitor = workbench.monitor(database, rules=[rule], columns=columns)
+    for version, count in (("1", 3), ("2", 1)):
+        for _ in range(count):
+            workbench.write_window(served_by=[version] * 200)
+            _register_second(workbench)
+            monitor.advance()
+            workbench.answer(monitor)
+            monitor.advance()
+    third, fourth = (verdicts_of(monitor, workbench.name, number)[0] for number in (3, 4))
+    assert third.state == "ok"
+    assert third.details["baseline"]["rounds"] == 2
+    assert (fourth.state, len(fourth.details["taken"])) == ("unknown", 1)
+
+
+def _register_second(workbench: Any) -> None:
+    """Version 2 of the model, made once, with the alias left where it is."""
+    import mlflow
+
+    client = mlflow.MlflowClient(workbench.tracking_uri)
+    if len(client.search_model_versions("name='digits'")) < 2:
+        source = client.get_model_version("digits", "1").source
+        client.create_model_version("digits", source)
+
+
+def test_advice_is_kept_and_told_to_nobody(workbench: Any, database: str) -> None:
+    rules = [LEVEL | {"mode": "advise"}]
+    monitor = workbench.monitor(database, rules=rules)
+    live(workbench, monitor, 4, wrong=0.7)
+    events = events_of(monitor, workbench.name)
+    assert [(event["type"], event["body"]["state"]) for event in events] == [("opmon.advice", "alarm")]
+    assert events[0]["deliveries"] == []
+    tags = monitor.registry.version_tags(monitor.registry.resolve(workbench.model))
+    assert tags.get("opmon.retrain") != events[0]["id"]
+
+
+def test_an_action_waits_while_it_is_silent_and_is_spared_what_is_over(
+    workbench: Any, database: str, clock: Any
+) -> None:
+    actions = [{"type": "registry_tag", "silence": ["sat,sun,mon,tue,wed,thu,fri"], "name": "quiet"}]
+    rules = [LEVEL | {"threshold": 0.8}]
+    monitor = workbench.monitor(database, clock, rules=rules, actions=actions)
+    live(workbench, monitor, 3, wrong=0.7)
+    alarm = events_of(monitor, workbench.name)[0]
+    assert [d["state"] for d in alarm["deliveries"]] == ["pending"]
+    assert alarm["deliveries"][0]["next_at"] == clock() + timedelta(days=7)
+    live(workbench, monitor, 6)
+    alarm, recovered = events_of(monitor, workbench.name)
+    assert [d["state"] for d in alarm["deliveries"]] == ["withdrawn"]
+    assert recovered["deliveries"] == []
+
+
+def test_within_the_cooldown_a_second_alarm_waits(workbench: Any, database: str, clock: Any) -> None:
+    rules = [{"type": "accuracy_below", "threshold": 0.8, "certainty": "estimate", "name": "floor", "cooldown": "30d"}]
+    monitor = workbench.monitor(database, clock, rules=rules)
+    live(workbench, monitor, 1, wrong=0.7)
+    live(workbench, monitor, 1)
+    clock.pass_(days=1)
+    live(workbench, monitor, 1, wrong=0.7)
+    first, _, second = events_of(monitor, workbench.name)
+    assert [d["state"] for d in first["deliveries"]] == ["delivered"]
+    assert second["deliveries"][0]["next_at"] == first["created_at"] + timedelta(days=30)
+
+
+def test_a_rule_that_fails_stops_nothing_else(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database, rules=[LEVEL, {**LEVEL, "name": "second"}])
+    object.__setattr__(monitor.settings.rules[0].plugin, "recovery", None)  # a fault that no configuration can have
+    live(workbench, monitor, 4, wrong=0.7)
+    broken, working = verdicts_of(monitor, workbench.name, 4)
+    assert (broken.state, working.state) == ("unknown", "alarm")
+    assert "the rule failed" in broken.message
+
+
+def test_a_challenger_answers_the_same_draws(workbench: Any, database: str) -> None:
+    _register_second(workbench)
+    rule = {"type": "accuracy_behind", "rival": "models:/digits/2", "name": "challenger"}
+    monitor = workbench.monitor(database, rules=[rule])
+    live(workbench, monitor, 1)
+    verdict = verdicts_of(monitor, workbench.name, 1)[0]
+    assert (verdict.state, verdict.details["disagreements"]) == ("ok", 0), "version 2 is the same model"
+    found = monitor.compare("models:/digits/1", "models:/digits/2")
+    assert (found.winner, found.difference, found.disagreements) == (None, 0.0, 0)
+
+
+def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, database: str) -> None:
+    rules = [
+        {"type": "accuracy_slices", "threshold": 0.7},
+        {"type": "completeness"},
+        {"type": "drift_level"},
+        {"type": "robustness_level", "threshold": 0.5},
+    ]
+    monitor = workbench.monitor(database, rules=rules)
+    monitor.registry.tag_version(monitor.registry.resolve(workbench.model), {"opmon.robustness": "0.4"})
+    live(workbench, monitor, 1)
+    found = {verdict.rule: verdict for verdict in verdicts_of(monitor, workbench.name, 1)}
+    states = {name: verdict.state for name, verdict in found.items()}
+    assert states == {
+        "accuracy-slices": "ok",
+        "completeness": "ok",
+        "drift-level": "unknown",
+        "robustness-level": "alarm",
+    }
+    assert len(found["accuracy-slices"].details["of"]) == 10
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_rounds_are_judged_in_the_order_they_become_final(workbench: Any, database: str, late: bool) -> None:
+    monitor = workbench.monitor(database, rules=[LEVEL])
+    workbench.write_window()
+    workbench.write_window()
+    monitor.advance()
+    with monitor.store.read() as connection:
+        tasks = queue.open_tasks(connection, workbench.name)
+    numbers = (2, 1) if late else (1, 2)
+    for number in numbers:
+        given = [
+            Label(task.id, "ann", workbench.truth[task.input_id], datetime(2026, 3, 2, tzinfo=UTC))
+            for task in tasks
+            if task.round == number
+        ]
+        with monitor.store.write() as connection:
+            queue.record(connection, given, monitor.clock())
+        monitor.advance()
+    judged = [verdicts_of(monitor, workbench.name, number)[0].details["rounds_judged"] for number in numbers]
+    assert judged == [1, 2]
