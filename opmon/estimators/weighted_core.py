@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.core import accuracy, is_binary
+from opmon.estimators.intervals import wilson
 from opmon.estimators.losses_core import FEW, classes_of, mean_of
 from opmon.estimators.means_core import classes_interval
 from opmon.types import Estimate, Sample
 
 BULK_NOTE = (
-    "wide because few draws fall on the inputs that the variable trusts: more labels, a larger defensive share, "
+    "more than twice as wide as under simple random sampling, because few draws fall on the inputs that the variable trusts: more labels, a larger defensive share, "
     "or the sampler srs make it shorter"
 )
 
@@ -35,8 +36,8 @@ def weighted_estimate(
     if is_binary(y):
         low, high = classes_interval(y, a, stratum[answers], sizes, level)
         name = "post-stratified score"
-        wide = math.sqrt(max(loss * (1 - loss), 0.05) / len(y)) * 2 * 1.96 * 2
-        notes = (BULK_NOTE,) if high - low > wide else ()
+        plain, plainer, _ = wilson(min(max(loss, 0.0), 1.0), len(y), level)
+        notes = (BULK_NOTE,) if high - low > 2 * (plainer - plain) else ()
     else:
         drawn = np.bincount(stratum[answers], minlength=len(sizes))
         if (drawn < FEW).any() and len(sizes) > 1:

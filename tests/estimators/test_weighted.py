@@ -136,3 +136,14 @@ def test_losses_of_a_class_never_drawn_may_be_as_large_as_the_largest_seen() -> 
     assert high > 0.5 * y.max() + 0.5 * y.mean()
     assert low < 0.5 * y.mean()
     assert notes
+
+
+def test_an_interval_wide_because_of_the_unseen_bulk_says_so() -> None:
+    """Half the frame has a hundredth of the draws: the interval is wide, and a note tells why and what to do."""
+    p = np.r_[np.full(500, 0.01 / 500), np.full(500, 0.99 / 500)]
+    at = np.arange(500, 560)
+    columns = {"probability": p[at], "stratum": np.ones(60, dtype=np.int64)}
+    draw = Draw("sups", 1000, at, columns, {"stratum_size": np.array([500, 500])})
+    found = HansenHurwitz().estimate(Sample(draw, np.zeros(60)))
+    assert found.half_width > 0.2
+    assert any("defensive" in note for note in found.notes)
