@@ -89,9 +89,9 @@ def _expectations(problem: Problem, aim: float) -> tuple[str, ...]:
             "hardly foretell, error and interval are about those of simple random sampling",
         )
     if aim < 0.25:
-        return ("least error: about 0.76 of that of simple random sampling, interval 0.85 as wide",)
+        return ("least error: about 0.76 of that of simple random sampling, interval 0.88 as wide",)
     if aim <= 0.75:
-        return ("about 0.75 of the error of simple random sampling and 1.4 times its failures, interval 0.87 as wide",)
+        return ("about 0.75 of the error of simple random sampling and 1.4 times its failures, interval 0.9 as wide",)
     return (
         "about twice the failures of simple random sampling, many more where failures are rare; its error is 1.3 times "
         "and its interval 1.5 to 3 times that of simple random sampling",

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from opmon.types import Floats
 
-UNSEEN = 2.0
-"""Failures per budget that any input is taken to hide beyond what the model predicts; see :meth:`Aim.later`."""
+UNSEEN = 4.0
+"""Failures per budget that any input is taken to hide beyond what the model predicts: z² = 3.8 is what the upper end of
+an interval adds to none seen. See :meth:`Aim.later`."""
 POWER = 1.5
 
 

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from opmon.errors import InputError
 from opmon.types import Problem
 
-GAIN: dict[Problem, float] = {"classification": 0.87, "regression": 1.0}
+GAIN: dict[Problem, float] = {"classification": 0.9, "regression": 1.0}
 """The half-width of the adaptive sampler relative to simple random sampling, as measured in the middle of its aim."""
 FEW = 30.0
 """With fewer expected failures the half-width is averaged over their number, else taken at the expected one."""
