@@ -18,7 +18,7 @@ def event_of(
 ) -> dict[str, Any]:
     run = round_.run_id or ""
     return {
-        "id": outbox.event_id(work.name, verdict.rule, round_.model_version, kind, round_.number),
+        "id": outbox.event_id(work.name, verdict.rule, round_.model_version, kind, round_.key),
         "type": kind,
         "state": "alarm" if alarmed else "ok",
         "monitor": work.name,

@@ -21,6 +21,7 @@ REMEMBERED_ROUNDS = 10
 """In how many earlier rounds an input id is looked for, to find inputs that production logged twice."""
 
 LONGEST_ID = 500
+LONGEST_VERSION = 200
 
 
 def ids_of(values: pa.Array, name: str | None) -> pa.Array:
@@ -95,7 +96,12 @@ def answered_by(value: Any, current: str) -> str:
     ['3', '3', '4', '4', '4']
     """
     nothing = value is None or value != value or (isinstance(value, str) and not value.strip())
-    return current if nothing else canonical_class(value)
+    named = current if nothing else canonical_class(value)
+    if len(named) > LONGEST_VERSION:
+        raise SourceError(
+            f"{named[:40]!r}… of {len(named)} characters is no model version; correct model_version in 'columns'"
+        )
+    return named
 
 
 def rows_of_version(column: pa.Array, version: str, current: str) -> NDArray[np.bool_]:

@@ -56,9 +56,9 @@ rounds = sa.Table(
     sa.Column("number", sa.Integer, nullable=False),
     sa.Column("state", sa.String(20), nullable=False),
     sa.Column("model_name", sa.String(300), nullable=False),
-    sa.Column("model_version", sa.String(50), nullable=False),
+    sa.Column("model_version", sa.String(200), nullable=False),
     sa.Column(
-        "only_version", sa.String(50)
+        "only_version", sa.String(200)
     ),  # set where the log names versions: the others' rows belong to other rounds
     sa.Column(
         "plan", sa.JSON(none_as_null=True), nullable=False
@@ -97,7 +97,7 @@ slices = sa.Table(
     sa.Column("stop", sa.String(200), nullable=False),
     sa.Column("rows", sa.BigInteger, nullable=False),
     sa.Column("arrived_at", UtcDateTime, nullable=False),
-    sa.Column("only_version", sa.String(50), nullable=False, default=""),
+    sa.Column("only_version", sa.String(200), nullable=False, default=""),
     sa.UniqueConstraint("monitor", "part", "start", "only_version"),
     sa.Index("ix_slices_round_id", "round_id"),
 )

@@ -51,9 +51,9 @@ class Delivery:
     body: Mapping[str, Any]
 
 
-def event_id(monitor: str, rule: str, version: str, kind: str, number: int) -> str:
+def event_id(monitor: str, rule: str, version: str, kind: str, round_key: str | int) -> str:
     """The same verdict gives the same id, so an event that is made again after a kill is the same event."""
-    return str(uuid.uuid5(_NAMESPACE, "\x1f".join((monitor, rule, version, kind, str(number)))))
+    return str(uuid.uuid5(_NAMESPACE, "\x1f".join((monitor, rule, version, kind, str(round_key)))))
 
 
 def add(

@@ -71,6 +71,15 @@ def test_an_input_that_names_no_version_was_answered_by_the_current_one(
     assert (one(monitor).model_version, one(monitor).inputs) == ("1", 200)
 
 
+def test_versions_may_be_long_names_but_not_texts(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database, columns={"id": "input_id", "model_version": "served_by"})
+    path = workbench.write_window(served_by=["1"] * 100 + ["sha256:" + "e" * 64] * 100)
+    assert monitor.advance().opened == 2, "the unknown version is known to the registry one day"
+    path.with_name("more.parquet").write_bytes(path.read_bytes())
+    rewrite(path.with_name("more.parquet"), "served_by", pa.array(["x" * 300] * 200))
+    assert "model_version" in str(monitor.advance().problems[-1])
+
+
 def test_a_round_keeps_the_column_that_names_versions(workbench: Any, lite: str) -> None:
     columns = {"id": "input_id", "model_version": "served_by"}
     monitor = workbench.monitor(lite, columns=columns)

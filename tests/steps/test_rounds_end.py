@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from opmon.labels import store as queue
 from opmon.registry import Registry
 from opmon.store import rounds, schema
+from opmon.triggers import outbox
 from opmon.types import Label
 
 
@@ -138,14 +139,20 @@ def test_answers_taken_back_do_not_hang_a_round(workbench: Any, lite: str) -> No
 def test_another_database_with_the_same_mlflow_begins_anew(workbench: Any, tmp_path: Path) -> None:
     """As when a monitor moves from SQLite to PostgreSQL."""
     workbench.write_window()
+    rules = [{"type": "accuracy_below", "threshold": 0.999, "certainty": "estimate"}]
+    events = set()
     for name, budget in (("first", 30), ("second", 40)):
-        monitor = workbench.monitor(f"sqlite:///{tmp_path / name}.db", sampler={"type": "srs", "budget": budget})
+        sampler = {"type": "srs", "budget": budget}
+        monitor = workbench.monitor(f"sqlite:///{tmp_path / name}.db", sampler=sampler, rules=rules)
         monitor.advance()
-        workbench.answer(monitor)
+        workbench.answer(monitor, wrong=0.5)
         cycle = monitor.advance()
         assert (cycle.problems, cycle.closed) == ([], 1)
         history = monitor.registry.metric_history(one(monitor).timeline_run_id, "labels/asked")
         assert [value for _, _, value in history] == [budget]
+        with monitor.store.read() as connection:
+            events |= {event["id"] for event in outbox.listing(connection)}
+    assert len(events) == 2, "a receiver that remembers ids must not take the second alarm for the first"
 
 
 def test_a_model_version_deleted_meanwhile_does_not_hold_up_its_round(workbench: Any, tmp_path: Path) -> None:
