@@ -33,6 +33,7 @@ COMMANDS = {
     "serve": ("opmon.cli.serve:serve", "Run every monitor on its schedule until told to stop."),
     "status": ("opmon.cli.status:status", "How accurate is each model, and what waits for whom."),
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
+    "robustness": ("opmon.cli.robustness:robustness", "How right the model stays under combined perturbations."),
     "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),
     "compare": ("opmon.cli.compare:compare", "Is another version of the model better, on the same inputs?"),
     "demo": ("opmon.cli.demo:demo", "See it work: a model, a drifting stream, an alarm, a retraining."),

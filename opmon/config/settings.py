@@ -25,6 +25,7 @@ from opmon.config.groups import (
 from opmon.config.part import Part, at_key, unknown
 from opmon.config.plugged import ActionSettings, HeadSettings, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.problems import config_error
+from opmon.config.robustness import RobustnessSettings
 from opmon.errors import NotFoundError
 from opmon.types import Problem
 from opmon.values import canonical_class
@@ -68,18 +69,19 @@ class MonitorSettings(Part):
     rules: tuple[RuleSettings, ...] = ()
     actions: tuple[ActionSettings, ...] = Field(default=({"type": "registry_tag"},))  # type: ignore[arg-type]
     drift: DriftSettings = DriftSettings()
+    robustness: RobustnessSettings | None = None
     schedule: ScheduleSettings = ScheduleSettings(every=duration("10m"))
     seed: Annotated[int, BeforeValidator(whole), Field(ge=0, lt=2**63)] = 0
 
     @model_validator(mode="before")
     @classmethod
     def _default_sampler(cls, data: Any) -> Any:
-        """SUPS on confidence for classes; a regression model has no confidence, so the plain random one."""
+        """opmon's own for classes; a regression model has no variable to draw by of its own, so the plain random one."""
         if not isinstance(data, Mapping):
             return data
         sampler = {} if data.get("sampler") is None else data["sampler"]
         if isinstance(sampler, Mapping) and "type" not in sampler:
-            kind = "srs" if data.get("problem") == "regression" else "sups"
+            kind = "srs" if data.get("problem") == "regression" else "adaptive"
             return {**data, "sampler": {"type": kind, **sampler}}
         return data
 

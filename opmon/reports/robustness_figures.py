@@ -38,7 +38,7 @@ def heat_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
     for place, (first, second) in enumerate(pairs):
         axes = figure.add_subplot(down, across, place + 1)
         share, _ = result.pair(first, second)
-        drawn = axes.imshow(share.T, origin="lower", cmap=_SCALE, vmin=min(low, 0.98), vmax=1.0)
+        drawn = axes.imshow(share.T, origin="lower", cmap=_SCALE, vmin=min(low, 0.98), vmax=1.0, aspect="auto")
         _numbers(axes, share, low)
         _named(axes, result, first, second, colours)
     figure.subplots_adjust(left=0.09 if across > 1 else 0.16, right=0.88, top=1 - 0.72 / figure.get_figheight(),
@@ -50,7 +50,7 @@ def heat_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
 
 
 def voxel_figure(result: Tomography, three: Sequence[int], *, colours: Palette = LIGHT) -> bytes:
-    """A cube with one voxel for each test of three perturbations, the others at 0; predicted ones are paler."""
+    """A cube with one voxel for each test of three perturbations, the others at 0; measured ones have edges."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -66,18 +66,28 @@ def voxel_figure(result: Tomography, three: Sequence[int], *, colours: Palette =
         share[at], measured[at] = result.share[row], result.seen[row] > 0
     scale = Normalize(float(np.nanmin(share)), 1.0)
     figure = Figure(figsize=(7.6, 6.4), facecolor=colours.paper)
-    axes: Any = figure.add_axes((-0.02, 0.02, 0.86, 0.88), projection="3d")
-    faces = colormaps[_SCALE](scale(np.nan_to_num(share)))
-    faces[..., 3] = np.where(measured, 0.95, 0.45)
-    axes.voxels(~np.isnan(share), facecolors=faces, edgecolors=(0.2, 0.2, 0.25, 0.25), linewidth=0.4)
+    axes: Any = figure.add_axes((0.02, 0.03, 0.8, 0.86), projection="3d")
+    filled, faces, edges = (
+        np.zeros((2 * side - 1,) * 3 + part, kind) for part, kind in (((), bool), ((4,), float), ((4,), float))
+    )
+    filled[::2, ::2, ::2] = ~np.isnan(share)
+    faces[::2, ::2, ::2] = colormaps[_SCALE](scale(np.nan_to_num(share)))
+    edges[::2, ::2, ::2] = np.where(measured[..., None], (0.05, 0.05, 0.08, 1.0), faces[::2, ::2, ::2])
+    x, y, z = (np.indices((2 * side,) * 3) // 2).astype(float)
+    for grid, place in ((x, 0), (y, 1), (z, 2)):  # small cubes with room between them, so that one sees inside
+        odd = np.indices((2 * side,) * 3)[place] % 2 == 1
+        grid[~odd] += 0.22
+        grid[odd] += 0.78
+    axes.voxels(x, y, z, filled, facecolors=faces, edgecolors=edges, linewidth=0.7, shade=False)
     for j, axis in zip(three, (axes.xaxis, axes.yaxis, axes.zaxis), strict=True):
         axis.set_ticks(np.arange(side) + 0.5, [str(level) for level in range(side)])
         axis.set_label_text(shown(result.space.names[j], 24), color=colours.ink, fontsize=10)
         axis.set_tick_params(labelsize=8, colors=colours.quiet)
-    axes.view_init(elev=24, azim=38)
+    axes.view_init(elev=22, azim=-52)
+    axes.set_box_aspect((1, 1, 1), zoom=0.92)
     bar = figure.colorbar(ScalarMappable(scale, _SCALE), cax=figure.add_axes((0.88, 0.2, 0.02, 0.56)))
     _percent(bar.ax.yaxis, colours)
-    _title(figure, "Share still right, by three severities (pale: predicted)", colours)
+    _title(figure, "Share still right, by three severities (with edges: measured)", colours)
     return _png(figure)
 
 

@@ -95,7 +95,7 @@ def _by_scores(scores: NDArray[Any], truth: NDArray[Any]) -> Judged:
             f"the truth names class {int(column.max())}, and the model scores {scores.shape[1]} classes numbered from 0"
         )
     rows = np.arange(len(scores))
-    if scores.min() >= 0:  # probabilities
+    if scores.min() >= 0 and np.abs(scores.sum(axis=1) - 1).max() < 0.02:  # probabilities
         scores = np.log(np.maximum(scores, 1e-9))
     own = scores[rows, column].astype(np.float32)
     others = scores.astype(np.float32, copy=True)

@@ -194,7 +194,7 @@ def assembled(
     low[chosen], high[chosen] = measured.low[keep], measured.high[keep]
     seen[rows] = measured.seen
     weights = measured.weights
-    facts: dict[str, Any] = {"relation": "right" if truth_known else "same answer as unperturbed"}
+    facts: dict[str, Any] = {"relation": "as labelled" if truth_known else "the same answer as unperturbed"}
     if len(space.names) > 1 and space.highest > 1:
         test = independence_test(known)
         facts["independence"] = {"p_value": test.p_value, "sizes_suffice": test.sizes_suffice}

@@ -184,6 +184,10 @@ class Scorer:
         """The columns that are read of batches such as this one."""
         return self._plan(batch).columns
 
+    def tensors(self, rows: pa.RecordBatch) -> Fed:
+        """The rows as the model takes them."""
+        return self._plan(rows).tensors(rows)
+
     def _prepared(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Fed]]:
         for batch in batches:
             if batch.rows.num_rows:

@@ -6,7 +6,6 @@ import base64
 import json
 import logging
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -14,9 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from opmon import plugins
 from opmon.errors import ModelError, NotFoundError
 from opmon.labels.store import Answered
 from opmon.reports.failures import Failure, failures_page, write_failures
@@ -26,10 +22,12 @@ from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.reports.timeline import RoundFacts, timeline_metrics
 from opmon.steps.estimating import Answers, read_answers
+from opmon.steps.tomography import map_round, tomography_metrics
+from opmon.steps.weights import weight_of
 from opmon.steps.workplace import Workplace
 from opmon.store import rounds
 from opmon.store.rounds import Revision, Round
-from opmon.types import ModelVersion, Sample, Verdict
+from opmon.types import ModelVersion, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +58,8 @@ def report_round(work: Workplace, round_: Round) -> bool:
         folder = work.round_folder(round_) / "report"
         points = [_point(entry, alarms, versions) for entry in history]
         _write_report(work, round_, revision, answers, facts, verdicts, points, folder)
+        if round_.state != "closed":
+            _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
         accuracy = folder.parent / "accuracy.png"
         accuracy_figure(points, accuracy, threshold=_threshold(work), title=f"Accuracy of {work.name} in production")
@@ -73,6 +73,22 @@ def report_round(work: Workplace, round_: Round) -> bool:
     if not revision.estimate.provisional:
         shutil.rmtree(work.round_folder(round_), ignore_errors=True)  # MLflow has it all now
     return True
+
+
+def _map_robustness(work: Workplace, round_: Round, folder: Path) -> None:
+    """The tomography that is due with this round: its report goes with the round's, its numbers to the timeline."""
+    result = map_round(work, round_, folder)
+    if result is None or work.settings.robustness is None:
+        return
+    metrics = tomography_metrics(result, work.settings.robustness)
+    at = round_.ends_at or round_.opened_at
+    for run, model in ((round_.timeline_run_id, work.model(round_)), (round_.run_id, None)):
+        work.registry.log_metrics(run or "", metrics, round_.number, at, model=model)
+    tags = {"opmon.robustness": metrics["robustness/aggregate"]}
+    for name in work.settings.robustness.questions:
+        if f"robustness/query/{name}" in metrics:
+            tags[f"opmon.robustness.{name}"] = metrics[f"robustness/query/{name}"]
+    work.registry.tag_version(work.model(round_), {name: f"{value:.4f}" for name, value in tags.items()})
 
 
 def _facts(round_: Round, revision: Revision, answers: Answers) -> RoundFacts:
@@ -183,20 +199,6 @@ def _failure(task: Answered, weight: float) -> Failure:
         annotators=said.annotators if said else (),
         payload=task.payload,
     )
-
-
-def weight_of(sample: Sample) -> dict[int, float]:
-    """How many inputs of the frame each answered one stands for; of an input drawn twice, both times together."""
-    draw = sample.draw
-    estimator = plugins.make("estimator", draw.design)
-    if hasattr(estimator, "coefficients"):
-        each = draw.frame_size * estimator.coefficients(sample)
-    else:
-        each = np.full(len(draw), draw.frame_size / len(draw))
-    weights: Counter[int] = Counter()
-    for position, weight in zip(draw.positions.tolist(), each.tolist(), strict=True):
-        weights[position] += weight
-    return dict(weights)
 
 
 def _pictures(work: Workplace, failures: Sequence[Failure], path: Path) -> tuple[bytes | None, int]:
