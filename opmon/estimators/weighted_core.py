@@ -14,8 +14,8 @@ from opmon.estimators.means_core import classes_interval
 from opmon.types import Estimate, Sample
 
 BULK_NOTE = (
-    "more than twice as wide as under simple random sampling, because few draws fall on the inputs that the variable trusts: more labels, a larger defensive share, "
-    "or the sampler srs make it shorter"
+    "more than twice as wide as under simple random sampling, because few draws fall on the inputs that the variable "
+    "trusts: more labels, a larger defensive share, or the sampler srs make it shorter"
 )
 
 

@@ -37,7 +37,8 @@ class Strata:
         """At most ``count`` strata, ascending in the variable; fewer where it has fewer distinct values."""
         low, high = float(values.min()), float(values.max())
         if not high > low:
-            return cls.of_labels(values, np.zeros(len(values), dtype=np.uint8), 1)
+            whole = np.array([len(values)])
+            return cls(np.arange(len(values)), whole, low * whole, np.zeros(1))
         bins = np.empty(len(values), dtype=np.uint16)
         number, total, square = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
         for part in chunks(len(values)):
@@ -51,22 +52,14 @@ class Strata:
         label_of_bin = np.zeros(BINS, dtype=np.uint8)
         label_of_bin[np.flatnonzero(filled)[starts[1:]]] = 1
         label_of_bin = np.cumsum(label_of_bin, dtype=np.uint8)
+        labels = np.empty(len(values), dtype=np.uint8)
         for part in chunks(len(values)):
-            bins[part] = label_of_bin[bins[part]]
-        return cls.of_labels(values, bins.astype(np.uint8), len(starts))
-
-    @classmethod
-    def of_labels(cls, values: Floats, labels: NDArray[np.uint8], count: int) -> Strata:
-        """The partition in which input ``i`` is in stratum ``labels[i]``."""
-        sizes, sums, squares = np.zeros(count, dtype=np.int64), np.zeros(count), np.zeros(count)
-        centre = float(values.mean(dtype=np.float64))
-        for part in chunks(len(values)):
-            piece = values[part].astype(np.float64) - centre
-            sizes += np.bincount(labels[part], minlength=count)
-            sums += np.bincount(labels[part], weights=piece, minlength=count)
-            squares += np.bincount(labels[part], weights=piece * piece, minlength=count)
-        spreads = np.sqrt(np.maximum(squares / sizes - (sums / sizes) ** 2, 0))
-        return cls(np.argsort(labels, kind="stable"), sizes, sums + centre * sizes, spreads)
+            labels[part] = label_of_bin[bins[part]]
+        n, mean, square = (np.add.reduceat(column[filled], starts) for column in (number, total, square))
+        mean, square = mean / n, square / n
+        spreads = (high - low) * np.sqrt(np.maximum(square - mean**2, 0))
+        sizes = n.astype(np.int64)
+        return cls(np.argsort(labels, kind="stable"), sizes, n * (low + (high - low) * mean), spreads)
 
     @property
     def count(self) -> int:
