@@ -1,0 +1,112 @@
+"""What every bet stands on: draws estimate the mean loss, and products of bets have a mean of at most 1."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opmon.decisions.betting_core import BETS, log_growth
+from opmon.decisions.draw_values import DrawValues, draw_values, terms
+from opmon.plugins import AdaptiveSampler, make
+from opmon.testing.populations import Population, classifier
+from opmon.types import Draw, Sample
+
+SAMPLERS = ("srs", "sups", "rhc", "two_stage", "deepest", "ssrs", "css", "gbs", "adaptive")
+
+
+_ready: dict[tuple[str, int], Callable[[np.random.Generator], Draw]] = {}
+"""What does not depend on chance is done once."""
+
+
+def sampled(sampler: str, population: Population, budget: int, rng: np.random.Generator) -> Sample:
+    """A draw with all its waves."""
+    chosen = make("sampler", sampler)
+    if (sampler, id(population.frame)) not in _ready:
+        prepare = getattr(chosen, "prepare", None)
+        whole = functools.partial(chosen.draw, population.frame, budget)
+        _ready[sampler, id(population.frame)] = (
+            prepare(population.frame, budget) if prepare else lambda rng: whole(rng=rng)
+        )
+    sample = population.answer(_ready[sampler, id(population.frame)](rng))
+    while isinstance(chosen, AdaptiveSampler) and len(sample.draw) < budget:
+        sample = population.answer(chosen.next_batch(population.frame, budget, sample, rng))
+    return sample
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_staked_mean_is_the_estimate(sampler: str) -> None:
+    population = classifier(600, accuracy=0.8, seed=2)
+    for seed in range(5):
+        sample = sampled(sampler, population, 60, np.random.default_rng(seed))
+        drawn = draw_values(sample)
+        loss = 1 - make("estimator", sampler).estimate(sample).value
+        if sampler == "rhc":
+            assert drawn.values.mean() == pytest.approx(loss, rel=0.05), "groups differ by one input"
+        else:
+            assert drawn.stakes @ drawn.values / drawn.stakes.sum() == pytest.approx(loss)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_bets_on_a_healthy_model_do_not_grow_on_average(sampler: str) -> None:
+    """The mean of every e-value is at most 1 at the boundary, within four standard errors."""
+    population = classifier(500, accuracy=0.85, seed=4)
+    line = 1 - population.accuracy
+    grown = np.array(
+        [
+            np.exp(
+                log_growth(draw_values(sampled(sampler, population, 40, np.random.default_rng(seed))), line, BETS[:5])
+            )
+            for seed in range(1200)
+        ]
+    )
+    error = grown.std(axis=0) / math.sqrt(len(grown))
+    assert (grown.mean(axis=0) <= 1 + 4 * error).all(), (sampler, grown.mean(axis=0))
+
+
+@pytest.mark.parametrize("sampler", ["srs", "sups", "ssrs"])
+def test_bets_grow_where_the_loss_is_above_the_line(sampler: str) -> None:
+    population = classifier(1000, accuracy=0.7, seed=4)
+    sample = sampled(sampler, population, 200, np.random.default_rng(0))
+    assert log_growth(draw_values(sample), 0.15).max() > 2
+
+
+def test_by_hand() -> None:
+    columns = {"stratum": np.array([0, 0, 1])}
+    draw = Draw("ssrs", 10, np.array([0, 1, 9]), columns, {"stratum_size": np.array([8, 2])})
+    drawn = draw_values(Sample(draw, np.array([1.0, 0.0, 1.0])))
+    assert drawn.values == pytest.approx([3 * 8 / (10 * 2), 0, 3 * 2 / 10])
+
+
+def test_draws_without_an_answer_are_left_out() -> None:
+    draw = Draw("srs", 10, np.arange(3), constants={"replacement": np.array(False)})
+    assert len(draw_values(Sample(draw, np.array([1.0, np.nan, 0.0])))) == 2
+
+
+def test_an_unknown_design_takes_the_estimators_coefficients() -> None:
+    draw = Draw("mine", 10, np.arange(4))
+    sample = Sample(draw, np.array([1.0, 0.0, 1.0, 0.0]))
+    drawn = draw_values(sample, np.array([0.1, 0.2, 0.3, 0.4]))
+    assert drawn.values.mean() == pytest.approx(0.1 + 0.3)
+
+
+def test_terms_are_linear_in_the_outcome() -> None:
+    population = classifier(300, seed=1)
+    sample = sampled("deepest", population, 30, np.random.default_rng(3))
+    factors, known, _ = terms(sample.draw, sample.outcomes)
+    assert known + factors * sample.outcomes == pytest.approx(draw_values(sample).values)
+
+
+@given(
+    st.lists(st.floats(0, 50), min_size=1, max_size=30),
+    st.floats(0.01, 0.9),
+    st.floats(0.1, 3),
+)
+def test_a_stake_is_never_lost_whole(values: list[float], line: float, stake: float) -> None:
+    drawn = DrawValues(np.array(values), np.full(len(values), stake))
+    assert np.isfinite(log_growth(drawn, line)).all()

@@ -1,0 +1,260 @@
+"""The rules, one round after another, with their own details handed back as the monitor does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opmon.decisions.accuracy_behind import AccuracyBehind
+from opmon.decisions.accuracy_below import AccuracyBelow
+from opmon.decisions.accuracy_drop import AccuracyDrop
+from opmon.decisions.accuracy_level import AccuracyLevel
+from opmon.decisions.accuracy_slices import AccuracySlices
+from opmon.decisions.case import Case
+from opmon.decisions.completeness import Completeness
+from opmon.decisions.drift_level import DriftLevel
+from opmon.decisions.robustness_level import RobustnessLevel
+from opmon.errors import InputError
+from opmon.estimators.srs import SimpleRandomEstimator
+from opmon.plugins import SequentialRule, make
+from opmon.types import Draw, Estimate, Sample, Verdict
+
+N, BUDGET = 2000, 100
+
+
+def sample_of(outcomes: np.ndarray) -> Sample:
+    draw = Draw("srs", N, np.arange(len(outcomes)), constants={"replacement": np.array(False)})
+    return Sample(draw, outcomes.astype(np.float64))
+
+
+def cases(losses: Sequence[float], seed: int = 0, **more: Any) -> Iterator[Case]:
+    """Rounds of 100 draws with these failure rates."""
+    rng = np.random.default_rng(seed)
+    estimates: list[Estimate] = []
+    for number, loss in enumerate(losses, start=1):
+        sample = sample_of(rng.random(BUDGET) < loss)
+        estimates.append(SimpleRandomEstimator().estimate(sample))
+        yield Case(number, tuple(estimates), sample, elapsed=timedelta(hours=1), **more)
+
+
+def judged(rule: SequentialRule, rounds: Iterator[Case]) -> list[Verdict]:
+    found: list[Verdict] = []
+    for case in rounds:
+        before = json.loads(json.dumps(dict(found[-1].details))) if found else {}
+        found.append(rule.judge(replace(case, before=before)))
+    return found
+
+
+RULES: dict[str, dict[str, Any]] = {
+    "accuracy_level": {"threshold": 0.9},
+    "accuracy_drop": {"drop": 0.05},
+    "accuracy_slices": {"threshold": 0.9},
+    "accuracy_behind": {"rival": "models:/digits/2"},
+    "completeness": {},
+    "drift_level": {},
+    "robustness_level": {"threshold": 0.5},
+}
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_every_rule_is_behind_an_entry_point_and_its_verdicts_are_json(kind: str) -> None:
+    rule = make("rule", kind, RULES[kind])
+    assert isinstance(rule, SequentialRule)
+    for verdict in judged(rule, cases([0.1] * 5)):
+        assert verdict.message
+        assert json.dumps(dict(verdict.details))
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_a_round_without_answers_is_unknown_and_loses_no_evidence(kind: str) -> None:
+    rule = make("rule", kind, RULES[kind])
+    before = {"watch": {"capital": [0.1] * 7, "judged": 3, "alarmed": False, "recovery": 0.0}}
+    verdict = rule.judge(Case(1, (), None, before=before))
+    if kind not in ("completeness", "drift_level"):
+        assert (verdict.state, dict(verdict.details)) == ("unknown", before)
+
+
+# level
+
+
+def test_level_alarms_on_a_drop_and_says_why() -> None:
+    found = judged(AccuracyLevel(0.9), cases([0.07] * 10 + [0.25] * 6))
+    assert {verdict.state for verdict in found[:10]} == {"ok"}
+    assert found[-1].state == "alarm"
+    first = next(verdict for verdict in found if verdict.state == "alarm")
+    assert "times what an alarm takes" in first.message
+    assert "probability 5 % at most, for ever" in first.message
+    assert first.details["evidence"] >= 1
+
+
+def test_level_tells_how_many_labels_are_missing() -> None:
+    found = judged(AccuracyLevel(0.9), cases([0.19] * 3, seed=3))
+    waiting = [verdict for verdict in found if verdict.state == "ok"]
+    assert "more labels like these would make an alarm" in waiting[0].message
+
+
+def test_level_with_a_yearly_rate_says_how_many_rounds_that_is() -> None:
+    verdict = judged(AccuracyLevel(0.9, false_alarms="1 per year"), cases([0.05]))[0]
+    assert "1 false alarm per year at most, one in 8,766 rounds" in verdict.message
+
+
+def test_level_recovers_with_evidence() -> None:
+    found = judged(AccuracyLevel(0.9), cases([0.3] * 5 + [0.03] * 6))
+    states = [verdict.state for verdict in found]
+    assert states[4] == "alarm"
+    assert states[-1] == "ok"
+    assert "recovered" in next(v.message for v in found[5:] if v.state == "ok")
+
+
+def test_level_set_otherwise_begins_anew() -> None:
+    first = judged(AccuracyLevel(0.9), cases([0.3] * 3))[-1]
+    case = next(cases([0.1]))
+    verdict = AccuracyLevel(0.85).judge(replace(case, before=first.details))
+    assert verdict.details["rounds_judged"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"threshold": 92}, {"threshold": 0}, {"threshold": 1}, {"threshold": 0.9, "recovery": 1},
+     {"threshold": 0.9, "alpha": 0.1, "false_alarms": "1 per year"}, {"threshold": 0.9, "name": " "}],
+)  # fmt: skip
+def test_level_refuses_what_cannot_be(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        AccuracyLevel(**arguments)
+
+
+# drop
+
+
+def test_drop_takes_a_baseline_and_then_watches() -> None:
+    found = judged(AccuracyDrop(0.05, rounds=5), cases([0.05] * 10 + [0.3] * 8))
+    assert [verdict.state for verdict in found[:6]] == ["unknown"] * 5 + ["ok"]
+    baseline = found[5].details["baseline"]
+    assert baseline["low"] < baseline["value"]
+    assert baseline["line"] == pytest.approx(baseline["low"] - 0.05)
+    assert found[-1].state == "alarm"
+    assert found[-1].details["baseline"] == baseline, "the baseline does not follow the model down"
+
+
+def test_drop_from_a_known_baseline_needs_no_rounds() -> None:
+    verdict = judged(AccuracyDrop(0.05, baseline=0.95), cases([0.05]))[0]
+    assert (verdict.state, verdict.threshold) == ("ok", pytest.approx(0.90))
+
+
+def test_drop_spends_half_of_alpha_on_the_baseline() -> None:
+    known, taken = AccuracyDrop(0.05, baseline=0.95), AccuracyDrop(0.05, rounds=1)
+    one = judged(known, cases([0.05]))[0].details["watch"]["capital"]
+    both = judged(taken, cases([0.05, 0.05]))[1].details["watch"]["capital"]
+    assert sum(both) < sum(one)
+
+
+# slices
+
+
+def in_classes(case: Case, broken: float) -> Case:
+    """Every other draw is predicted «a», the others «b»; «b» fails more."""
+    rng = np.random.default_rng(case.number)
+    classes = np.array(["a", "b"] * (BUDGET // 2))
+    outcomes = np.where(classes == "b", rng.random(BUDGET) < broken, rng.random(BUDGET) < 0.03)
+    sample = sample_of(outcomes)
+    return replace(case, sample=sample, classes=classes, class_names=("a", "b", "c"))
+
+
+def test_slices_name_the_class_that_is_broken() -> None:
+    found = judged(AccuracySlices(0.9), (in_classes(case, 0.35) for case in cases([0.1] * 15)))
+    assert found[-1].state == "alarm"
+    assert found[-1].details["slices_alarmed"] == ["b"]
+    assert "b: " in found[-1].message
+
+
+def test_slices_share_the_bound() -> None:
+    rounds = [in_classes(case, 0.05) for case in cases([0.1])]
+    one = AccuracySlices(0.9, classes=("a",)).judge(rounds[0]).details["of"]["a"]
+    three = AccuracySlices(0.9).judge(rounds[0]).details["of"]["a"]
+    assert three["evidence"] == pytest.approx(one["evidence"] / 3)
+
+
+def test_slices_of_a_variable() -> None:
+    values = np.linspace(0, 1, BUDGET)
+    case = replace(next(cases([0.1])), variables={"confidence": values})
+    verdict = AccuracySlices(0.9, by="confidence", edges=(0.2, 0.5)).judge(case)
+    assert len(verdict.details["of"]) == 3
+
+
+def test_slices_refuse_weights_that_bets_do_not_allow_for() -> None:
+    draw = Draw("sups", N, np.arange(2), {"probability": np.array([1e-6, 1e-3])})
+    case = replace(
+        next(cases([0.1])), sample=Sample(draw, np.zeros(2)), classes=np.array(["a", "a"]), class_names=("a",)
+    )
+    verdict = AccuracySlices(0.9).judge(case)
+    assert verdict.state == "unknown"
+    assert "defensive" in verdict.message
+
+
+# challenger
+
+
+def test_behind_sees_a_better_rival_and_not_a_worse_one() -> None:
+    rule = AccuracyBehind("models:/digits/2")
+
+    def against(better: bool) -> list[Verdict]:
+        def rounds() -> Iterator[Case]:
+            for case in cases([0.15] * 12):
+                assert case.sample is not None
+                rng, own = np.random.default_rng(case.number), case.sample.outcomes
+                fixed = np.where(rng.random(BUDGET) < 0.5, 0.0, own)
+                yield replace(case, rival=fixed if better else np.maximum(own, rng.random(BUDGET) < 0.05))
+
+        return judged(rule, rounds())
+
+    assert against(better=True)[-1].state == "alarm"
+    assert {verdict.state for verdict in against(better=False)} == {"ok"}
+
+
+def test_behind_without_a_rival_is_unknown() -> None:
+    assert AccuracyBehind("models:/digits/2").judge(next(cases([0.1]))).state == "unknown"
+
+
+# counts and levels
+
+
+def test_completeness_counts_what_is_missing() -> None:
+    case = next(cases([0.1], received=100, scored=80))
+    assert Completeness().judge(case).state == "alarm"
+    assert Completeness(scored=0.5).judge(case).state == "ok"
+    first = Completeness(patience=2).judge(case)
+    assert first.state == "ok"
+    assert Completeness(patience=2).judge(replace(case, before=first.details)).state == "alarm"
+
+
+def test_drift_is_advice_and_never_an_alarm() -> None:
+    case = next(cases([0.1], drift=0.8))
+    verdict = DriftLevel(0.5).judge(case)
+    assert (verdict.state, verdict.details["advice"]) == ("ok", True)
+    assert not DriftLevel(0.9).judge(case).details["advice"]
+
+
+def test_robustness_does_not_flicker() -> None:
+    rule, case = RobustnessLevel(0.5), next(cases([0.1]))
+    states, before = [], {}
+    for number in (0.6, 0.49, 0.505, 0.52):
+        verdict = rule.judge(replace(case, robustness=number, before=before))
+        states.append(verdict.state)
+        before = dict(verdict.details)
+    assert states == ["ok", "alarm", "alarm", "ok"]
+
+
+# the plain rule
+
+
+def test_the_plain_rule_prints_how_often_it_alarms_for_nothing() -> None:
+    verdict = AccuracyBelow(0.9).judge(next(cases([0.05])))
+    assert verdict.details["rounds_in_a_year"] == 8766
+    assert verdict.details["false_alarm_in_a_year"] == pytest.approx(1.0)
+    assert "no bound is kept" in verdict.message
