@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.model import external_files, read_model
+from opmon.scoring.model import read_model
 from opmon.types import Problem
 
 FORMAT = 1
@@ -137,9 +137,18 @@ class Reference:
 
 
 def model_hash(path: Path) -> str:
-    """The SHA-256 of an ONNX file and of the files that hold its weights."""
-    total = hashlib.sha256()
-    for file in (path, *(path.parent / name for name in sorted(external_files(read_model(path))))):
-        with file.open("rb") as opened:
-            total.update(hashlib.file_digest(opened, "sha256").digest())
+    """The SHA-256 of what an ONNX file computes: its nodes and its weights, wherever they are kept.
+
+    MLflow writes a model again when it is logged, weights into another file: the hash stays.
+    """
+    from onnx import numpy_helper
+
+    model, total = read_model(path), hashlib.sha256()
+    for node in model.graph.node:
+        node.doc_string = ""
+        total.update(node.SerializeToString(deterministic=True))
+    for tensor in sorted(model.graph.initializer, key=lambda item: str(item.name)):
+        values = numpy_helper.to_array(tensor, base_dir=str(path.parent))
+        total.update(f"{tensor.name} {values.dtype} {values.shape}".encode())
+        total.update(values.tobytes())
     return total.hexdigest()

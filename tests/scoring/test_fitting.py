@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from opmon.errors import InputError, ModelError
@@ -129,3 +130,11 @@ def test_an_autoencoder_that_was_not_fitted(mlp, fitted, rows) -> None:
 def test_no_training_inputs(mlp, fed) -> None:
     with pytest.raises(ModelError, match="needs at least 2"):
         open_fit(mlp(), "classification", device="cpu").run(fed(np.empty((0, 6))))
+
+
+def test_a_model_written_again_elsewhere_is_the_same_model(mlp, tmp_path) -> None:
+    path = mlp()
+    again = tmp_path / "again.onnx"
+    onnx.save_model(onnx.load(str(path)), str(again), save_as_external_data=True, location="data", size_threshold=0)
+    assert model_hash(again) == model_hash(path)
+    assert model_hash(mlp(seed=1, name="other")) != model_hash(path)
