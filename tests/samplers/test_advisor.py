@@ -75,7 +75,7 @@ def test_planned_half_width_is_what_simple_random_sampling_gives() -> None:
 
 def test_variables_save_labels() -> None:
     found = plan(0.03, 100_000, accuracy=0.8)
-    assert found.budget < 0.8 * found.plain_budget
+    assert found.budget < 0.85 * found.plain_budget
 
 
 def test_unknown_accuracy_plans_for_the_worst() -> None:
