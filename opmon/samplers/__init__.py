@@ -13,14 +13,17 @@
 :class:`DeepEst`                 DeepEST, adaptive by suspicion
 ===============================  ===========================================================================
 
-``draw.design`` names the estimator for it. A frame no larger than the budget is labelled whole.
+``draw.design`` names the estimator for it. A frame no larger than the budget is labelled whole. :func:`advise` says
+which sampler to take and why, :func:`plan` how many labels a wanted half-width needs.
 """
 
 from opmon.samplers.adaptive import Adaptive
+from opmon.samplers.advisor import advise
 from opmon.samplers.ces import CrossEntropy
 from opmon.samplers.css import ConfidenceStratified
 from opmon.samplers.deepest import DeepEst
 from opmon.samplers.gbs import GradientBased
+from opmon.samplers.planning import plan
 from opmon.samplers.rhc import RaoHartleyCochran
 from opmon.samplers.srs import SimpleRandom
 from opmon.samplers.ssrs import Stratified
@@ -38,4 +41,6 @@ __all__ = [
     "SimpleRandom",
     "Stratified",
     "TwoStage",
+    "advise",
+    "plan",
 ]
