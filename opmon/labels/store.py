@@ -18,6 +18,8 @@ from opmon.store.schema import labels, rounds, tasks
 from opmon.types import Label, Task
 from opmon.values import canonical_class
 
+LONGEST_NAME = 200
+
 
 @dataclass(frozen=True)
 class NewTask:
@@ -212,6 +214,8 @@ def _canonical(truth: str | None, problem: str) -> str | None:
 def _problem(label: Label, asked: _Asked | None) -> str | None:
     if asked is None:
         return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"
+    if not 0 < len(label.annotator) <= LONGEST_NAME or "\0" in label.annotator + (label.truth or ""):
+        return f"task {label.task_id} needs an annotator's name of 1 to {LONGEST_NAME} characters, and text without NUL"
     if label.truth is None:
         return None
     if asked.problem == "regression":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -78,7 +79,8 @@ class Workplace:
         return self.scorers[round_.model_uri]
 
     def round_folder(self, round_: Round) -> Path:
-        folder = self.folder / "rounds" / self.name / str(round_.number)
+        """Where a round's files are made; another database's round of the same number has another."""
+        folder = self.folder / "rounds" / self.name / f"{round_.number}-{zlib.crc32(round_.key.encode()):08x}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from opmon.errors import InputError
 from opmon.labels import store as queue
 from opmon.registry import Registry
+from opmon.steps.drawing import load_frame
 from opmon.store import rounds, schema
 from opmon.triggers import outbox
 from opmon.types import Label
@@ -225,3 +227,31 @@ def test_annotators_meet_the_rounds_that_wait_first(workbench: Any, lite: str, c
         order = [task.round for task in queue.open_tasks(connection, workbench.name)]
     assert order == sorted(order, reverse=True)
     assert set(order) == {1, 2}
+
+
+def test_two_databases_share_a_state_folder_and_no_frame(workbench: Any, tmp_path: Path) -> None:
+    """One of them is scored and waits; the other's first round is made meanwhile, of other inputs."""
+    first = workbench.monitor(f"sqlite:///{tmp_path / 'a.db'}", sampler={"type": "ces", "budget": 40})
+    workbench.write_window()
+    assert first.advance().problems, "the round is scored, and its sampler lacks something"
+    second = workbench.monitor(f"sqlite:///{tmp_path / 'b.db'}", round={"min_inputs": 50, "max_inputs": 50})
+    second.advance()
+    with first._at_work() as work:
+        assert len(load_frame(work, one(first))) == 200
+    with second._at_work() as work:
+        assert len(load_frame(work, one(second))) == 50
+
+
+@pytest.mark.parametrize("annotator", ["", "a" * 201, "an\0n"])
+def test_a_name_that_no_database_takes_is_told(workbench: Any, database: str, annotator: str) -> None:
+    monitor = workbench.monitor(database)
+    workbench.write_window()
+    monitor.advance()
+    with pytest.raises(InputError, match="annotator"):
+        say(monitor, a_task(monitor), "3", annotator)
+
+
+def test_text_with_nul_can_be_labelled(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database)
+    workbench.write_window(note=["zero\0byte"] * 200)
+    assert monitor.advance().problems == []
