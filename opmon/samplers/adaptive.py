@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError
 from opmon.samplers import proxy_core
-from opmon.samplers.adaptive_core import NONE, Strata, binned, centres, drawn, strata
+from opmon.samplers.adaptive_core import NONE, Strata, binned, centres, drawn, populations, strata
 from opmon.samplers.aim_core import Aim
 from opmon.samplers.core import checked_budget, checked_share
 from opmon.types import Draw, Frame, Sample
@@ -96,7 +96,7 @@ class Adaptive:
         bins, low, high = binned(variables, parts, frame.size)
         if sample is not None:
             bins[sample.draw.positions] = NONE
-        population = np.bincount(bins, minlength=NONE + 1)[:NONE]
+        population = populations(bins)
         score = centres(low, high)
         first = sample is None
         density = aim.first(score, population) if first else aim.later(score, population, budget, binary)

@@ -40,6 +40,14 @@ def binned(variables: list[Variable], parts: list[Floats], size: int) -> tuple[N
     return bins, low, high
 
 
+def populations(bins: NDArray[np.uint16]) -> NDArray[np.int64]:
+    """How many inputs every bin holds, those drawn before left out."""
+    counts = np.zeros(NONE + 1, dtype=np.int64)
+    for piece in chunks(len(bins)):
+        counts += np.bincount(bins[piece], minlength=NONE + 1)
+    return counts[:NONE]
+
+
 def centres(low: float, high: float) -> Floats:
     """The score in the middle of every bin."""
     return np.asarray(low + (np.arange(BINS) + 0.5) * (high - low) / (BINS - 1))
