@@ -102,7 +102,9 @@ class Monitor:
             while open_new and not self.stopping() and self._attempt(cycle, lambda: open_round(work)):
                 newest = self._advance_rounds(work, cycle, after=newest)
             cycle.waiting = len(self._rounds("labelling"))
-            cycle.delivered, cycle.undelivered = outbox.deliver(work.lease, work.name, self._actions(work), self.clock)
+            cycle.delivered, cycle.undelivered = outbox.deliver(
+                work.lease, work.name, self._actions(work), self.clock, self.stopping
+            )
         if cycle.faults:
             raise cycle.faults[0]
         return cycle

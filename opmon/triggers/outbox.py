@@ -148,13 +148,19 @@ def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
 
 
 def deliver(
-    lease: Lease, monitor: str, actions: Mapping[str, Acting], clock: Callable[[], datetime]
+    lease: Lease,
+    monitor: str,
+    actions: Mapping[str, Acting],
+    clock: Callable[[], datetime],
+    stopping: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:
-    """Try every delivery that is due once; gives how many were taken and how many were not."""
+    """Try every delivery that is due once, until told to stop; gives how many were taken and how many were not."""
     with lease.store.read() as connection:
         waiting = due(connection, monitor, clock())
     taken = 0
     for delivery in waiting:
+        if stopping():
+            break
         values = _attempt(delivery, actions.get(delivery.action), clock)
         taken += values["state"] == "delivered"
         with lease.write() as connection:

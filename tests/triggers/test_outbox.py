@@ -139,3 +139,14 @@ def test_the_target_is_not_asked_sooner_than_it_wants(store: Store) -> None:
 def test_an_unknown_event_cannot_be_replayed(store: Store) -> None:
     with store.write() as connection, pytest.raises(NotFoundError, match="opmon events list"):
         outbox.replay(connection, "nothing", NOW)
+
+
+def test_told_to_stop_it_leaves_the_rest_for_the_next_time(store: Store) -> None:
+    first, second = Target(), Target()
+    add(store, "first", "second")
+    with hold(store, "digits") as lease:
+        actions = {"first": first, "second": second}
+        assert outbox.deliver(lease, "digits", actions, lambda: NOW, lambda: bool(first.got)) == (1, 1)
+    assert second.got == []
+    assert deliver(store, {"first": first, "second": second}) == (1, 0)
+    assert (len(first.got), len(second.got)) == (1, 1)
