@@ -14,7 +14,7 @@ from opmon.registry.connection import Connection
 from opmon.registry.translation import redacted, translated
 
 STARTED_TAG = "opmon.started"
-GRACE = 5.0
+GRACE = 15.0
 """Seconds in which a project that cannot begin is noticed."""
 
 
