@@ -27,6 +27,8 @@ class Subject:
     @property
     def reading(self) -> dict[str, Any]:
         """How the monitor says the model is to be read, as arguments of ``Scorer.open``."""
+        from opmon.steps.models import reading_of
+
         settings = self.settings
         return {
             "classes": settings.classes,
@@ -35,6 +37,7 @@ class Subject:
             "threads": settings.threads,
             "output": settings.output,
             "scores": settings.scores,
+            "reading": reading_of(settings),
         }
 
 

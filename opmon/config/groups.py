@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Self
+from pathlib import Path
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from opmon.config.fields import Count, Duration, LocalPath, TrackingAddress
+from opmon.config.fields import Count, Duration, LocalPath, Number, TrackingAddress
 from opmon.config.part import Part, at_key
 
 
@@ -18,11 +19,44 @@ class MlflowSettings(Part):
     registry_uri: TrackingAddress | None = None
 
 
+class ImageSettings(Part):
+    """One column with pictures: encoded, as paths below ``folder``, or as arrays of pixels."""
+
+    column: str
+    folder: LocalPath | None = None
+    size: tuple[Count, Count] | None = None
+    scale: Number = 1 / 255
+    mean: tuple[Number, ...] = (0.0,)
+    std: tuple[Annotated[float, Field(gt=0)], ...] = (1.0,)
+    crop: bool = False
+
+
+class TextSettings(Part):
+    """One column of text and the tokenizer's file, ``.json`` or ``.onnx``."""
+
+    column: str
+    tokenizer: LocalPath
+    length: Count = 256
+
+    @field_validator("tokenizer")
+    @classmethod
+    def _known_kind(cls, value: Path) -> Path:
+        if value.suffix not in (".json", ".onnx"):
+            raise ValueError("must be a tokenizer.json or an ONNX graph (.onnx)")
+        return value
+
+
 class InputSettings(Part):
-    """Which columns of the source the model takes: a list of columns, or one column that holds a list."""
+    """Which columns of the source the model takes: a list of columns, or one column that holds a list.
+
+    Or pictures, or text, or whatever a function ``module:function`` makes of the rows.
+    """
 
     features: tuple[str, ...] | None = None
     tensor: str | None = None
+    image: ImageSettings | None = None
+    text: TextSettings | None = None
+    function: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
@@ -30,6 +64,9 @@ class InputSettings(Part):
             raise at_key(
                 "tensor", "give either features (one column each) or tensor (one column with a list), not both"
             )
+        given = [key for key in type(self).model_fields if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise at_key(given[1], f"give one of features, tensor, image, text and function; {given[0]} is there too")
         if self.features is not None and not self.features:
             raise at_key("features", "must name at least one column, or be left out")
         return self
@@ -52,6 +89,7 @@ class RoundSettings(Part):
     min_inputs: Count = 1000
     max_age: Duration = Field(default="1h")  # type: ignore[assignment]
     max_inputs: Count = 1_000_000
+    max_unscorable: Annotated[Number, Field(gt=0, le=1)] = 1.0
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

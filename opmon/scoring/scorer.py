@@ -24,11 +24,12 @@ from opmon.scoring.graph import (
     serialised,
     variable_outputs,
 )
-from opmon.scoring.inputs import Fed, Inputs, plan_inputs
+from opmon.scoring.inputs import Fed, plan_inputs
 from opmon.scoring.model import read_model, without_zipmap
 from opmon.scoring.outputs import Answers, Outputs, Scores, plan_outputs
+from opmon.scoring.readers import Reader, ReaderPlan
 from opmon.scoring.reference import Reference
-from opmon.scoring.session import Device, Session, open_session
+from opmon.scoring.session import Device, Session, Tensor, open_session
 from opmon.scoring.variables import FLOOR
 from opmon.types import Batch, Problem
 
@@ -79,7 +80,10 @@ class Scorer:
     """The outputs of the variables that are computed in the graph."""
     functions: Mapping[str, ArrayFunction] = field(default_factory=dict)
     """The variables that are computed from the activations and predicted classes, outside of the graph."""
-    _plans: dict[pa.Schema, Inputs] = field(default_factory=dict, repr=False)
+    reader: Reader | None = None
+    """What makes tensors of rows, where they are not plain numbers."""
+    signature: tuple[str, ...] = ()
+    _plans: dict[pa.Schema, Reader] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
@@ -99,6 +103,8 @@ class Scorer:
         reference: Reference | None = None,
         layer: str | None = None,
         traced: bool = False,
+        reading: ReaderPlan | None = None,
+        signature: Sequence[str] = (),
     ) -> Scorer:
         """Load the ONNX file ``path``.
 
@@ -109,6 +115,8 @@ class Scorer:
 
         ``heads`` are auxiliary variables to compute beside those that come with the probabilities, from ``reference``
         where they need one, at ``layer`` where it is not the reference's. A file that opmon compiled has its own.
+        ``reading`` says how pictures, text or anything else than numbers become tensors; ``signature`` names the
+        columns that the model was logged with, which are used where nothing else says which to take.
         ``traced`` gives the activations and predicted classes too: see :meth:`traces`.
         """
         if batch_size < 1:
@@ -140,6 +148,8 @@ class Scorer:
             allow_missing,
             variables,
             functions,
+            None if reading is None else reading.reader(session.inputs),
+            tuple(signature),
         )
 
     @property
@@ -238,15 +248,27 @@ class Scorer:
             results = self.session.run(names, piece)
             yield [result[:have] for result in results]
 
-    def _plan(self, batch: pa.RecordBatch) -> Inputs:
+    def _plan(self, batch: pa.RecordBatch) -> Reader:
+        if self.reader is not None:
+            return self.reader
         plan = self._plans.get(batch.schema)
         if plan is None:
-            plan = plan_inputs(self.session.inputs, batch, self.features, self.tensor, self.allow_missing)
+            features = self.features
+            if features is None and self.tensor is None and _fits(self.signature, self.session.inputs, batch):
+                features = self.signature
+            plan = plan_inputs(self.session.inputs, batch, features, self.tensor, self.allow_missing)
             self._plans[batch.schema] = plan
         return plan
 
     def _no_predictions(self) -> NDArray[Any]:
         return np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
+
+
+def _fits(names: tuple[str, ...], inputs: Sequence[Tensor], batch: pa.RecordBatch) -> bool:
+    """Whether the signature's columns are there, and are as many numbers as the model's only input takes."""
+    if len(names) < 2 or len(inputs) != 1 or len(inputs[0].shape) != 2 or not set(names) <= set(batch.schema.names):
+        return False
+    return inputs[0].shape[1] in (None, len(names))
 
 
 def _finite(pieces: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[np.float32]]:

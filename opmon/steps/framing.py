@@ -6,6 +6,7 @@ Inputs stream through in Arrow batches. What stays in memory is one pointer, id 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -154,7 +155,7 @@ def _assemble(work: Workplace, round_: Round, reading: Reading, scored: list[Sco
     ids = _pointers(reading.slices, slice_index, row) if ids is None else ids
     starts_at, ends_at = _span(work, reading)
     rejected = sum(len(part.rejected) for part in scored)
-    _tell_rejected(round_, scored, rejected)
+    _tell_rejected(work, round_, scored, rejected)
     return _Found(
         frame=FrameFile(slice_index, row, ids, judged, variables),
         hashes=hashes,
@@ -170,7 +171,16 @@ def _names(good: Sequence[Scored]) -> Sequence[str]:
     return list(good[0].variables) if good else []
 
 
-def _tell_rejected(round_: Round, scored: list[Scored], count: int) -> None:
+def _tell_rejected(work: Workplace, round_: Round, scored: list[Scored], count: int) -> None:
+    """Say how many could not be scored; an error where they are so many that the others do not speak for them."""
+    most = work.settings.round.max_unscorable
+    if count > most * round_.received:
+        reasons = Counter(reason for part in scored for reason in part.rejected.values())
+        told = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
+        raise SourceError(
+            f"{count} of {round_.received} inputs cannot be scored, and max_unscorable is {most:g}: {told}. Mend the "
+            f"inputs or how they are read, and run again, or raise round.max_unscorable."
+        )
     if count:
         reason = next(reason for part in scored for reason in part.rejected.values())
         log.warning(

@@ -8,8 +8,11 @@ from pathlib import Path
 from opmon.config import MonitorSettings
 from opmon.errors import ModelError
 from opmon.registry import Registry
+from opmon.scoring.images import ImageInput
+from opmon.scoring.readers import FunctionInput, ReaderPlan
 from opmon.scoring.reference import Reference
 from opmon.scoring.scorer import Scorer
+from opmon.scoring.texts import TextInput
 from opmon.types import ModelVersion
 
 REFERENCE_TAG = "opmon.reference"
@@ -47,9 +50,26 @@ def open_scorer(
             reference=reference,
             layer=settings.layer,
             traced=traced,
+            reading=reading_of(settings),
+            signature=_signature(registry, model),
         )
     except ModelError as exc:
         raise ModelError(f"{model.uri}: {exc}") from exc
+
+
+def reading_of(settings: MonitorSettings) -> ReaderPlan | None:
+    """How rows become tensors where they hold pictures, text, or what only the user's own function understands."""
+    inputs = settings.inputs
+    if inputs.image is not None:
+        return ImageInput(**{name: getattr(inputs.image, name) for name in type(inputs.image).model_fields})
+    if inputs.text is not None:
+        return TextInput(inputs.text.column, inputs.text.tokenizer, inputs.text.length)
+    return None if inputs.function is None else FunctionInput(inputs.function)
+
+
+def _signature(registry: Registry, model: ModelVersion) -> tuple[str, ...]:
+    signature = registry.signature(model)
+    return () if signature is None else signature.names
 
 
 def find_reference(
