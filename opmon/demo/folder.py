@@ -50,12 +50,11 @@ monitors:
       min_inputs: {window_size}
 
     sampler:
-      type: ssrs                       # strata of like confidence; more labels where the model hesitates
-      variable: confidence
+      type: adaptive                   # two waves: the second goes where the labels of the first say it pays
       budget: {budget}
 
     rules:
-      - type: accuracy_below
+      - type: accuracy_level           # not one false alarm in its life, with probability 95 %
         name: accuracy-floor
         threshold: {threshold}
     actions:

@@ -19,7 +19,7 @@ from opmon.demo.plot import Alarm, Hour, Plan, Retrained
 from opmon.demo.retraining import learn
 from opmon.demo.stream import Predict, Window
 from opmon.labels import store as queue
-from opmon.monitor import Monitor
+from opmon.monitor import Cycle, Monitor
 from opmon.reports.figures import AccuracyPoint, accuracy_figure
 from opmon.store import rounds
 from opmon.store.rounds import Round
@@ -103,10 +103,11 @@ class Story:
             seed=plan.seed,
         )
         stream.write(window, self.folder.production, self.starts_at + timedelta(hours=number - 1))
-        self._advance()
-        self.progress(f"hour {number}: annotators label {plan.budget} of {plan.window_size:,} inputs")
-        self._label(window)
-        self._advance()
+        wave = 0
+        while self._advance().waiting:  # the sampler draws in waves: the next when the labels of the last are in
+            self.progress(f"hour {number}: annotators label {plan.budget} of {plan.window_size:,} inputs")
+            self._label(window, wave)
+            wave += 1
         hour = self._watched(window)
         self.hours.append(hour)
         if compare is not None:
@@ -116,14 +117,15 @@ class Story:
             yield self._alarm(hour)
         return hour
 
-    def _advance(self) -> None:
+    def _advance(self) -> Cycle:
         cycle = self.monitor.advance()
         if cycle.problems:
             raise cycle.problems[0]
+        return cycle
 
-    def _label(self, window: Window) -> None:
+    def _label(self, window: Window, wave: int) -> None:
         now = datetime.now(UTC)
-        rng = np.random.default_rng([self.plan.seed, 4, window.number])
+        rng = np.random.default_rng([self.plan.seed, 4, window.number, wave])
         with self.monitor.store.write() as connection:
             tasks = queue.open_tasks(connection, NAME)
             queue.record(connection, self.annotators.answer(tasks, window.truth, now, rng), now)

@@ -104,8 +104,8 @@ def _opening(story: Story, console: Console) -> None:
         f"Every hour production logs {plan.window_size:,} inputs. opmon reads them, scores them with the registered "
         f"model, draws {plan.budget} that are worth a label and estimates the accuracy from the answers. "
         f"Two annotators answer each task; each slips in {percent(people.mistakes)} of the cases, both skip "
-        f"{percent(people.illegible)}, and where they differ a third one decides. The rule alarms when the whole 95 % "
-        f"interval lies under {percent(plan.threshold)}.",
+        f"{percent(people.illegible)}, and where they differ a third one decides. The rule alarms when the evidence "
+        f"against {percent(plan.threshold)} is enough to be wrong once in twenty lives of a healthy model.",
     )
     console.print()
 

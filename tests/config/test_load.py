@@ -38,7 +38,7 @@ def test_a_minimal_monitor_has_defaults(write) -> None:
     settings = load(write(MINIMAL), {})
     monitor = settings.monitor("digits")
     assert (monitor.name, monitor.problem, monitor.device, monitor.level) == ("digits", "classification", "auto", 0.95)
-    assert (monitor.sampler.type, monitor.sampler.budget) == ("sups", 100)
+    assert (monitor.sampler.type, monitor.sampler.budget) == ("adaptive", 100)
     assert monitor.round.max_age == timedelta(hours=1)
     assert monitor.labels.max_wait == timedelta(days=7)
     assert monitor.schedule.every == timedelta(minutes=10)
@@ -284,7 +284,7 @@ def test_the_example_loads(write) -> None:
 def test_the_example_shows_the_defaults(write) -> None:
     shown, default = (load(write(text), {}).dump() for text in (render_example(), MINIMAL))
     shown["monitors"]["digits"]["rules"] = []
-    shown["monitors"]["digits"]["sampler"].pop("variable")
+    shown["monitors"]["digits"]["sampler"].pop("aim")
     assert shown == default
 
 
