@@ -133,7 +133,8 @@ def _settings(subject: Subject, given: dict[str, Any]) -> RobustnessSettings:
         return RobustnessSettings.model_validate(values)
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
-        raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")) from None
+        where = [*first["loc"], *([first["ctx"]["key"]] if "key" in first.get("ctx", {}) else [])]
+        raise InputError(f"{'.'.join(map(str, where))}: {first['msg']}".lstrip(": ")) from None
 
 
 def _mapped(

@@ -28,11 +28,14 @@ def grade(
 ) -> Graded:
     """The distance of every test from the unperturbed inputs, on the first ``count`` of them."""
     original = subject.evaluation.inputs[:count]
+    chains = run.chains()
     found: dict[tuple[tuple[int, int], ...], float] = {}
-    for number, steps in enumerate(run.chains(), start=1):
-        found[steps] = quality(subject.perturbed(steps, count), original) if steps else 0.0
+    for rows, inputs in subject.batches(run, np.arange(len(run)), 0, count):
+        for place, row in enumerate(rows):
+            perturbed = inputs[place * count : (place + 1) * count]
+            found[chains[row]] = quality(perturbed, original) if chains[row] else 0.0
         if progress is not None:
-            progress("quality", number, len(run))
+            progress("quality", len(found), len(run))
     return predicted_quality(space, found)
 
 

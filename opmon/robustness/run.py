@@ -68,7 +68,7 @@ class Subject:
 
     def look(self, tests: Tests, rows: NDArray[np.int64], start: int, stop: int) -> Iterator[tuple[list[int], Judged]]:
         """One batch perturbs in another thread while the model answers the one before."""
-        batches = self._batches(tests, rows, start, stop)
+        batches = self.batches(tests, rows, start, stop)
         truth = self.truth[start:stop]
         with ThreadPoolExecutor(max_workers=1) as pool:
             coming = pool.submit(next, batches, None)
@@ -90,7 +90,7 @@ class Subject:
             parts.append(self.codec.decode(encoded))
         return np.concatenate(parts)[:count]
 
-    def _batches(
+    def batches(
         self, tests: Tests, rows: NDArray[np.int64], start: int, stop: int
     ) -> Iterator[tuple[list[int], NDArray[Any]]]:
         """(tests, their perturbed inputs one after the other) in batches that suit the model."""

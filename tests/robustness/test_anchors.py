@@ -65,7 +65,7 @@ def test_weights_are_heard() -> None:
 
 def test_estimate_stays_among_what_is_possible() -> None:
     """What is left may be all wrong or all right, and no more."""
-    right, margin, values = world(3)
+    right, margin, _values = world(3)
     share, _, _ = Anchors.of(right, margin, None, 1500).estimate(np.zeros((1, 1400)), 0.95)
     assert 0 <= share[0] <= 100 / 1500
 

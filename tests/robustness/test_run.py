@@ -132,9 +132,7 @@ def test_bounds_without_anchors_hold_at_all_times(synthetic: Callable[..., Any])
 
 def test_progress_ends_where_everything_is_done(synthetic: Callable[..., Any]) -> None:
     world, heard = synthetic(SPACE), []
-    Running(
-        world.look, SPACE, world.inputs, None, Plan(), Budget(8), progress=lambda *said: heard.append(said)
-    ).run()
+    Running(world.look, SPACE, world.inputs, None, Plan(), Budget(8), progress=lambda *said: heard.append(said)).run()
     assert all(done <= total for _, done, total in heard)
     assert heard[-1][1] == heard[-1][2]
 

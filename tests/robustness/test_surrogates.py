@@ -15,7 +15,6 @@ from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.forest import forest
 from opmon.robustness.surrogates.independence import independence, independence_test
 from opmon.robustness.surrogates.inputs import added_margins, all_pairs
-from opmon.robustness.surrogates.interactions import interactions
 from opmon.robustness.surrogates.kirkwood import kirkwood
 from opmon.robustness.tomography import Budget, Running
 
@@ -84,7 +83,7 @@ def test_default_beats_the_forest_and_its_intervals_cover(synthetic: Callable[..
     ours, theirs, covered = [], [], []
     for seed in range(4):
         world = synthetic(SPACE, 1000, seed, together=1.5)
-        measured, surrogate, known = Running(world.look, SPACE, 1000, None, Plan(), Budget(24)).run()
+        measured, surrogate, _known = Running(world.look, SPACE, 1000, None, Plan(), Budget(24)).run()
         assert surrogate is not None
         truth = world.share(surrogate.tests)
         pairs = measured.tests.order <= 2
@@ -125,7 +124,7 @@ def test_ordered_space_tells_the_orders_apart() -> None:
         values = np.array([share[tests.steps(row)] for row in rows.tolist()])
         yield rows.tolist(), Judged((np.arange(1000)[start:stop] % 100 < values[:, None] * 100).ravel(), None)
 
-    _, surrogate, known = Running(look, space, 1000, None, Plan(half_width=None), Budget(24)).run()
+    _, surrogate, _known = Running(look, space, 1000, None, Plan(half_width=None), Budget(24)).run()
     assert surrogate is not None
     truth = np.array([share[chain] for chain in surrogate.tests.chains()])
     assert np.abs(surrogate.predicted.value - truth).mean() < 0.05
