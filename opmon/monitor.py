@@ -115,6 +115,17 @@ class Monitor:
         with self._at_work() as work:
             return compare(work, one, two, newest, alpha)
 
+    def abandon(self, number: int, why: str) -> None:
+        """Give up a round that cannot go on, such as one whose files are gone for good; its run ends as killed."""
+        if not why.strip():
+            raise InputError("say why the round is given up: it stays in the books")
+        with hold(self.store, self.settings.name) as lease:
+            with lease.write() as connection:
+                round_ = rounds.get(connection, self.settings.name, number)
+                rounds.abandon(connection, round_, why.strip(), self.clock())
+            if round_.run_id is not None:
+                self.registry.finish_run(round_.run_id, "KILLED")
+
     def has_work(self) -> bool:
         """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""
         with self.store.read() as connection:

@@ -84,7 +84,7 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
     query = (
         sa.select(tasks, rounds.c.number)
         .join(rounds, rounds.c.id == tasks.c.round_id)
-        .where(~said)
+        .where(~said, rounds.c.state != "abandoned")
         .order_by(rounds.c.monitor, rounds.c.state == "closed", rounds.c.number, tasks.c.wave, tasks.c.place)
     )
     if monitor is not None:
@@ -162,7 +162,9 @@ def progress(connection: Connection, monitor: str | None = None) -> dict[str, tu
     said = sa.select(labels.c.task_id).distinct().subquery()
     query = (
         sa.select(tasks.c.monitor, sa.func.count(), sa.func.count(said.c.task_id))
+        .join(rounds, rounds.c.id == tasks.c.round_id)
         .outerjoin(said, said.c.task_id == tasks.c.id)
+        .where(rounds.c.state != "abandoned")
         .group_by(tasks.c.monitor)
     )
     if monitor is not None:

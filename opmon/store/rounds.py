@@ -15,11 +15,11 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.errors import NotFoundError
+from opmon.errors import InputError, NotFoundError
 from opmon.store.schema import estimates, labels, rounds, slices, tasks, verdicts, waits
 from opmon.types import Draw, Estimate, Slice, Verdict
 
-STATES = ("opened", "scored", "drawn", "labelling", "estimated", "closed")
+STATES = ("opened", "scored", "drawn", "labelling", "estimated", "closed", "abandoned")
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
         sa.select(rounds)
         .outerjoin(seen, seen.c.round_id == rounds.c.id)
         .outerjoin(have, have.c.round_id == rounds.c.id)
-        .where(rounds.c.monitor == monitor)
+        .where(rounds.c.monitor == monitor, rounds.c.state != "abandoned")
         .where(
             sa.or_(
                 rounds.c.state != "closed",
@@ -204,6 +204,13 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
         .order_by(rounds.c.number)
     )
     return [Round(**row._mapping) for row in connection.execute(query)]
+
+
+def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> None:
+    """Give a round up: it is kept with its reason and never worked on again."""
+    if round_.state in ("closed", "abandoned"):
+        raise InputError(f"round {round_.number} of {round_.monitor} is {round_.state} already; nothing was changed")
+    update(connection, round_.id, state="abandoned", closed_at=at, problem=f"given up: {why}")
 
 
 def has_settled(connection: Connection, monitor: str) -> bool:

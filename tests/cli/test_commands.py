@@ -242,3 +242,19 @@ def _until(ready: Any, seconds: float = 60) -> None:
     while not ready():
         assert time.monotonic() < end, "it took too long"
         time.sleep(0.2)
+
+
+def test_a_round_that_cannot_go_on_is_given_up(workbench: Any, config: str) -> None:
+    workbench.write_window()
+    window = workbench.write_window()
+    assert opmon("run", "-c", config)[0] == 0
+    status = json.loads(opmon("status", "-c", config, "--json")[1])
+    assert status["tasks_open"] > 0
+    assert opmon("rounds", "abandon", "2", "-c", config)[0] == WRONG, "a reason is asked for"
+    assert opmon("rounds", "abandon", "2", "-c", config, "--why", f"{window.name} was a test")[0] == 0
+    after = json.loads(opmon("status", "-c", config, "--json")[1])
+    assert after["newest"][0]["state"] == "abandoned"
+    assert after["tasks_open"] < status["tasks_open"]
+    assert opmon("rounds", "abandon", "2", "-c", config, "--why", "again")[0] == WRONG
+    assert opmon("run", "-c", config)[0] == 0
+    assert opmon("rounds", "abandon", "7", "-c", config, "--why", "x")[0] == WRONG
