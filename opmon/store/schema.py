@@ -1,8 +1,8 @@
 """The tables. Migrations in ``migrations/`` lead here; a test compares the two.
 
-A row of ``rounds`` moves through ``opened → scored → drawn → labelling → estimated → closed``, unless it is given up. ``slices`` is the
-cursor: what a monitor has read is the union of its slices, and its unique constraint makes reading a piece twice
-impossible.
+A row of ``rounds`` moves through ``opened → scored → drawn → labelling → estimated → closed``, unless somebody gives it
+up (``abandoned``). ``slices`` is the cursor: what a monitor has read is the union of its slices, and its unique
+constraint makes reading a piece twice impossible.
 ``labels``, ``estimates`` and ``verdicts`` are only ever added to.
 """
 
