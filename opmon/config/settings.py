@@ -76,7 +76,7 @@ class MonitorSettings(Part):
     @model_validator(mode="before")
     @classmethod
     def _default_sampler(cls, data: Any) -> Any:
-        """opmon's own for classes; a regression model has no variable to draw by of its own, so the plain random one."""
+        """opmon's own for classes; a regression model has no variable of its own to draw by: the plain random one."""
         if not isinstance(data, Mapping):
             return data
         sampler = {} if data.get("sampler") is None else data["sampler"]
