@@ -30,6 +30,8 @@ BYTES = 256 << 20
 """A reference of very wide layers holds fewer traces, so that the compiled graph stays loadable."""
 _ASKED = 10_000
 """So many traces say what the limits of the variables are."""
+_INPUTS = 20_000
+"""So many inputs an autoencoder is fitted on."""
 
 
 @dataclass
@@ -60,7 +62,7 @@ class Fit:
 
     scorer: Scorer
     path: Path
-    layer: str
+    layer: str | None
     limit: int = LIMIT
     seed: int = 0
     label: str | None = None
@@ -76,9 +78,8 @@ class Fit:
 
     def run(self, batches: Iterable[Batch]) -> Reference:
         """Read everything once, and fit."""
-        rng = np.random.default_rng(self.seed)
-        kept = Kept(self.limit, rng)
-        inputs = Kept(min(self.limit, 20_000), rng)
+        kept = Kept(self.limit, np.random.default_rng([self.seed, 0]))
+        inputs = Kept(min(self.limit, _INPUTS), np.random.default_rng([self.seed, 1]))
         for part in self.scorer.traces(self._numbered(batches)):
             self._add_truth(part)
             self.seen += len(part.rows)
@@ -123,7 +124,8 @@ class Fit:
         outputs = self.scorer.outputs
         score = next(item for item in self.scorer.session.outputs if item.name == outputs.score)
         columns, _ = columns_of(outputs, score)
-        distances = np.full(len(traces), np.inf) if not columns else distances_to_others(traces, predicted)
+        plain_distances = not columns or self.layer is None
+        distances = np.full(len(traces), np.inf) if plain_distances else distances_to_others(traces, predicted)
         plain = Reference(
             model_hash(self.path),
             self.layer,
@@ -137,7 +139,7 @@ class Fit:
             labelled=self.truth.count,
             weights=weights,
         )
-        return with_limits(plain, np.random.default_rng(self.seed + 1))
+        return plain if self.layer is None else with_limits(plain, np.random.default_rng([self.seed, 2]))
 
 
 def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
@@ -173,7 +175,15 @@ def open_fit(
     seed: int = 0,
     **options: Any,
 ) -> Fit:
-    """A fit of the model in ``path``; ``options`` are those of :meth:`Scorer.open`."""
-    scorer = Scorer.open(path, problem, traced=True, layer=layer, **options)
-    name = find_layer(read_model(path), scorer.outputs.score, layer).name
+    """A fit of the model in ``path``; ``options`` are those of :meth:`Scorer.open`.
+
+    A model without hidden layers can still have autoencoders, which look at its inputs: its traces are then empty.
+    """
+    try:
+        scorer = Scorer.open(path, problem, traced=True, layer=layer, **options)
+        name: str | None = find_layer(read_model(path), scorer.outputs.score, layer).name
+    except ModelError:
+        if not autoencoders or layer is not None:
+            raise
+        scorer, name = Scorer.open(path, problem, **options), None
     return Fit(scorer, path, name, limit, seed, label, autoencoders)

@@ -175,7 +175,7 @@ class Scorer:
             yield self._scored(batch, fed, self._run(wanted, fed.tensors, len(fed.rows)))
 
     def traces(self, batches: Iterable[Batch]) -> Iterator[Traced]:
-        """Activations and predicted classes of each batch; for a scorer opened with ``traced``."""
+        """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons."""
         names = [name for name in TRACED if any(item.name == name for item in self.session.outputs)]
         for batch, fed in ahead(self._prepared(batches)):
             pieces = list(self._run((*self.outputs.names, *names), fed.tensors, len(fed.rows)))
@@ -184,11 +184,12 @@ class Scorer:
             count = len(self.outputs.names)
             answers = _joined([self.outputs.read(piece[:count]) for piece in pieces])
             found = [np.concatenate([piece[count + i] for piece in pieces]) for i in range(len(names))]
-            predicted = found[1] if len(found) > 1 else np.zeros(len(found[0]), np.int64)
-            valid = answers.valid & np.isfinite(found[0]).all(axis=1)
+            activations = found[0] if found else np.empty((len(answers.valid), 0), np.float32)
+            predicted = found[1] if len(found) > 1 else np.zeros(len(activations), np.int64)
+            valid = answers.valid & np.isfinite(activations).all(axis=1)
             tensors = {name: values[valid] for name, values in fed.tensors.items()}
             rows = (batch.first_row + fed.rows)[valid]
-            yield Traced(rows, found[0][valid], predicted[valid], answers.predictions[valid], tensors)
+            yield Traced(rows, activations[valid], predicted[valid], answers.predictions[valid], tensors)
 
     def columns(self, batch: pa.RecordBatch) -> tuple[str, ...]:
         """The columns that are read of batches such as this one."""

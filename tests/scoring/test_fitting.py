@@ -138,3 +138,23 @@ def test_a_model_written_again_elsewhere_is_the_same_model(mlp, tmp_path) -> Non
     onnx.save_model(onnx.load(str(path)), str(again), save_as_external_data=True, location="data", size_threshold=0)
     assert model_hash(again) == model_hash(path)
     assert model_hash(mlp(seed=1, name="other")) != model_hash(path)
+
+
+def test_a_tree_can_have_an_autoencoder_and_no_traces(tmp_path, rows, fed) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    from opmon.registry.conversion import convert
+
+    path = tmp_path / "tree.onnx"
+    path.write_bytes(convert(DecisionTreeClassifier(max_depth=2).fit(rows, rows[:, 0] > 0), None))
+    with pytest.raises(ModelError, match="no hidden layer"):
+        open_fit(path, "classification", device="cpu")
+    reference = open_fit(path, "classification", device="cpu", autoencoders=("sae",)).run(fed(rows))
+    assert reference.layer is None
+    heads = {"sae": SimpleAutoencoder()}
+    scored = next(
+        iter(Scorer.open(path, "classification", device="cpu", heads=heads, reference=reference).score(fed(rows)))
+    )
+    assert np.isfinite(scored.variables["sae"]).all()
+    with pytest.raises(ModelError, match="no hidden layer"):
+        Scorer.open(path, "classification", heads={"lsa": LikelihoodSurprise()}, reference=reference)

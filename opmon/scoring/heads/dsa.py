@@ -36,7 +36,8 @@ class DistanceSurprise:
             raise InputError(f"denominator must be reference or input; got {self.denominator!r}")
 
     def nodes(self, graph: MonitorGraph) -> str | None:
-        reference = _required(graph.reference)
+        reference, _ = graph.reference, graph.layer
+        _required(reference)
         if not graph.routable:
             return None
         return graph.once(self, lambda: graph.normalised(self._raw(graph, reference), self.limits(reference)))

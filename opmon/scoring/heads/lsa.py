@@ -30,7 +30,7 @@ class LikelihoodSurprise:
     def nodes(self, graph: MonitorGraph) -> str | None:
         if not graph.routable:
             return None
-        nodes, reference = graph.nodes, graph.reference
+        nodes, reference, _ = graph.nodes, graph.reference, graph.layer
         kept, fitted = densities(reference)
         raw = graph.unrouted(
             {route.number: _surprise(nodes, route.activations, kept, fitted[route.number]) for route in graph.routes}
