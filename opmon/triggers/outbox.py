@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import random
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,8 @@ ALARM, RECOVERED, ADVICE = "opmon.alarm", "opmon.recovered", "opmon.advice"
 """The types of events. Advice is kept and shown; no action hears of it."""
 
 ATTEMPTS = 12
+PATIENCE = 3
+"""Failures running after which an action is left alone for this time."""
 FIRST_WAIT = timedelta(seconds=5)
 LONGEST_WAIT = timedelta(hours=6)
 
@@ -134,11 +137,20 @@ def acknowledge(connection: Connection, event: str, by: str, note: str | None, a
 
 
 def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
-    """What should be tried now, oldest first."""
+    """What should be tried now, oldest first. An action hears of the events of a rule in their order: a recovery waits
+    until the alarm before it was taken."""
+    older, its_event = deliveries.alias(), events.alias()
+    before = (
+        sa.select(older.c.id)
+        .join(its_event, its_event.c.id == older.c.event_id)
+        .where(older.c.state == "pending", older.c.action == deliveries.c.action, older.c.id < deliveries.c.id)
+        .where(its_event.c.monitor == events.c.monitor, its_event.c.rule == events.c.rule)
+    )
     query = (
         sa.select(deliveries, events.c.body)
         .join(events, events.c.id == deliveries.c.event_id)
         .where(events.c.monitor == monitor, deliveries.c.state == "pending", deliveries.c.next_at <= at)
+        .where(~before.exists())
         .order_by(deliveries.c.id)
     )
     return [
@@ -154,18 +166,27 @@ def deliver(
     clock: Callable[[], datetime],
     stopping: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:
-    """Try every delivery that is due once, until told to stop; gives how many were taken and how many were not."""
-    with lease.store.read() as connection:
-        waiting = due(connection, monitor, clock())
+    """Try every delivery that is due once, until told to stop; gives how many were taken and how many were not.
+
+    An action that fails ``PATIENCE`` times running is left alone until the next time, so that a target that hangs does
+    not hold up the others.
+    """
+    tried: set[int] = set()
+    failed: Counter[str] = Counter()
     taken = 0
-    for delivery in waiting:
-        if stopping():
-            break
-        values = _attempt(delivery, actions.get(delivery.action), clock)
-        taken += values["state"] == "delivered"
+    while True:
+        with lease.store.read() as connection:
+            waiting = [delivery for delivery in due(connection, monitor, clock()) if delivery.id not in tried]
+        now = next((delivery for delivery in waiting if failed[delivery.action] < PATIENCE), None)
+        if now is None or stopping():
+            return taken, len(tried) - taken + len(waiting)
+        tried.add(now.id)
+        values = _attempt(now, actions.get(now.action), clock)
+        delivered = values["state"] == "delivered"
+        taken += delivered
+        failed[now.action] = failed[now.action] + 1 if values["state"] == "pending" else 0
         with lease.write() as connection:
-            connection.execute(deliveries.update().where(deliveries.c.id == delivery.id).values(**values))
-    return taken, len(waiting) - taken
+            connection.execute(deliveries.update().where(deliveries.c.id == now.id).values(**values))
 
 
 def replay(connection: Connection, event: str, at: datetime) -> int:

@@ -150,3 +150,46 @@ def test_told_to_stop_it_leaves_the_rest_for_the_next_time(store: Store) -> None
     assert second.got == []
     assert deliver(store, {"first": first, "second": second}) == (1, 0)
     assert (len(first.got), len(second.got)) == (1, 1)
+
+
+def test_a_recovery_waits_for_the_alarm_before_it(store: Store) -> None:
+    target = Target(DeliveryError("not now"))
+    add(store, "hook")
+    recovered = {**body(2), "type": "opmon.recovered"}
+    with store.write() as connection:
+        outbox.add(connection, rounds.get(connection, "digits", 1).id, recovered, ["hook"], NOW)
+    assert deliver(store, {"hook": target}) == (0, 1)
+    assert deliver(store, {"hook": target}, NOW + timedelta(hours=1)) == (2, 0)
+    assert target.got == [body()["id"], body()["id"], recovered["id"]]
+
+
+def test_a_target_that_fails_and_fails_is_left_alone_and_holds_up_nobody(store: Store) -> None:
+    bad, good = Target(*[DeliveryError("no")] * 10), Target()
+    with store.write() as connection:
+        for number in range(6):
+            about = {**body(number), "rule": f"rule-{number}"}
+            outbox.add(connection, rounds.get(connection, "digits", 1).id, about, ["bad", "good"], NOW)
+    assert deliver(store, {"bad": bad, "good": good}) == (6, 6)
+    assert (len(bad.got), len(good.got)) == (outbox.PATIENCE, 6)
+
+
+def test_what_waits_is_withdrawn_when_it_is_over(store: Store) -> None:
+    later = {**body(), "model": {"uri": "models:/digits/1"}}
+    with store.write() as connection:
+        round_id = rounds.get(connection, "digits", 1).id
+        outbox.add(connection, round_id, later, {"now": NOW, "later": NOW + timedelta(hours=1)}, NOW)
+        assert outbox.last_alarm(connection, "digits", "floor") == NOW
+        assert outbox.withdraw(connection, "digits", "floor", "models:/digits/2", NOW) == set()
+        assert outbox.withdraw(connection, "digits", "floor", "models:/digits/1", NOW) == {"later"}
+    target = Target()
+    assert deliver(store, {"now": target, "later": target}, NOW + timedelta(hours=2)) == (1, 0)
+
+
+def test_an_event_is_acknowledged_once(store: Store) -> None:
+    add(store, "hook")
+    with store.write() as connection:
+        assert outbox.acknowledge(connection, body()["id"], "kim", "looking", NOW)
+        assert not outbox.acknowledge(connection, body()["id"], "lee", None, NOW)
+        assert outbox.listing(connection, only_open=True) == []
+        with pytest.raises(NotFoundError):
+            outbox.acknowledge(connection, "nothing", "kim", None, NOW)
