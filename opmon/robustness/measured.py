@@ -15,6 +15,7 @@ from opmon.robustness.sequences_core import share_bounds
 from opmon.robustness.space import Tests
 
 Floats = NDArray[np.float64]
+_PER_TEST = ("right", "seen", "share", "error", "low", "high", "finished")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,21 @@ class Measured:
     def inferences(self) -> int:
         return int(self.seen.sum())
 
+    @property
+    def half_width(self) -> Floats:
+        return (self.high - self.low) / 2
+
+    def take(self, which: slice) -> Measured:
+        """Some of the tests."""
+        margin = None if self.margin is None else self.margin[which]
+        arrays = {name: getattr(self, name)[which] for name in _PER_TEST}
+        return Measured(tests=self.tests.take(which), margin=margin, weights=self.weights, **arrays)
+
     def __add__(self, other: Measured) -> Measured:
         margin = None
         if self.margin is not None and other.margin is not None:
             margin = np.concatenate([self.margin, other.margin])
-        names = ("right", "seen", "share", "error", "low", "high", "finished")
-        arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names}
+        arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _PER_TEST}
         return Measured(tests=self.tests + other.tests, margin=margin, weights=self.weights, **arrays)
 
 

@@ -154,11 +154,11 @@ def measure(
     state = resume if resume is not None else nothing_yet(tests, inputs, weights)
     while not state.finished.all():
         start = int(state.seen[~state.finished].min())
-        active = np.flatnonzero(~state.finished)
+        active = np.flatnonzero(~state.finished & (state.seen == start))
         stop = min(start + plan.block, inputs)
         state = with_block(state, look(state.tests, active, start, stop), active, start, stop, plan, anchors)
         if progress is not None:
-            progress(state.inferences, state.inferences + int((~state.finished).sum()) * (inputs - stop))
+            progress(state.inferences, state.inferences + int((inputs - state.seen[~state.finished]).sum()))
         if save is not None:
             save(state)
     return state

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from opmon.robustness.measured import Measured
+from opmon.robustness.running import Checkpoint
 from opmon.robustness.space import Tests
-from opmon.robustness.tomography import Checkpoint
 
 _ARRAYS = ("right", "seen", "share", "error", "low", "high", "finished")
 
@@ -26,6 +26,8 @@ class CheckpointFile:
     def save(self, checkpoint: Checkpoint) -> None:
         """Whole or not at all."""
         arrays: dict[str, Any] = {"key": np.array(self.key)}
+        if checkpoint.half_width is not None:
+            arrays["half_width"] = np.array(checkpoint.half_width)
         for name, state in (("done", checkpoint.done), ("under_way", checkpoint.under_way)):
             if state is not None:
                 arrays |= {f"{name}/{key}": value for key, value in _arrays(state).items()}
@@ -40,7 +42,8 @@ class CheckpointFile:
             with np.load(self.path, allow_pickle=False) as stored:
                 if str(stored["key"]) != self.key:
                     return None
-                return Checkpoint(_measured(stored, "done"), _measured(stored, "under_way"))
+                half = float(stored["half_width"]) if "half_width" in stored.files else None
+                return Checkpoint(_measured(stored, "done"), _measured(stored, "under_way"), half)
         except (OSError, KeyError, ValueError, zipfile.BadZipFile):
             return None
 

@@ -19,7 +19,8 @@ from opmon.robustness.codecs import Pictures
 from opmon.robustness.measured import Plan
 from opmon.robustness.result import Tomography
 from opmon.robustness.run import Progress, Subject
-from opmon.robustness.tomography import Budget, tomography
+from opmon.robustness.running import Budget
+from opmon.robustness.tomography import tomography
 from opmon.steps.checkpoints import CheckpointFile
 from opmon.steps.estimating import read_answers
 from opmon.steps.tomography_model import Prepared, open_traced, prepared

@@ -30,12 +30,13 @@ from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.query.named import NAMED
 from opmon.robustness.query.parse import parse
 from opmon.robustness.run import Subject, measure
+from opmon.robustness.running import Budget, Running, anchor_tests
 from opmon.robustness.space import Space, Tests
 from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.forest import forest
 from opmon.robustness.surrogates.independence import independence
 from opmon.robustness.surrogates.kirkwood import kirkwood
-from opmon.robustness.tomography import Budget, Running, anchor_tests, assembled
+from opmon.robustness.tomography import assembled
 
 SPENT = {3: 0.195, 4: 0.078}
 """The share of a full tomography's inferences that both methods may use: a little under the bars of 80 % and 92 %."""
@@ -238,7 +239,7 @@ def _tasks(options: argparse.Namespace) -> list[tasks.Task]:
     if options.bbc:
         found.append(tasks.text_task(options.bbc, 1000))
     if options.census:
-        found.append(tasks.table_task(options.census, 2000))
+        found.append(tasks.table_task(options.census, 8000))
     return found
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import tomography_tasks as tasks
 from sklearn.ensemble import RandomForestClassifier
 
+from opmon.robustness.running import Budget
 from opmon.robustness.space import Space
 from opmon.robustness.surrogates.forest import forest
-from opmon.robustness.tomography import Budget, tomography
+from opmon.robustness.tomography import tomography
 
 
 def bars(chosen: list[tasks.Task]) -> list[dict[str, Any]]:

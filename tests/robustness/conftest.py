@@ -1,4 +1,4 @@
-"""A synthetic model whose robustness is known: an input falls once the damage of its perturbations exceeds its strength."""
+"""A synthetic model whose robustness is known: an input falls where the damage of a test exceeds its strength."""
 
 from __future__ import annotations
 

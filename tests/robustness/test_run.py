@@ -14,8 +14,8 @@ from opmon.robustness.codecs import Unchanged
 from opmon.robustness.evaluation import Evaluation
 from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.run import Subject, measure
+from opmon.robustness.running import Budget, Checkpoint, Running, anchor_tests
 from opmon.robustness.space import Space
-from opmon.robustness.tomography import Budget, Checkpoint, Running, anchor_tests
 
 SPACE = Space(("a", "b", "c"))
 
@@ -78,9 +78,10 @@ def test_blocks_and_batches_do_not_change_what_is_counted() -> None:
     assert np.array_equal(*deterministic)
 
 
-def test_resumed_run_gives_the_same(synthetic: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("budget", [Budget(16), Budget(None, 60_000)], ids=["tests", "inferences"])
+def test_resumed_run_gives_the_same(synthetic: Callable[..., Any], budget: Budget) -> None:
     world = synthetic(SPACE)
-    plan, budget = Plan(half_width=0.04), Budget(16)
+    plan = Plan(half_width=0.04)
     whole, _, _ = Running(world.look, SPACE, world.inputs, None, plan, budget).run()
     kept: list[Checkpoint] = []
     Running(world.look, SPACE, world.inputs, None, plan, budget, save=kept.append).run()
@@ -100,6 +101,12 @@ def test_resumed_run_does_not_repeat(synthetic: Callable[..., Any]) -> None:
     Running(world.look, SPACE, world.inputs, None, plan, Budget(8)).run(kept[-1])
     assert before == whole.inferences
     assert world.looked == 0
+
+
+def test_budget_of_inferences_is_kept_and_spent(synthetic: Callable[..., Any]) -> None:
+    world = synthetic(SPACE, 2000)
+    measured, _, _ = Running(world.look, SPACE, 2000, None, Plan(), Budget(None, 90_000)).run()
+    assert 0.85 * 90_000 < measured.inferences <= 92_000
 
 
 def test_early_stopping_saves_and_its_bounds_hold(synthetic: Callable[..., Any]) -> None:

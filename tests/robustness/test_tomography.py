@@ -15,8 +15,9 @@ from opmon.robustness.evaluation import Evaluation
 from opmon.robustness.measured import Plan
 from opmon.robustness.quality import kernel_distance, population_shift, text_distance
 from opmon.robustness.result import Tomography
+from opmon.robustness.running import Budget
 from opmon.robustness.space import Space
-from opmon.robustness.tomography import Budget, tomography
+from opmon.robustness.tomography import tomography
 
 
 @pytest.fixture(scope="module")
