@@ -103,7 +103,7 @@ class _Graph:
             elif node.op_type in _WEIGHTED or any(name in weighted for name in given):
                 weighted |= set(node.output)
         made_by = {name: node for node in nodes for name in node.output}
-        return cls(made_by, frozenset(constants), frozenset(weighted), _shapes(model), nodes)
+        return cls(made_by, frozenset(constants), frozenset(weighted), shapes_of(model), nodes)
 
     def ancestors(self, tensor: str) -> list[Any]:
         """The nodes that ``tensor`` is computed with, first to last."""
@@ -136,8 +136,8 @@ def _has_graphs(node: Any) -> bool:
     return any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
 
 
-def _shapes(model: Any) -> dict[str, tuple[int | None, ...]]:
-    """What shape inference knows; nothing where it fails, for it is only to be shown."""
+def shapes_of(model: Any) -> dict[str, tuple[int | None, ...]]:
+    """The shapes that the file or shape inference knows; fewer where inference fails. None is an unknown size."""
     import onnx
 
     try:

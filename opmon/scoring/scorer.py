@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError
 from opmon.scoring.ahead import ahead
+from opmon.scoring.batching import size_by_memory, size_by_probe
 from opmon.scoring.graph import (
     ACTIVATIONS,
     PREDICTED,
@@ -75,6 +76,7 @@ class Scorer:
     features: tuple[str, ...] | None = None
     tensor: str | None = None
     batch_size: int = 1024
+    """0: found by trying, when the first batch comes."""
     allow_missing: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
     """The outputs of the variables that are computed in the graph."""
@@ -83,6 +85,7 @@ class Scorer:
     reader: Reader | None = None
     """What makes tensors of rows, where they are not plain numbers."""
     signature: tuple[str, ...] = ()
+    _found: dict[str, int] = field(default_factory=dict, repr=False)
     _plans: dict[pa.Schema, Reader] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -95,7 +98,7 @@ class Scorer:
         tensor: str | None = None,
         device: Device = "auto",
         threads: int | None = None,
-        batch_size: int = 1024,
+        batch_size: int | None = None,
         output: str | None = None,
         scores: Scores = "auto",
         allow_missing: bool = False,
@@ -109,6 +112,7 @@ class Scorer:
         """Load the ONNX file ``path``.
 
         ``classes`` are the names of the score's columns where the file does not say them (or says numbers);
+        ``batch_size`` is found where it is not given: by the memory that the activations take, or, on a GPU, by trying.
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
         tells.
         ``allow_missing`` feeds null as NaN, to a model that knows what to do with it.
@@ -119,7 +123,7 @@ class Scorer:
         columns that the model was logged with, which are used where nothing else says which to take.
         ``traced`` gives the activations and predicted classes too: see :meth:`traces`.
         """
-        if batch_size < 1:
+        if batch_size is not None and batch_size < 1:
             raise InputError(f"batch_size must be at least 1; got {batch_size}")
         if problem not in ("classification", "regression"):
             raise InputError(f"problem must be classification or regression; got {problem!r}")
@@ -144,7 +148,7 @@ class Scorer:
             outputs,
             tuple(features) if features else None,
             tensor,
-            batch_size,
+            batch_size or (size_by_memory(model) if session.device == "cpu" else 0),
             allow_missing,
             variables,
             functions,
@@ -240,7 +244,7 @@ class Scorer:
     def _run(self, names: Sequence[str], tensors: Mapping[str, NDArray[Any]], count: int) -> Iterator[list[Any]]:
         """The outputs for pieces of ``batch_size`` rows, or of the size that is fixed in the model."""
         fixed = next((tensor.shape[0] for tensor in self.session.inputs if tensor.shape), None)
-        size = fixed or self.batch_size
+        size = fixed or self.batch_size or self._probed(names, tensors, count)
         for start in range(0, count, size):
             piece = {name: values[start : start + size] for name, values in tensors.items()}
             have = min(size, count - start)
@@ -248,6 +252,15 @@ class Scorer:
                 piece = {name: np.resize(values, (fixed, *values.shape[1:])) for name, values in piece.items()}
             results = self.session.run(names, piece)
             yield [result[:have] for result in results]
+
+    def _probed(self, names: Sequence[str], tensors: Mapping[str, NDArray[Any]], count: int) -> int:
+        if count and "size" not in self._found:
+
+            def run(size: int) -> None:
+                self.session.run(names, {name: values[:size] for name, values in tensors.items()})
+
+            self._found["size"] = size_by_probe(run, count)
+        return self._found.get("size", 1)
 
     def _plan(self, batch: pa.RecordBatch) -> Reader:
         if self.reader is not None:
