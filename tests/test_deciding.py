@@ -209,3 +209,22 @@ def test_rounds_are_judged_in_the_order_they_become_final(workbench: Any, databa
         monitor.advance()
     judged = [verdicts_of(monitor, workbench.name, number)[0].details["rounds_judged"] for number in numbers]
     assert judged == [1, 2]
+
+
+def test_completeness_also_judges_a_round_that_ends_without_an_estimate(
+    workbench: Any, database: str, clock: Any
+) -> None:
+    rules = [{"type": "completeness", "name": "complete"}, LEVEL]
+    monitor = workbench.monitor(database, clock, rules=rules, labels={"max_wait": "2d"})
+    workbench.write_window()
+    monitor.advance()
+    clock.pass_(days=3)
+    monitor.advance()
+    assert [(v.rule, v.state) for v in verdicts_of(monitor, workbench.name, 1)] == [("complete", "alarm")]
+    event = events_of(monitor, workbench.name)[0]
+    assert event["body"]["estimate"] is None
+    assert "only 0 % of the tasks were answered" in event["body"]["message"]
+    workbench.answer(monitor)
+    monitor.advance()
+    assert {v.rule for v in verdicts_of(monitor, workbench.name, 1)} == {"complete", "level"}
+    assert len(events_of(monitor, workbench.name)) == 1

@@ -52,7 +52,7 @@ class AccuracyBehind:
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, None)
         if case.rival is None:
-            message = f"{self.rival} has not answered the inputs of this round; nothing to compare"
+            message = f"{self.rival} is this version, or has not answered its inputs; nothing to compare"
             return Verdict(self.name, "unknown", message, details=dict(case.before))
         losses, bound = case.sample.outcomes, Bound.of(self.alpha, self.false_alarms)
         paired = paired_growth(case.sample, losses - case.rival, self.margin, case.coefficients)

@@ -52,7 +52,7 @@ class AccuracyLevel:
     recovery: float = 20.0
 
     def __post_init__(self) -> None:
-        checked_share(self.threshold, "threshold")
+        checked_share(self.threshold, "threshold", low=-1e9)  # 1 − squared error may be below 0
         checked_name(self.name)
         checked_patience(self.recovery)
         Bound.of(self.alpha, self.false_alarms)

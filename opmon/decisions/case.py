@@ -41,7 +41,11 @@ class Case:
     """``a_k`` of the mean loss ``Σ a_k y_k`` for every draw, where the estimator tells."""
     rival: NDArray[np.float64] | None = None
     """The outcome of every draw under another model version, for rules that compare; NaN without an answer."""
+    asked: int = 0
+    """The inputs that were sent to annotators, and how many of them came back with an answer."""
+    answered: int = 0
     received: int = 0
+    """The inputs that production sent, and how many of them the model could answer."""
     scored: int = 0
     drift: float | None = None
     """The share of columns that drifted."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from opmon.decisions.bound_core import Bound
 from opmon.decisions.paired_core import paired_growth
 from opmon.decisions.watch_core import PRIOR
-from opmon.decisions.words_core import percent
+from opmon.decisions.words_core import labels_to_go, percent
 from opmon.errors import InputError
 from opmon.types import Sample
 
@@ -52,6 +52,8 @@ class Comparison:
     evidence: dict[Winner, float]
     """Against «this version is not the better one», in units of what a decision takes."""
     alpha: float
+    more: int | None = None
+    """About how many more labels like these would decide; None where they would not."""
 
     def words(self, first: str, second: str) -> str:
         """The comparison for a reader, the versions by name."""
@@ -65,7 +67,8 @@ class Comparison:
             return f"{found}. {better} is better; wrong with probability {percent(self.alpha)} at most."
         leading: Winner = "first" if self.evidence["first"] > self.evidence["second"] else "second"
         name, share = first if leading == "first" else second, self.evidence[leading]
-        return f"{found}. Not decided: the evidence that {name} is better is {percent(share)} of what it takes."
+        text = f"{found}. Not decided: the evidence that {name} is better is {percent(share)} of what it takes"
+        return f"{text}; about {self.more:,} more labels like these would do." if self.more else f"{text}."
 
 
 def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Comparison:
@@ -80,12 +83,13 @@ def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Compariso
     Bound.of(alpha, None)
     if not rounds:
         raise InputError("there is no labelled round to compare on; label one first")
-    wealth = {winner: np.zeros(len(PRIOR)) for winner in ("first", "second")}
+    wealth: dict[Winner, NDArray[np.float64]] = {"first": np.zeros(len(PRIOR)), "second": np.zeros(len(PRIOR))}
     decided: Winner | None = None
     disagreements = labels = 0
-    most = {"first": 0.0, "second": 0.0}
+    most: dict[Winner, float] = {"first": 0.0, "second": 0.0}
+    sides: tuple[tuple[Winner, float], ...] = (("second", 1.0), ("first", -1.0))
     for entry in rounds:
-        for winner, sign in (("second", 1.0), ("first", -1.0)):
+        for winner, sign in sides:
             grown = paired_growth(entry.first, sign * entry.differences, 0.0, entry.coefficients)
             if grown is None:
                 continue
@@ -93,7 +97,7 @@ def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Compariso
             evidence = float(PRIOR @ np.exp(np.minimum(wealth[winner], 600.0))) * alpha / 2
             most[winner] = max(most[winner], evidence)
             if evidence >= 1 and decided is None:
-                decided = winner  # type: ignore[assignment]
+                decided = winner
             if winner == "second":
                 labels, disagreements = labels + len(grown[1]), disagreements + grown[3]
     difference, error = _difference(rounds)
@@ -106,9 +110,16 @@ def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Compariso
         labels,
         disagreements,
         len(rounds),
-        {"first": most["first"], "second": most["second"]},
+        most,
         alpha,
+        None if decided else _more(wealth, labels, alpha),
     )
+
+
+def _more(wealth: dict[Winner, NDArray[np.float64]], labels: int, alpha: float) -> int | None:
+    """From how fast the stronger side's best bet has grown."""
+    best = max(float(grown.max()) for grown in wealth.values())
+    return labels_to_go(min(math.exp(best) * alpha / 2, 0.999), best / max(labels, 1), 1)
 
 
 def _difference(rounds: Sequence[Paired]) -> tuple[float, float]:

@@ -13,17 +13,21 @@ from opmon.types import Verdict, VerdictState
 
 @dataclass(frozen=True)
 class Completeness:
-    """Alarms when too few of the inputs could be scored, or too few of the draws were answered.
+    """Alarms when too few of the inputs could be scored, or too few of the tasks were answered.
 
     ``scored`` is the least share of the received inputs that the model could answer, ``answered`` the least share of
-    the draws that came back with a label; ``patience`` is how many rounds running it takes. Both are counted, not
+    the tasks that came back with an answer; ``patience`` is how many rounds running it takes. Both are counted, not
     estimated: there is no chance in it, and no bound to state.
+
+    It also judges rounds that end without any estimate.
     """
 
     scored: float = 0.95
     answered: float = 0.5
     name: str = "completeness"
     patience: int = 1
+
+    counts = True
 
     def __post_init__(self) -> None:
         checked_share(self.scored, "scored", low=-1e-12, high=1 + 1e-12)
@@ -36,7 +40,7 @@ class Completeness:
         """The verdict on one round's counts."""
         shares = {
             "scored": (case.scored / case.received if case.received else None, self.scored, "inputs could be scored"),
-            "answered": (case.estimate.response if case.estimate else None, self.answered, "draws were answered"),
+            "answered": (case.answered / case.asked if case.asked else None, self.answered, "tasks were answered"),
         }
         short = [
             f"only {percent(share)} of the {what}, the least is {percent(least)}"

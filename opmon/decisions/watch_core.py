@@ -77,14 +77,15 @@ class Watch:
 def recovery_growth(values: Floats, stakes: Floats) -> float:
     """The logarithm of an e-value against «the mean of ``values`` is at least 0», from their normal approximation.
 
-    ``log mean_h exp(h z − h²/2)`` with ``z = −mean / s``. One more draw that failed is counted into ``s``, so that a
-    round without any failure is not taken for certain.
+    ``log mean_h exp(h z − h²/2)`` with ``z = −mean / s``. One more draw like the largest is counted into ``s``, a whole
+    failure where all are equal, so that a round without any failure is not taken for certain.
     """
     n = len(values)
     if n == 0:
         return 0.0
     mean = float(stakes @ values / stakes.sum()) if stakes.sum() > 0 else 0.0
-    s = math.sqrt((float(((values - mean) ** 2).sum()) + 1) / n / n)
+    more = float((values**2).max()) if values.max() > values.min() else 1.0
+    s = math.sqrt((float(((values - mean) ** 2).sum()) + more) / n / n)
     z = float(np.clip(-mean / s, -50, 50))
     powers = RECOVERY_BETS * z - RECOVERY_BETS**2 / 2
     return float(np.logaddexp.reduce(powers) - math.log(len(powers)))

@@ -6,6 +6,7 @@ import shutil
 from datetime import timedelta
 
 from opmon.reports.timeline import RoundFacts, timeline_metrics
+from opmon.steps.judging import judge_counts
 from opmon.steps.workplace import Workplace
 from opmon.store import rounds
 from opmon.store.rounds import Round
@@ -24,4 +25,5 @@ def close_without_estimate(work: Workplace, round_: Round, problem: str, *, aske
         work.registry.finish_run(round_.run_id)
     with work.write() as connection:
         rounds.update(connection, round_.id, state="closed", closed_at=work.clock(), problem=problem)
+        judge_counts(work, connection, round_, asked)
     shutil.rmtree(work.round_folder(round_), ignore_errors=True)

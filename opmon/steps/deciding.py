@@ -10,26 +10,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.engine import Connection
 
 from opmon import plugins
-from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
 from opmon.labels.store import Answered
-from opmon.steps.events import event_of
+from opmon.steps.judging import judge, raise_event
 from opmon.steps.rivals import rival_outcomes
 from opmon.steps.workplace import Workplace
 from opmon.store import rounds, verdicts
 from opmon.store.rounds import Round
-from opmon.triggers import outbox
-from opmon.triggers.silence import silent_until
-from opmon.types import Estimate, Sample, Verdict
+from opmon.types import Estimate, Sample
 
 log = logging.getLogger(__name__)
 
@@ -83,29 +79,14 @@ def decide(
             found.append(replace(judged, message=f"{judged.message.removesuffix(_LATE)}{_LATE}"))
             continue
         before = verdicts.newest(connection, work.name, round_.model, rule.name)
-        verdict = _judge(rule, case, before.details if before else {}, witness)
+        verdict = judge(rule, case, before.details if before else {}, witness.rivals.get(rule.name))
         found.append(verdict)
         if judged is None:
-            _raise_event(work, connection, round_, rule, verdict, estimate)
+            raise_event(work, connection, round_, rule, verdict, estimate)
     rounds.add_verdicts(connection, round_.id, revision, found)
 
 
 _LATE = " (labels came late: they correct the estimate, not the evidence)"
-
-
-def _judge(rule: RuleSettings, case: Case, before: Mapping[str, Any], witness: Witness) -> Verdict:
-    """What the rule says; a fault of its own is told and stops nothing else."""
-    try:
-        if hasattr(rule.plugin, "judge"):
-            own = replace(case, before=before, rival=witness.rivals.get(rule.name))
-            verdict: Verdict = rule.plugin.judge(own)
-        else:
-            verdict = rule.plugin.decide(case.estimates)
-    except Exception as exc:
-        log.exception("rule %s failed", rule.name)
-        message = f"the rule failed on this round ({type(exc).__name__}: {exc}); its evidence is unchanged"
-        return Verdict(rule.name, "unknown", message, details=dict(before))
-    return replace(verdict, rule=rule.name)
 
 
 def _case(
@@ -131,6 +112,8 @@ def _case(
         class_names=tuple(round_.classes or ()),
         variables={name: np.array([task.variables.get(name, np.nan) for task in drawn]) for name in names},
         coefficients=estimator.coefficients(sample) if hasattr(estimator, "coefficients") else None,
+        asked=len(tasks),
+        answered=sum(task.answer is not None and task.answer.truth is not None for task in tasks),
         received=round_.received,
         scored=round_.received - (round_.unscorable or 0),
         drift=(round_.drift or {}).get("share"),
@@ -156,38 +139,3 @@ def _robustness(work: Workplace, round_: Round) -> float | None:
     except ValueError:
         log.warning("the tag %s of %s is no number: %r", ROBUSTNESS_TAG, round_.model_uri, text)
         return None
-
-
-def _raise_event(
-    work: Workplace, connection: Connection, round_: Round, rule: RuleSettings, verdict: Verdict, estimate: Estimate
-) -> None:
-    """One event when a rule begins to alarm and one when it recovers, not one a round."""
-    sequential = hasattr(rule.plugin, "judge") and not hasattr(rule.plugin, "decide")
-    newest = verdicts.standing(connection, work.name, round_.model, rule.name)
-    if newest is not None and newest.round_number > round_.number and not sequential:
-        return  # a round long past changes what is known of it, and wakes nobody
-    was, now = newest is not None and newest.alarmed, verdicts.alarmed(verdict)
-    if now is None or now == was:
-        return
-    kind = outbox.ADVICE if not rule.acts else outbox.ALARM if now else outbox.RECOVERED
-    body = event_of(work, round_, verdict, estimate, kind, alarmed=now)
-    outbox.add(connection, round_.id, body, _deliveries(work, connection, round_, rule, kind), work.clock())
-    log.warning("%s: %s", kind, verdict.message)
-
-
-def _deliveries(
-    work: Workplace, connection: Connection, round_: Round, rule: RuleSettings, kind: str
-) -> dict[str, datetime]:
-    """Which actions hear of it, and from when on: after the rule's cooldown and their own silence."""
-    if kind == outbox.ADVICE:
-        return {}
-    now = work.clock()
-    told = {action.name: action for action in work.settings.actions}
-    start = now
-    if kind == outbox.RECOVERED:
-        unheard = outbox.withdraw(connection, work.name, rule.name, round_.model_uri, now)
-        told = {name: action for name, action in told.items() if name not in unheard}
-    elif rule.cooldown is not None:
-        last = outbox.last_alarm(connection, work.name, rule.name)
-        start = now if last is None else max(now, last + rule.cooldown)
-    return {name: silent_until(action.windows, start) for name, action in told.items()}

@@ -14,7 +14,7 @@ _EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseli
 
 
 def event_of(
-    work: Workplace, round_: Round, verdict: Verdict, estimate: Estimate, kind: str, *, alarmed: bool
+    work: Workplace, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, alarmed: bool
 ) -> dict[str, Any]:
     run = round_.run_id or ""
     return {
@@ -30,7 +30,9 @@ def event_of(
         "threshold": verdict.threshold,
         "evidence": {key: verdict.details[key] for key in _EVIDENCE if key in verdict.details},
         "model": {"name": round_.model_name, "version": round_.model_version, "uri": round_.model_uri},
-        "estimate": {
+        "estimate": None
+        if estimate is None
+        else {
             "value": estimate.value,
             "low": estimate.low,
             "high": estimate.high,

@@ -121,7 +121,7 @@ def test_level_set_otherwise_begins_anew() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"threshold": 92}, {"threshold": 0}, {"threshold": 1}, {"threshold": 0.9, "recovery": 1},
+    [{"threshold": 92}, {"threshold": 1}, {"threshold": float("nan")}, {"threshold": 0.9, "recovery": 1},
      {"threshold": 0.9, "alpha": 0.1, "false_alarms": "1 per year"}, {"threshold": 0.9, "name": " "}],
 )  # fmt: skip
 def test_level_refuses_what_cannot_be(arguments: dict[str, Any]) -> None:
@@ -225,7 +225,7 @@ def test_behind_without_a_rival_is_unknown() -> None:
 
 
 def test_completeness_counts_what_is_missing() -> None:
-    case = next(cases([0.1], received=100, scored=80))
+    case = next(cases([0.1], received=100, scored=80, asked=50, answered=40))
     assert Completeness().judge(case).state == "alarm"
     assert Completeness(scored=0.5).judge(case).state == "ok"
     first = Completeness(patience=2).judge(case)
@@ -258,3 +258,16 @@ def test_the_plain_rule_prints_how_often_it_alarms_for_nothing() -> None:
     assert verdict.details["rounds_in_a_year"] == 8766
     assert verdict.details["false_alarm_in_a_year"] == pytest.approx(1.0)
     assert "no bound is kept" in verdict.message
+
+
+def test_level_of_a_regression_whose_errors_are_skewed() -> None:
+    """Squared errors have no upper bound, and the accuracy 1 − MSE may be below 0."""
+    rng, rule = np.random.default_rng(4), AccuracyLevel(-0.5)
+
+    def rounds(scale: float, count: int) -> Iterator[Case]:
+        for number in range(1, count + 1):
+            sample = sample_of(scale * rng.normal(size=BUDGET) ** 2)
+            yield Case(number, (SimpleRandomEstimator().estimate(sample),), sample)
+
+    assert {verdict.state for verdict in judged(rule, rounds(1.4, 40))} == {"ok"}
+    assert judged(rule, rounds(2.5, 10))[-1].state == "alarm"
