@@ -39,7 +39,7 @@ class CheckpointFile:
     def load(self) -> Checkpoint | None:
         """What was kept; None where there is none, of another run, or not whole."""
         try:
-            with np.load(self.path, allow_pickle=False) as stored:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 if str(stored["key"]) != self.key:
                     return None
                 half = float(stored["half_width"]) if "half_width" in stored.files else None
