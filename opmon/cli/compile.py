@@ -62,10 +62,12 @@ def compile_(
 
 def _heads(subject: Subject, names: tuple[str, ...]) -> dict[str, Any]:
     from opmon import plugins
+    from opmon.steps.models import bound_heads
 
     free = ("confidence", "margin", "entropy", "gini") if subject.settings.problem == "classification" else ()
     known = subject.settings.heads
-    return {name: known.get(name) or plugins.make("head", name) for name in names or (*free, *known)}
+    chosen = {name: known.get(name) or plugins.make("head", name) for name in names or (*free, *known)}
+    return bound_heads(chosen, subject.registry, subject.folder)
 
 
 def _reference(subject: Subject, path: Path | None) -> Any:

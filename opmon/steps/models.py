@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from opmon.config import MonitorSettings
 from opmon.errors import ModelError
@@ -33,7 +35,7 @@ def open_scorer(
     ``plain``: for its predictions alone, without auxiliary variables.
     """
     path = registry.fetch_onnx(model, folder / "models", convert_sklearn=settings.convert_sklearn)
-    heads = {} if traced or plain else settings.heads
+    heads = {} if traced or plain else bound_heads(settings.heads, registry, folder)
     reference = find_reference(settings, registry, model, folder) if heads else None
     try:
         return Scorer.open(
@@ -55,6 +57,17 @@ def open_scorer(
         )
     except ModelError as exc:
         raise ModelError(f"{model.uri}: {exc}") from exc
+
+
+def bound_heads(heads: Mapping[str, Any], registry: Registry | None, folder: Path) -> dict[str, Any]:
+    """The heads; those that name another model of the registry with that model at hand."""
+
+    def fetch(uri: str) -> Path:
+        if registry is None:
+            raise ModelError(f"{uri} is in a registry, and none is configured")
+        return registry.fetch_onnx(registry.resolve(uri), folder / "models")
+
+    return {name: head.bind(fetch) if hasattr(head, "bind") else head for name, head in heads.items()}
 
 
 def reading_of(settings: MonitorSettings) -> ReaderPlan | None:

@@ -15,6 +15,7 @@ from opmon.scoring.heads.entropy import Entropy
 from opmon.scoring.heads.gini import Gini
 from opmon.scoring.heads.lsa import LikelihoodSurprise
 from opmon.scoring.heads.margin import Margin
+from opmon.scoring.heads.named_autoencoder import NamedAutoencoder
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 from opmon.scoring.variables import sigmoid, softmax, variables_of
@@ -151,7 +152,31 @@ def test_a_head_that_gives_nothing(mlp) -> None:
 
 def test_every_head_keeps_the_contract() -> None:
     for name in plugins.names("head"):
-        assert isinstance(plugins.make("head", name), plugins.Head)
+        given = {"model": "other.onnx"} if name == "autoencoder" else {}
+        assert isinstance(plugins.make("head", name, given), plugins.Head)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 21])
+def test_an_autoencoder_from_elsewhere(mlp, compiled, outputs, later, tmp_path, opset) -> None:
+    nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["t0"]), onnx.helper.make_node("Tanh", ["t0"], ["scores"])]
+    made = onnx.helper.make_graph(
+        nodes,
+        "autoencoder",
+        [onnx.helper.make_tensor_value_info("x", 1, ["n", 6])],
+        [onnx.helper.make_tensor_value_info("scores", 1, ["n", 6])],
+        [onnx.numpy_helper.from_array(np.eye(6, dtype=np.float32), "w")],
+    )
+    other = tmp_path / "other.onnx"
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    onnx.save(onnx.helper.make_model(made, ir_version=10, opset_imports=opsets), str(other))
+    found = outputs(compiled(mlp(), {"rebuilt": NamedAutoencoder(str(other))}), later)
+    expected = ((later - np.tanh(later)) ** 2).mean(axis=1)
+    assert found["rebuilt"] == pytest.approx(np.maximum(expected, 1e-6), rel=1e-5)
+
+
+def test_an_autoencoder_of_the_registry_is_fetched(tmp_path) -> None:
+    head = NamedAutoencoder("models:/rebuild@champion").bind(lambda uri: tmp_path / uri.rpartition("/")[2])
+    assert head.model == str(tmp_path / "rebuild@champion")
 
 
 def test_an_empty_stream(mlp, fed) -> None:
