@@ -107,8 +107,8 @@ def robustness_metrics(result: Tomography, queries: Mapping[str, str]) -> dict[s
         answer = result.ask(text)
         found |= {
             f"robustness/query/{name}": answer.value,
-            f"robustness/query/{name}/low": answer.low,
-            f"robustness/query/{name}/high": answer.high,
+            f"robustness/query/{name}.low": answer.low,
+            f"robustness/query/{name}.high": answer.high,
         }
     return found
 

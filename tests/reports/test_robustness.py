@@ -84,7 +84,7 @@ def test_report_has_everything(tmp_path: Path) -> None:
 def test_metrics_have_every_saved_query() -> None:
     metrics = robustness_metrics(made(), {"fog": "blur > 2"})
     assert metrics["robustness/aggregate"] == pytest.approx(made().share.mean())
-    assert metrics["robustness/query/fog/low"] < metrics["robustness/query/fog"] < metrics["robustness/query/fog/high"]
+    assert metrics["robustness/query/fog.low"] < metrics["robustness/query/fog"] < metrics["robustness/query/fog.high"]
     assert metrics["robustness/worst"] == made().share.min()
 
 
