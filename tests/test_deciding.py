@@ -25,6 +25,11 @@ def live(workbench: Any, monitor: Any, count: int, wrong: float = 0.0, **more: A
         monitor.advance()
 
 
+def only_round(monitor: Any, name: str, number: int) -> rounds.Round:
+    with monitor.store.read() as connection:
+        return rounds.get(connection, name, number)
+
+
 def verdicts_of(monitor: Any, name: str, number: int) -> list[Verdict]:
     with monitor.store.read() as connection:
         return rounds.latest_verdicts(connection, rounds.get(connection, name, number).id)
@@ -187,6 +192,11 @@ def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, dat
         "robustness-level": "alarm",
     }
     assert len(found["accuracy-slices"].details["of"]) == 10
+    timeline = only_round(monitor, workbench.name, 1).timeline_run_id
+    monitor.registry.log_metrics(timeline, {"robustness/aggregate": 0.9}, 1, monitor.clock())
+    live(workbench, monitor, 1)
+    now = {verdict.rule: verdict.state for verdict in verdicts_of(monitor, workbench.name, 2)}
+    assert now["robustness-level"] == "ok", "the timeline is newer than the tag"
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -29,8 +29,9 @@ from opmon.types import Estimate, Sample
 
 log = logging.getLogger(__name__)
 
+ROBUSTNESS_METRIC = "robustness/aggregate"
 ROBUSTNESS_TAG = "opmon.robustness"
-"""The tag of a model version that holds its aggregate robustness."""
+"""The tag of a model version that may hold its aggregate robustness, where it was measured elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,11 @@ def _elapsed(connection: Connection, work: Workplace, round_: Round) -> timedelt
 
 
 def _robustness(work: Workplace, round_: Round) -> float | None:
+    """What the timeline of the model version tells last, or else the version's tag."""
+    if round_.timeline_run_id is not None:
+        history = work.registry.metric_history(round_.timeline_run_id, ROBUSTNESS_METRIC)
+        if history:
+            return history[-1][2]
     text = work.registry.version_tags(work.model(round_)).get(ROBUSTNESS_TAG)
     try:
         return None if text is None else float(text)
