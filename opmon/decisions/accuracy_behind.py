@@ -57,7 +57,7 @@ class AccuracyBehind:
         losses, bound = case.sample.outcomes, Bound.of(self.alpha, self.false_alarms)
         paired = paired_growth(case.sample, losses - case.rival, self.margin, case.coefficients)
         if paired is None:
-            message = "a draw weighs more than 10: set defensive of the sampler to 0.1"
+            message = "a draw weighs more than bets allow for: set defensive of the sampler to 0.1"
             return Verdict(self.name, "unknown", message, details=dict(case.before))
         growth, surplus, stakes, disagree = paired
         setting = {"rival": self.rival, "margin": self.margin, "bound": bound.words()}

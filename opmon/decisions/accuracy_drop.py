@@ -22,8 +22,9 @@ from opmon.types import Estimate, Verdict
 class AccuracyDrop:
     r"""Alarms when the accuracy has dropped by more than ``drop`` from the baseline.
 
-    The baseline is ``baseline``, an accuracy known beforehand (of a large test set), or where that is left out the
-    first ``rounds`` rounds of the model version: a new version behind the alias begins a baseline of its own.
+    The baseline is ``baseline``, an accuracy known beforehand (of a large test set); or ``period``, the first and last
+    number of rounds of the model version in the past; or else the first ``rounds`` rounds of the model version that the
+    rule judges: a new version behind the alias begins a baseline of its own.
 
     An estimated baseline :math:`b` has an error of its own. Its lower bound :math:`\underline{b}` at confidence
     :math:`1 - \alpha/2` stands for it, and the level rule watches the line :math:`\underline{b} - d` with the other
@@ -38,6 +39,7 @@ class AccuracyDrop:
     drop: float
     name: str = "accuracy-drop"
     baseline: float | None = None
+    period: tuple[int, int] | None = None
     rounds: int = 3
     alpha: float | None = None
     false_alarms: str | None = None
@@ -51,6 +53,10 @@ class AccuracyDrop:
             checked_share(self.baseline, "baseline", high=1.0 + 1e-12)
             if self.baseline - self.drop <= 0:
                 raise InputError(f"drop must be smaller than the baseline, {self.baseline:g}; got {self.drop:g}")
+        if self.period is not None and (self.baseline is not None or not 1 <= self.period[0] <= self.period[1]):
+            raise InputError(
+                f"period must be two numbers of rounds such as [10, 40], without baseline; got {self.period}"
+            )
         if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
             raise InputError(f"rounds must be a whole number >= 1; got {self.rounds!r}")
         Bound.of(self.alpha, self.false_alarms)
@@ -82,9 +88,14 @@ class AccuracyDrop:
         if self.baseline is not None:
             return {"value": self.baseline, "low": self.baseline, "line": self.baseline - self.drop}
         kept = case.before.get("baseline")
-        asked = {"drop": self.drop, "asked": self.rounds}
+        asked: dict[str, Any] = {"drop": self.drop, "asked": list(self.period) if self.period else self.rounds}
         if isinstance(kept, Mapping) and "line" in kept and all(kept.get(key) == asked[key] for key in asked):
             return dict(kept)
+        if self.period is not None:
+            first, last = self.period
+            pairs = zip(case.numbers, case.estimates, strict=True)
+            past = [_kept(estimate) for number, estimate in pairs if first <= number <= last]
+            return _pooled(past, self.drop, bound) | asked if past and case.number > last else asked
         taken = case.before.get("taken")
         before = list(taken) if isinstance(taken, list) else []
         if before and len(before) >= self.rounds:
@@ -96,6 +107,11 @@ class AccuracyDrop:
         before = case.before.get("taken")
         taken = [*(before if isinstance(before, list) else []), _kept(estimate)]
         message = f"taking the baseline: round {len(taken)} of {self.rounds}, {percent(estimate.value)} so far"
+        if self.period is not None:
+            taken = []
+            message = (
+                f"the baseline is that of rounds {self.period[0]} to {self.period[1]}, which are not all there yet"
+            )
         return Verdict(self.name, "unknown", message, estimate.value, None, {"taken": taken, "baseline": known})
 
 

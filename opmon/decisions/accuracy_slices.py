@@ -15,13 +15,11 @@ from opmon.decisions.bound_core import Bound
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import terms
 from opmon.decisions.judging_core import checked_name, checked_patience, checked_share, unanswered
+from opmon.decisions.paired_core import WIDEST
 from opmon.decisions.sequential_core import Step, advance
 from opmon.decisions.words_core import percent
 from opmon.errors import InputError
 from opmon.types import Sample, Verdict, VerdictState
-
-WIDEST = 10.0
-"""The largest weight of a draw that bets allow for, where the design does not say it beforehand: ``1 / defensive``."""
 
 _KNOWN = ("srs", "ces", "ssrs", "css", "two_stage")
 """Designs whose weights are known before any label of the round is."""
@@ -138,7 +136,7 @@ def _weights(case: Case) -> tuple[NDArray[np.float64], float]:
     sample: Sample = case.sample  # type: ignore[assignment]
     factors, _, _ = terms(sample.draw, np.zeros(len(sample.draw)), case.coefficients)
     if sample.draw.design not in _KNOWN:
-        return factors, WIDEST
+        return factors, WIDEST.get(sample.draw.design, 10.0)
     if sample.draw.design == "two_stage":
         constants = sample.draw.constants
         possible = constants["stratum_size"] / (sample.draw.frame_size * constants["stratum_probability"])

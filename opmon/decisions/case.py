@@ -52,6 +52,9 @@ class Case:
     robustness: float | None = None
     """The aggregate robustness measured last."""
 
+    numbers: Sequence[int] = ()
+    """The numbers of the rounds that ``estimates`` belong to."""
+
     @property
     def estimate(self) -> Estimate | None:
         return self.estimates[-1] if self.estimates else None

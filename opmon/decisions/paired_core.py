@@ -11,7 +11,9 @@ from opmon.types import Sample
 
 Floats = NDArray[np.float64]
 
-WIDEST = 10.0
+WIDEST = {"rhc": 20.0}
+"""The largest weight of a draw that bets allow for: 10, which is ``1 / defensive``, where nothing is said here. RHC
+multiplies it by how far the sum of a random group is from the mean."""
 BOLD = 2.0
 """Differences are rare and small in variance: bets are this many times bolder than those on a level."""
 
@@ -27,7 +29,11 @@ def paired_growth(
     heard = sample.answered & ~np.isnan(differences)
     surplus = np.where(heard, np.nan_to_num(differences) - margin, 0.0)
     factors, known, stakes = terms(sample.draw, surplus, coefficients)
-    widest = float(factors.max(initial=1.0)) if sample.draw.design in ("srs", "ces", "ssrs", "css") else WIDEST
+    widest = (
+        float(factors.max(initial=1.0))
+        if sample.draw.design in ("srs", "ces", "ssrs", "css")
+        else WIDEST.get(sample.draw.design, 10.0)
+    )
     if float(factors.max(initial=0.0)) > widest * (1 + 1e-9) or not heard.any():
         return None
     values, stakes = (known + factors * surplus)[heard], stakes[heard]

@@ -99,14 +99,15 @@ def _case(
     witness: Witness,
 ) -> Case:
     found = rounds.latest_estimates(connection, work.name, model=round_.model)
-    history = [r.estimate for r in found if r.round_number <= round_.number and not r.estimate.provisional]
+    history = [r for r in found if r.round_number <= round_.number and not r.estimate.provisional]
     by_position = {task.position: task for task in tasks}
     drawn = [by_position[int(position)] for position in sample.draw.positions]
     estimator = plugins.make("estimator", sample.draw.design)
     names = set(drawn[0].variables) if drawn else set()
     return Case(
         number=round_.number,
-        estimates=history,
+        estimates=[revision.estimate for revision in history],
+        numbers=[revision.round_number for revision in history],
         sample=sample,
         elapsed=_elapsed(connection, work, round_),
         classes=np.array([task.prediction for task in drawn], dtype=np.str_),

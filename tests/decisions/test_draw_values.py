@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opmon.decisions.accuracy_slices import AccuracySlices
 from opmon.decisions.betting_core import BETS, log_growth
+from opmon.decisions.bound_core import Bound
+from opmon.decisions.case import Case
 from opmon.decisions.draw_values import DrawValues, draw_values, terms
+from opmon.decisions.paired_core import paired_growth
 from opmon.plugins import AdaptiveSampler, make
 from opmon.testing.populations import Population, classifier
-from opmon.types import Draw, Sample
+from opmon.types import Draw, Estimate, Sample
 
 SAMPLERS = ("srs", "sups", "rhc", "two_stage", "deepest", "ssrs", "css", "gbs", "adaptive")
 
@@ -110,3 +114,38 @@ def test_terms_are_linear_in_the_outcome() -> None:
 def test_a_stake_is_never_lost_whole(values: list[float], line: float, stake: float) -> None:
     drawn = DrawValues(np.array(values), np.full(len(values), stake))
     assert np.isfinite(log_growth(drawn, line)).all()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_bets_on_equal_versions_do_not_grow_on_average(sampler: str) -> None:
+    """Two versions with as many failures on other inputs: the paired e-values have a mean of at most 1."""
+    population = classifier(500, accuracy=0.85, seed=4)
+    other = np.random.default_rng(9).permutation(population.outcomes)
+    grown = []
+    for seed in range(800):
+        sample = sampled(sampler, population, 40, np.random.default_rng(seed))
+        paired = paired_growth(sample, sample.outcomes - other[sample.draw.positions], 0.0)
+        assert paired is not None
+        grown.append(np.exp(paired[0][:5]))
+    error = np.std(grown, axis=0) / math.sqrt(len(grown))
+    assert (np.mean(grown, axis=0) <= 1 + 4 * error).all(), (sampler, np.mean(grown, axis=0))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_slices_at_the_line_do_not_grow_on_average(sampler: str) -> None:
+    """The evidence of one round in every slice has the mean of its weight at most."""
+    population = classifier(500, accuracy=0.85, seed=4)
+    predictions = population.frame.predictions
+    assert predictions is not None
+    inside = predictions < 3
+    line = 1 - float(population.outcomes[inside].mean())
+    rule = AccuracySlices(line, classes=("in",))
+    found = []
+    for seed in range(800):
+        sample = sampled(sampler, population, 40, np.random.default_rng(seed))
+        classes = np.where(inside[sample.draw.positions], "in", "out")
+        estimate = Estimate(0.8, 0.7, 0.9, n=40, frame_size=500, response=1.0, method=sampler)
+        verdict = rule.judge(Case(1, (estimate,), sample, classes=classes))
+        found.append(verdict.details["of"]["in"]["evidence"])
+    weight = Bound(alpha=0.05).weight(0, None)
+    assert np.mean(found) <= weight * (1 + 4 * np.std(found) / weight / math.sqrt(len(found)))

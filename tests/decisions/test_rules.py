@@ -154,6 +154,27 @@ def test_drop_spends_half_of_alpha_on_the_baseline() -> None:
     assert sum(both) < sum(one)
 
 
+def test_drop_from_a_chosen_period_of_the_past() -> None:
+    rounds = list(cases([0.05] * 6))
+    case = replace(rounds[-1], numbers=tuple(range(11, 17)), number=16)
+    verdict = AccuracyDrop(0.05, period=(12, 14)).judge(case)
+    assert verdict.state == "ok"
+    baseline = verdict.details["baseline"]
+    assert baseline["rounds"] == 3
+    assert baseline["value"] == pytest.approx(np.mean([e.value for e in case.estimates[1:4]]))
+    later = AccuracyDrop(0.05, period=(12, 14)).judge(
+        replace(case, numbers=(), estimates=case.estimates[:1], before=verdict.details)
+    )
+    assert later.details["baseline"] == baseline, "once taken it stays"
+    assert AccuracyDrop(0.05, period=(12, 20)).judge(case).state == "unknown"
+
+
+@pytest.mark.parametrize("arguments", [{"period": (5, 2)}, {"period": (0, 2)}, {"period": (1, 2), "baseline": 0.9}])
+def test_periods_that_cannot_be(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="period"):
+        AccuracyDrop(0.05, **arguments)
+
+
 # slices
 
 
