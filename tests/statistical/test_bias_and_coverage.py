@@ -57,8 +57,21 @@ def all_waves(sampler: Any, draw: Any, population: Population, budget: int, rng:
 @pytest.mark.parametrize("which", POPULATIONS)
 @pytest.mark.parametrize("budget", [60, 250])
 def test_estimates_are_unbiased(name: str, variant: str, which: str, budget: int) -> None:
+    """Within four standard errors: those observed, or those of theory where rare, heavy draws are seldom observed."""
     errors, _ = study(name, variant, which, budget)
-    assert abs(errors.mean()) < 4 * errors.std(ddof=1) / np.sqrt(REPETITIONS)
+    spread = errors.std(ddof=1)
+    if variant == "plain" and name in ("sups", "rhc", "two_stage"):
+        spread = max(spread, spread_in_theory(which, budget))
+    assert abs(errors.mean()) < 4 * spread / np.sqrt(REPETITIONS)
+
+
+def spread_in_theory(which: str, budget: int) -> float:
+    """The standard error of draws in proportion to the variable, without a defensive share."""
+    population = POPULATIONS[which]
+    chi = np.asarray(population.frame.variable("confidence"), dtype=np.float64)
+    chi = np.maximum(chi, 0.01 * chi.mean())  # the floor that the samplers put under every weight
+    p, y = chi / chi.sum(), population.outcomes / len(chi)
+    return float(np.sqrt(((y**2 / p).sum() - y.sum() ** 2) / budget))
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
