@@ -79,3 +79,23 @@ def least_divisor(distances: NDArray[np.float64]) -> float:
 def floored(distances: NDArray[np.float64]) -> NDArray[np.float64]:
     """``dist_b`` as a divisor; infinite where there is no other class: the quotient is then 0."""
     return np.maximum(distances, least_divisor(distances))
+
+
+def distinct(traces: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The first of each set of equal traces, in order."""
+    whole = np.ascontiguousarray(traces + np.float32(0))  # minus zero is zero
+    rows = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1])))[:, 0]
+    return np.sort(np.unique(rows, return_index=True)[1])
+
+
+def crowd(traces: NDArray[np.float32], asked: int = 2000) -> int:
+    """How many traces, at the most, are so near to one of them that float32 products cannot tell which is nearest."""
+    centred = (traces - traces.mean(axis=0, dtype=np.float64)).astype(np.float32)
+    squares = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
+    unclear = 16 * float(np.finfo(np.float32).eps) * float(squares.max(initial=0.0))
+    most = 1
+    queries = np.linspace(0, len(traces) - 1, min(asked, len(traces))).astype(np.int64)
+    for part in np.array_split(queries, max(1, len(queries) * len(traces) // BLOCK + 1)):
+        distances = squares[part, None] + squares - 2 * (centred[part] @ centred.T)
+        most = max(most, int((distances < unclear).sum(axis=1).max(initial=1)))
+    return most

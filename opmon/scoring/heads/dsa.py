@@ -61,7 +61,7 @@ class DistanceSurprise:
             return dsa_core.from_input(graph, reference)
         nodes, divisors, found = graph.nodes, floored(reference.distances), {}
         for route in graph.routes:
-            rows = reference.of_class(route.number)
+            rows = dsa_core.distinct_of(reference, route.number)
             distance, which = dsa_core.neighbour(nodes, route.activations, reference.traces[rows])
             divisor = nodes.add("Gather", [nodes.constant(divisors[rows]), which])
             quotient = nodes.add("Div", [distance, divisor])

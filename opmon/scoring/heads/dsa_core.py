@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.scoring.distances_core import floored, least_divisor
+from opmon.scoring.distances_core import crowd, distinct, floored, least_divisor
 from opmon.scoring.graph import UNKNOWN, MonitorGraph
 from opmon.scoring.graph_core import Nodes
 from opmon.scoring.reference import Reference
 
-CANDIDATES = 3
-"""How many of the apparently nearest traces are compared again; two are the least that repairs float32."""
+FEWEST, MOST = 3, 64
+"""How many of the apparently nearest traces are compared again: two are the least that repairs float32, and where
+traces are crowded it takes two more than crowd together."""
 
 Traces = NDArray[np.float32]
 
@@ -35,8 +36,9 @@ def neighbour(nodes: Nodes, activations: str, traces: Traces) -> tuple[str, str]
     used = activations
     if len(live) < traces.shape[1]:
         used = nodes.add("Gather", [activations, nodes.constant(live, np.int64)], axis=1)
+    count = min(candidates_for(traces), len(traces))
     scores = nodes.transposed_product(nodes.add("Sub", [used, nodes.constant(centre)]), centred, bias)
-    _, candidates = nodes.top(scores, min(CANDIDATES, len(traces)))
+    _, candidates = nodes.top(scores, count)
     near = nodes.cast(nodes.add("Gather", [nodes.constant(traces), candidates], axis=0), np.float64)
     difference = nodes.add("Sub", [near, nodes.cast(nodes.unsqueeze(activations, [1]), np.float64)])
     squares = nodes.reduce("ReduceSumSquare", difference, [2])
@@ -46,12 +48,23 @@ def neighbour(nodes: Nodes, activations: str, traces: Traces) -> tuple[str, str]
     return nodes.add("Sqrt", [square]), which
 
 
+def candidates_for(traces: Traces) -> int:
+    """How many candidates are enough for these traces."""
+    return int(np.clip(crowd(traces) + 2, FEWEST, MOST))
+
+
+def distinct_of(reference: Reference, number: int) -> NDArray[np.int64]:
+    """The traces of a class, each value once: equal ones have equal distances, and would only crowd out others."""
+    rows = reference.of_class(number)
+    return rows[distinct(reference.traces[rows])] if len(rows) else rows
+
+
 def from_input(graph: MonitorGraph, reference: Reference) -> str:
     """DSA with both distances taken from the input: its own class against the nearest of all others."""
     nodes = graph.nodes
     columns = []
     for number in range(graph.columns):
-        rows = reference.of_class(number)
+        rows = distinct_of(reference, number)
         if len(rows):
             distance = neighbour(nodes, graph.activations, reference.traces[rows])[0]
         else:  # no trace: infinitely far
@@ -76,7 +89,7 @@ def sorted_function(
     reference: Reference, limits: tuple[float, float] | None
 ) -> Callable[[Traces, NDArray[np.int64]], NDArray[np.floating[Any]]]:
     """DSA of a batch whose inputs are sorted by class, so that each class is one small product."""
-    order = np.argsort(reference.predicted, kind="stable")
+    order = np.concatenate([distinct_of(reference, number) for number in reference.classes])
     traces, divisors = reference.traces[order], floored(reference.distances)[order]
     bounds = np.searchsorted(reference.predicted[order], np.arange(reference.columns + 1))
     centres = np.stack(
@@ -88,7 +101,8 @@ def sorted_function(
     centred = traces - centres[reference.predicted[order]]
     bias = (-np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / 2).astype(np.float32)
     products = [np.ascontiguousarray(centred[low:high].T) for low, high in itertools.pairwise(bounds)]
-    count = min(CANDIDATES, max(1, int(np.diff(bounds).max())))
+    crowds = [candidates_for(traces[low:high]) for low, high in itertools.pairwise(bounds) if high > low]
+    count = min(max(crowds), max(1, int(np.diff(bounds).max())))
 
     def candidates(activations: Traces, number: int) -> NDArray[np.int64]:
         low, high = int(bounds[number]), int(bounds[number + 1])
