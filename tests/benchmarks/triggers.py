@@ -62,7 +62,8 @@ def study(name: str, base: Population, sampler: str, options: argparse.Namespace
     def row(rule: str, share: float, delays: dict[str, Any], **more: Any) -> dict[str, Any]:
         waited = {key: round(each.median * options.labels) for key, each in delays.items()}
         means = {f"mean_{key}": round(each.mean * options.labels) for key, each in delays.items()}
-        return head | {"rule": rule, "false_alarms": round(share, 4)} | waited | means | more
+        none = dict.fromkeys(DROPS)
+        return head | {"rule": rule, "false_alarms": round(share, 4)} | none | waited | means | more
 
     share = 0.0
     for rule, bound in (("level", Bound(alpha=ALPHA)), ("level, 1 per 1000 rounds", Bound(per_year=8766 / ROUNDS))):
