@@ -79,3 +79,18 @@ def test_compile_and_layers_of_a_registered_model(network: Any, tmp_path: Path) 
     assert told["outputs"] == ["label", "probabilities", "confidence", "margin", "entropy", "gini", "dsa"]
     (layer,) = [json.loads(line) for line in opmon("layers", "-c", config, "--json").splitlines()]
     assert (layer["neurons"], layer["default"]) == (16, True)
+
+
+def test_a_round_stops_where_too_much_cannot_be_scored(workbench: Any, tmp_path: Path) -> None:
+    path = workbench.write_window()
+    table = pq.read_table(path)
+    pixels = table["pixels"].combine_chunks().cast(pa.list_(pa.float32()))
+    mixed = pa.concat_arrays([pa.nulls(60, pixels.type), pixels[60:]])
+    pq.write_table(table.set_column(table.schema.get_field_index("pixels"), "pixels", mixed), path)
+    limits = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d"}
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    strict = workbench.monitor(database, round=limits | {"max_unscorable": 0.25})
+    (problem,) = strict.advance().problems
+    assert "60 of 200 inputs cannot be scored" in str(problem)
+    assert "column 'pixels' is empty (60)" in str(problem)
+    assert workbench.monitor(database, round=limits | {"max_unscorable": 0.5}).advance().problems == []
