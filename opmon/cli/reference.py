@@ -12,6 +12,7 @@ from opmon.cli.common import config_option, json_option, monitor_option, print_j
 from opmon.cli.subject import Subject, subject_of
 
 if TYPE_CHECKING:
+    from opmon.scoring.fitting import Fit
     from opmon.scoring.reference import Reference
     from opmon.types import Batch
 
@@ -51,8 +52,9 @@ def reference(
     """
     subject = subject_of(path, monitor, model)
     asked = list(autoencoders) + [head.type for head in subject.settings.variables if head.type in ("sae", "vae")]
-    fitted, rejected = _fit(subject, data, label, layer, limit, tuple(dict.fromkeys(asked)), seed, quiet=as_json)
-    where = _keep(subject, fitted, output)
+    fit, fitted = _fit(subject, data, label, layer, limit, tuple(dict.fromkeys(asked)), seed, quiet=as_json)
+    rejected = fit.received - fitted.seen
+    where = _keep(subject, fit, fitted, output)
     told = {**fitted.describe(), "unscorable": rejected, "kept_in": where}
     if as_json:
         print_json(told)
@@ -76,7 +78,7 @@ def _fit(
     autoencoders: tuple[Any, ...],
     seed: int,
     quiet: bool,
-) -> tuple[Reference, int]:
+) -> tuple[Fit, Reference]:
     from opmon.scoring.fitting import open_fit
 
     fit = open_fit(
@@ -90,9 +92,7 @@ def _fit(
         device=subject.settings.device,
         **subject.reading,
     )
-    counted = _counted(_batches(data), quiet)
-    fitted = fit.run(counted)
-    return fitted, fit.received - fitted.seen
+    return fit, fit.run(_counted(_batches(data), quiet))
 
 
 def _batches(data: tuple[str, ...]) -> Iterator[Batch]:
@@ -121,7 +121,7 @@ def _counted(batches: Iterator[Batch], quiet: bool) -> Iterator[Batch]:
         click.echo("\r", nl=False, err=True)
 
 
-def _keep(subject: Subject, fitted: Reference, output: Path | None) -> Any:
+def _keep(subject: Subject, fit: Fit, fitted: Reference, output: Path | None) -> Any:
     from opmon.errors import InputError
 
     if output is not None:
@@ -131,5 +131,5 @@ def _keep(subject: Subject, fitted: Reference, output: Path | None) -> Any:
         raise InputError("say with --output where to write the reference of a model that is a file")
     from opmon.steps.models import REFERENCES, publish_reference
 
-    publish_reference(fitted, subject.registry, subject.version, subject.folder / "references")
+    publish_reference(fitted, subject.registry, subject.version, subject.folder / "references", fit.sample)
     return f"MLflow experiment {REFERENCES}, for {subject.version.uri}"

@@ -17,7 +17,7 @@ from opmon.scoring.autoencoders import Kind, Weights, fit_autoencoder
 from opmon.scoring.densities_core import densities
 from opmon.scoring.distances_core import distances_to_others, floored, nearest
 from opmon.scoring.graph import columns_of
-from opmon.scoring.kept_core import Kept
+from opmon.scoring.kept_core import Kept, KeptRows
 from opmon.scoring.layers import find_layer
 from opmon.scoring.model import read_model
 from opmon.scoring.reference import Reference, model_hash
@@ -70,7 +70,10 @@ class Fit:
     truth: Truth = field(default_factory=Truth)
     seen: int = 0
     received: int = 0
-    _labels: dict[int, pa.Array] = field(default_factory=dict)
+    sampled: int = 10_000
+    """So many rows are kept for drift reports: columns of single values, and the model's prediction."""
+    _passing: dict[int, pa.RecordBatch] = field(default_factory=dict)
+    _sample: KeptRows | None = None
 
     def __post_init__(self) -> None:
         if self.limit < 2:
@@ -80,8 +83,9 @@ class Fit:
         """Read everything once, and fit."""
         kept = Kept(self.limit, np.random.default_rng([self.seed, 0]))
         inputs = Kept(min(self.limit, _INPUTS), np.random.default_rng([self.seed, 1]))
+        self._sample = KeptRows(self.sampled, np.random.default_rng([self.seed, 3]))
         for part in self.scorer.traces(self._numbered(batches)):
-            self._add_truth(part)
+            self._look_at_rows(part)
             self.seen += len(part.rows)
             kept.limit = max(2, min(self.limit, BYTES // (4 * max(1, part.activations.shape[1]))))
             kept.add(part.activations, part.predicted)
@@ -96,27 +100,34 @@ class Fit:
         }
         return self._fitted(traces, predicted, weights)
 
-    def _numbered(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The batches under running numbers, their labels set aside."""
-        count = 0
-        for batch in batches:
-            if self.label is not None:
-                index = batch.rows.schema.get_field_index(self.label)
-                if index < 0:
-                    raise InputError(
-                        f"the training data has no column {self.label!r}; it has: {', '.join(batch.rows.schema.names)}"
-                    )
-                self._labels[count] = batch.rows.column(index)
-            yield Batch(0, count, batch.rows)
-            count += batch.rows.num_rows
-            self.received = count
+    @property
+    def sample(self) -> pa.Table:
+        """What drift reports compare production with: a random sample of the rows that were read."""
+        return pa.table({}) if self._sample is None else self._sample.result()
 
-    def _add_truth(self, part: Traced) -> None:
-        if self.label is None or not len(part.rows):
+    def _numbered(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches under running numbers; their single values are set aside until the model has answered."""
+        for batch in batches:
+            if self.label is not None and self.label not in batch.rows.schema.names:
+                raise InputError(
+                    f"the training data has no column {self.label!r}; it has: {', '.join(batch.rows.schema.names)}"
+                )
+            single = [item.name for item in batch.rows.schema if not pa.types.is_nested(item.type)]
+            self._passing[self.received] = batch.rows.select(single)
+            yield Batch(0, self.received, batch.rows)
+            self.received += batch.rows.num_rows
+
+    def _look_at_rows(self, part: Traced) -> None:
+        """Compare the answers with the labels, and keep some of the rows."""
+        if not len(part.rows) or self._sample is None:
             return
-        first = max(start for start in self._labels if start <= part.rows[0])
-        column = self._labels.pop(first)
-        self.truth.add(part.predictions, column.take(pa.array(part.rows - first)))
+        first = max(start for start in self._passing if start <= part.rows[0])
+        rows = self._passing.pop(first).take(pa.array(part.rows - first))
+        if self.label is not None:
+            self.truth.add(part.predictions, rows.column(self.label))
+        names = [item.name for item in rows.schema if item.name != self.label and not pa.types.is_binary(item.type)]
+        kept = pa.Table.from_batches([rows.select(names)])
+        self._sample.add(kept.append_column("model prediction", pa.array(part.predictions)))
 
     def _fitted(
         self, traces: NDArray[np.float32], predicted: NDArray[np.int64], weights: dict[str, Weights]

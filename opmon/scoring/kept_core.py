@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 
@@ -57,3 +58,32 @@ class Kept:
         room = self.limit if spare else max(0, self.limit - int(sure.sum()))
         filled = rest[np.argsort(numbers[rest], kind="stable")[:room]]
         return np.sort(np.concatenate([np.flatnonzero(sure), filled]))[: None if spare else self.limit]
+
+
+class KeptRows:
+    """A random sample of at most ``limit`` rows of tables that stream by."""
+
+    def __init__(self, limit: int, rng: np.random.Generator) -> None:
+        self.limit, self.rng = limit, rng
+        self._tables: list[pa.Table] = []
+        self._numbers = np.empty(0)
+
+    def add(self, table: pa.Table) -> None:
+        if table.num_columns:
+            self._tables.append(table)
+            self._numbers = np.concatenate([self._numbers, self.rng.random(table.num_rows)])
+            if len(self._numbers) > 4 * self.limit:
+                self._reduce()
+
+    def result(self) -> pa.Table:
+        self._reduce()
+        return self._tables[0] if self._tables else pa.table({})
+
+    def _reduce(self) -> None:
+        if not self._tables:
+            return
+        whole = pa.concat_tables(self._tables, promote_options="permissive")
+        if len(self._numbers) > self.limit:
+            chosen = np.sort(np.argsort(self._numbers, kind="stable")[: self.limit])
+            whole, self._numbers = whole.take(pa.array(chosen)), self._numbers[chosen]
+        self._tables = [whole]

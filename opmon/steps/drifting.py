@@ -1,4 +1,6 @@
-"""The advisory drift report of a round: how its inputs differ from those of the first round of the same model version.
+"""The advisory drift report of a round: how its inputs differ from the training data that "opmon reference" saw.
+
+Without that, from those of the first round of the same model version.
 
 Drift is not loss of accuracy: a report says where to look, and never stops a round.
 """
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError
 from opmon.steps.frames import FrameFile
+from opmon.steps.models import SAMPLE_TAG
 from opmon.steps.workplace import Workplace
 from opmon.store.rounds import Round
 
@@ -130,9 +133,12 @@ def _columns(work: Workplace, round_: Round, sample: DriftSample, frame: FrameFi
 
 
 def _reference(work: Workplace, round_: Round, folder: Path) -> pd.DataFrame | None:
-    """The sample of the first round of this model version, or the file that the configuration names."""
+    """The file that the configuration names, or the sample of the training data, or that of the first round."""
     if work.settings.drift.reference is not None:
         return _read(Path(work.settings.drift.reference))
+    training = work.registry.published(work.model(round_), SAMPLE_TAG, work.folder / "references")
+    if training is not None:
+        return _read(training)
     first = _first_run(work, round_)
     if first is None:
         return None

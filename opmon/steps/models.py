@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from opmon.config import MonitorSettings
 from opmon.errors import ModelError
 from opmon.registry import Registry
@@ -18,6 +21,7 @@ from opmon.scoring.texts import TextInput
 from opmon.types import ModelVersion
 
 REFERENCE_TAG = "opmon.reference"
+SAMPLE_TAG = "opmon.reference.sample"
 REFERENCES = "opmon/references"
 """The experiment in which references are kept, one run for each model version."""
 
@@ -95,12 +99,21 @@ def find_reference(
     return None if path is None else Reference.load(path)
 
 
-def publish_reference(reference: Reference, registry: Registry, model: ModelVersion, folder: Path) -> Path:
-    """Keep a reference with its model version in MLflow, under a name of its own content."""
+def publish_reference(
+    reference: Reference, registry: Registry, model: ModelVersion, folder: Path, sample: pa.Table | None = None
+) -> Path:
+    """Keep a reference with its model version in MLflow, under a name of its own content.
+
+    ``sample`` are rows of the training data, which drift reports compare production with.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / "reference.npz"
     reference.save(written)
     name = hashlib.sha256(written.read_bytes()).hexdigest()[:16]
     path = written.replace(folder / f"reference-{name}.npz")
     registry.publish(model, REFERENCE_TAG, REFERENCES, path)
+    if sample is not None and sample.num_rows:
+        rows = folder / f"training-sample-{name}.parquet"
+        pq.write_table(sample, rows)
+        registry.publish(model, SAMPLE_TAG, REFERENCES, rows)
     return path

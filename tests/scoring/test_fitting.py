@@ -158,3 +158,14 @@ def test_a_tree_can_have_an_autoencoder_and_no_traces(tmp_path, rows, fed) -> No
     assert np.isfinite(scored.variables["sae"]).all()
     with pytest.raises(ModelError, match="no hidden layer"):
         Scorer.open(path, "classification", heads={"lsa": LikelihoodSurprise()}, reference=reference)
+
+
+def test_some_rows_are_kept_to_compare_production_with(mlp, fed, rows) -> None:
+    fit = open_fit(mlp(), "classification", device="cpu", label="label")
+    fit.sampled = 100
+    fit.run(fed(rows, step=90, label=np.zeros(600, int), age=np.arange(600)))
+    sample = fit.sample.to_pandas()
+    assert list(sample.columns) == ["age", "model prediction"]
+    assert len(sample) == 100
+    assert sample["age"].is_unique
+    assert 200 < sample["age"].mean() < 400

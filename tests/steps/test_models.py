@@ -65,6 +65,21 @@ def test_from_training_data_to_a_draw_by_surprise(network: Any, tmp_path: Path) 
     assert frame["variable.dsa"].to_numpy().max() <= 1
 
 
+def test_drift_is_told_against_the_training_data(network: Any, tmp_path: Path) -> None:
+    changes = {"drift": {"enabled": True, "reference": None}}
+    path = tmp_path / "training.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("light", pa.array(np.linspace(0, 1, 900))), path)
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    opmon("reference", "-c", network.write_yaml(database, **changes), path, "--label", "digit")
+    network.write_window(light=np.linspace(3, 4, 200))
+    monitor = network.monitor(database, **changes)
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        drift = rounds.get(connection, network.name, 1).drift
+    assert "light" in drift["drifted"]
+
+
 def test_a_variable_without_its_reference_says_what_to_do(network: Any, tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'opmon.db'}"
     network.write_window()
