@@ -19,6 +19,8 @@ from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.interactions import Surrogate, interactions
 
 _COARSE, _FINER = 4 / 3, 0.85
+_SHARED = 4.0
+"""How much heavier the variance that all tests share weighs: in the mean over a query's tests it does not average out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +88,21 @@ class Running:
             return done, None, known
         while True:
             surrogate = interactions(known, beyond, self.space.levels, self.level)
-            finer = self._finer(done, plan, surrogate)
+            count = self._affordable(done, len(surrogate.rows))
+            chosen, gained = surrogate.next_tests(count, 0.3 * (plan.half_width or 0.01))
+            finer = self._finer(done, plan, surrogate, gained / max(count * self._usual(done), 1))
             if finer is not None:
                 plan = finer
                 done = self._refined(done, anchors, plan)
-            else:
-                count = self._affordable(done, len(surrogate.rows))
-                chosen = surrogate.next_tests(count, 0.3 * (plan.half_width or 0.01))
-                if not chosen:
-                    return done, surrogate, known
+            elif chosen:
                 done = self._stage(beyond.take(chosen), plan, Checkpoint(done, under_way), anchors)
+            else:
+                return done, surrogate, known
             known = Known(done, anchors)
+
+    def _usual(self, done: Measured) -> float:
+        """About what one more test costs."""
+        return max(float(np.quantile(done.seen, 0.6)), 1.0)
 
     def _affordable(self, done: Measured, beyond: int) -> int:
         """How many tests to run before the surrogate is asked again: few at first, more as it knows more."""
@@ -104,26 +110,24 @@ class Running:
         if self.budget.beyond_pairs is not None:
             count = min(count, self.budget.beyond_pairs - beyond)
         if self.budget.inferences is not None:
-            usual = max(float(np.quantile(done.seen, 0.6)), 1.0)
-            count = min(count, int((self.budget.inferences - done.inferences) / usual))
+            count = min(count, int((self.budget.inferences - done.inferences) / self._usual(done)))
         return max(count, 0)
 
-    def _finer(self, done: Measured, plan: Plan, surrogate: Surrogate) -> Plan | None:
+    def _finer(self, done: Measured, plan: Plan, surrogate: Surrogate, worth: float) -> Plan | None:
         """The plan for all tests on more inputs, where that is affordable and tells more than more tests would.
 
-        More inputs lessen the error that all tests share, more tests the surrogate's own.
+        More inputs lessen the variance that all tests share, more tests the surrogate's own: what counts is how much an
+        inference lessens it, which is ``worth`` for tests.
         """
         if self.budget.inferences is None or plan.half_width is None:
             return None
-        half = _FINER * plan.half_width
         seen = np.maximum(done.seen, 1)
         wanted = 1 / (1 / self.inputs + np.maximum(1 / seen - 1 / self.inputs, 0) * _FINER**2)
         cost = float(np.maximum(np.ceil(wanted / self.plan.block) * self.plan.block - done.seen, 0).sum())
         if cost == 0 or done.inferences + cost > self.budget.inferences:
             return None
-        own = float(np.sqrt(np.mean(np.maximum(surrogate.predicted.error**2 - surrogate.shared**2, 0))))
-        shared = float(np.sqrt(np.mean(surrogate.shared**2)))
-        return replace(plan, half_width=half) if shared > own else None
+        lessened = _SHARED * float(np.mean(surrogate.shared**2)) * (1 - _FINER**2)
+        return replace(plan, half_width=_FINER * plan.half_width) if lessened / cost > worth else None
 
     def _refined(self, done: Measured, anchors: Anchors, plan: Plan) -> Measured:
         """All tests but the anchors until they are as near as the plan says."""

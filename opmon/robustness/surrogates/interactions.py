@@ -26,12 +26,14 @@ class Surrogate:
     shared: Floats
     """The standard error that all of them have in common."""
     reach: float
+    stretch: float
     rows: list[int]
     """Those of ``tests`` that were measured."""
 
-    def next_tests(self, count: int, noise: float) -> list[int]:
-        """The rows of ``tests`` most worth running."""
-        return choose(self.own, self.rows, count, noise)
+    def next_tests(self, count: int, noise: float) -> tuple[list[int], float]:
+        """The rows of ``tests`` most worth running, and by how much the mean variance of all falls with them."""
+        chosen, gained = choose(self.own, self.rows, count, noise)
+        return chosen, gained * self.stretch**2 / len(self.tests)
 
 
 def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) -> Surrogate:
@@ -61,7 +63,14 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
     shared = _shared_error(known, value)
     covariance = found.covariance * found.stretch**2 + np.outer(shared, shared)
     return Surrogate(
-        tests, _predicted(value, covariance, level), covariance, found.covariance, shared, found.scales.reach, rows
+        tests,
+        _predicted(value, covariance, level),
+        covariance,
+        found.covariance,
+        shared,
+        found.scales.reach,
+        found.stretch,
+        rows,
     )
 
 

@@ -113,21 +113,23 @@ def fit(process: Interactions, rows: list[int], values: Floats, noise: Floats, l
     return Fitted(mean, covariance, scales, _stretch(left_out, level))
 
 
-def choose(covariance: Floats, known: list[int], count: int, noise: float) -> list[int]:
-    """The tests whose results would make all the others most certain, one after the other.
+def choose(covariance: Floats, known: list[int], count: int, noise: float) -> tuple[list[int], float]:
+    """The tests whose results would make all the others most certain, one after the other, and by how much in all.
 
     Each reduces Σ_j var_j by Σ_j K_ij² / (K_ii + noise²) (active learning, Cohn, 1996).
     """
     left = covariance.copy()
     chosen: list[int] = []
+    gained = 0.0
     for _ in range(min(count, len(left) - len(known))):
         diagonal = np.diag(left) + noise**2
         gain = (left**2).sum(axis=0) / diagonal
         gain[known + chosen] = -1
         best = int(np.argmax(gain))
         chosen.append(best)
+        gained += float(gain[best])
         left = left - np.outer(left[:, best], left[:, best]) / diagonal[best]
-    return chosen
+    return chosen, gained
 
 
 def _vanishing(levels: int, reach: float) -> Floats:
