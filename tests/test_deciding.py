@@ -238,3 +238,34 @@ def test_completeness_also_judges_a_round_that_ends_without_an_estimate(
     monitor.advance()
     assert {v.rule for v in verdicts_of(monitor, workbench.name, 1)} == {"complete", "level"}
     assert len(events_of(monitor, workbench.name)) == 1
+
+
+def test_compare_finds_the_better_of_two_real_versions(workbench: Any, tmp_path: Any) -> None:
+    """Version 2 was trained on a fraction of what version 1 saw; 240 labels asked for version 1 tell them apart."""
+    world = workbench.sibling(tmp_path / "world")
+    train_version(world.tracking_uri, images=40)
+    world.model = "models:/digits/1"
+    monitor = world.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", sampler={"type": "ssrs", "budget": 60})
+    live(world, monitor, 4)
+    found = monitor.compare("models:/digits/1", "models:/digits/2")
+    assert found.winner == "first"
+    assert found.high < 0
+    assert found.labels == 240
+
+
+def train_version(uri: str, images: int) -> None:
+    """Another version of the registered model, fitted on a few digits."""
+    import mlflow
+    import skl2onnx
+    from sklearn.datasets import load_digits
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = load_digits(return_X_y=True)
+    model = LogisticRegression(max_iter=200).fit(x[:images], y[:images])
+    kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
+    graph = skl2onnx.to_onnx(model, initial_types=[("pixels", kind)], options={"zipmap": False}, target_opset=17)
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_experiment("training")
+    with mlflow.start_run():
+        info = mlflow.onnx.log_model(graph, name="model", pip_requirements=["onnxruntime"])
+    mlflow.register_model(info.model_uri, "digits")
