@@ -37,7 +37,8 @@ class AccuracyBelow:
     ============  ======  =======  =================
 
     A model well above the line alarms far less often: the line of the table is the worst case of a healthy one. With
-    ``certainty="estimate"`` :math:`q` is about one half: only for accuracies known almost exactly.
+    ``certainty="estimate"`` :math:`q` is about one half: only for accuracies known almost exactly. An alarm ends with
+    ``recovery`` rounds running that do not count.
 
     >>> from opmon.types import Estimate
     >>> low = Estimate(value=0.85, low=0.80, high=0.90, n=200, frame_size=5000, response=1.0, method="srs wilson")
@@ -49,6 +50,7 @@ class AccuracyBelow:
     name: str = "accuracy-below"
     certainty: Literal["interval", "estimate"] = "interval"
     patience: int = 1
+    recovery: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or isinstance(self.threshold, bool):
@@ -60,6 +62,8 @@ class AccuracyBelow:
             raise InputError(f"certainty must be 'interval' or 'estimate'; got {self.certainty!r}")
         if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
             raise InputError(f"patience must be a whole number of rounds >= 1; got {self.patience!r}")
+        if isinstance(self.recovery, bool) or not isinstance(self.recovery, int) or self.recovery < 1:
+            raise InputError(f"recovery must be a whole number of rounds >= 1; got {self.recovery!r}")
         if not isinstance(self.name, str) or not self.name.strip():
             raise InputError(f"name must be text, such as 'accuracy-floor'; got {self.name!r}")
 
@@ -71,11 +75,11 @@ class AccuracyBelow:
                            threshold=self.threshold)  # fmt: skip
         last = estimates[-1]
         running = len(list(takewhile(self._below, reversed(estimates))))
-        alarm = running >= self.patience
+        alarm = self._stands(estimates)
         return Verdict(
             rule=self.name,
             state="alarm" if alarm else "ok",
-            message=self._message(last, running),
+            message=self._message(last, running, held=alarm and running < self.patience),
             value=last.value,
             threshold=self.threshold,
             details={
@@ -89,6 +93,14 @@ class AccuracyBelow:
                 "patience": self.patience,
             },
         )
+
+    def _stands(self, estimates: Sequence[Estimate]) -> bool:
+        """Whether the alarm is on: from ``patience`` rounds below running until ``recovery`` others running."""
+        alarm, below, others = False, 0, 0
+        for estimate in estimates:
+            below, others = (below + 1, 0) if self._below(estimate) else (0, others + 1)
+            alarm = below >= self.patience or (alarm and others < self.recovery)
+        return alarm
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on the last round, with how often this rule alarms for nothing in a year of such rounds."""
@@ -108,7 +120,7 @@ class AccuracyBelow:
     def _evidence(self, estimate: Estimate) -> float:
         return estimate.high if self.certainty == "interval" else estimate.value
 
-    def _message(self, last: Estimate, running: int) -> str:
+    def _message(self, last: Estimate, running: int, *, held: bool) -> str:
         found = (
             f"{last.quantity} {_percent(last.value)} ({_percent(last.level)} interval {_percent(last.low)} to "
             f"{_percent(last.high)}, from {last.n:,} draws of {last.frame_size:,} inputs, {last.response:.0%} answered)"
@@ -119,6 +131,8 @@ class AccuracyBelow:
         distance = 100 * (self._evidence(last) - self.threshold)
         side = "below" if distance < 0 else "above" if distance > 0 else "away from"
         found += f"; {what} is {abs(distance):.1f} points {side} the line of {_percent(self.threshold)}"
+        if held:
+            return f"{found}; the alarm ends after {self.recovery} rounds running that are not below"
         if running == 0:
             return f"{found}{self._doubt(last)}"
         rounds = f"{running} round{'s' if running > 1 else ''} running"

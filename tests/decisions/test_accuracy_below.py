@@ -26,6 +26,19 @@ def test_is_a_rule_behind_the_entry_point() -> None:
     assert isinstance(make("rule", "accuracy_below", {"threshold": 0.9}), Rule)
 
 
+@pytest.mark.parametrize(
+    ("rounds", "state"),
+    [
+        ([BAD, BAD, GOOD], "alarm"),
+        ([BAD, BAD, GOOD, GOOD], "ok"),
+        ([BAD, BAD, GOOD, BAD, GOOD], "alarm"),
+        ([BAD, GOOD], "ok"),
+    ],
+)
+def test_an_alarm_ends_after_the_rounds_asked_for(rounds: list[Estimate], state: str) -> None:
+    assert AccuracyBelow(0.92, patience=2, recovery=2).decide(rounds).state == state
+
+
 def test_unknown_without_estimates() -> None:
     verdict = AccuracyBelow(0.92).decide([])
     assert verdict.state == "unknown"
