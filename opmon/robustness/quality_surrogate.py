@@ -60,7 +60,7 @@ def predicted_quality(space: Space, found: dict[tuple[tuple[int, int], ...], flo
     process = Interactions(tests.take(beyond), features / size, space.levels)
     fitted = fit(process, rows, residual / size, np.full(len(rows), 1e-4), 0.9)
     guess = np.maximum(mean + size * fitted.mean, 0)
-    spread = size * fitted.stretch * np.sqrt(np.maximum(np.diag(fitted.covariance), 0))
+    spread = size * fitted.stretch * np.sqrt(fitted.variance)
     open_ = np.array([keys[row] not in found for row in beyond.tolist()])
     value[beyond[open_]] = guess[open_] ** 2
     error[beyond[open_]] = 2 * guess[open_] * spread[open_]

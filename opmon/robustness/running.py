@@ -20,7 +20,7 @@ from opmon.robustness.surrogates.interactions import Surrogate, interactions
 
 _COARSE, _FINER = 4 / 3, 0.85
 _SHARED = 4.0
-"""How much heavier the variance that all tests share weighs: in the mean over a query's tests it does not average out."""
+"""How much heavier the variance that all tests share weighs: the mean over a query's tests does not lessen it."""
 
 
 @dataclass(frozen=True, slots=True)

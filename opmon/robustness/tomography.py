@@ -103,6 +103,6 @@ def assembled(
         level=level,
         quality=None if graded is None else graded.value,
         quality_error=None if graded is None else graded.error,
-        reach=0.5 if surrogate is None else surrogate.reach,
+        reach=0.5 if surrogate is None else surrogate.fitted.scales.reach,
         facts=facts,
     )

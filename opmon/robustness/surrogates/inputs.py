@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.core import Floats, Known
 
+_AT_ONCE = 500
+
 
 def all_pairs(known: Known, tests: Tests) -> Floats:
     """The share of inputs that are right under every pair of the test: an input that a pair breaks stays broken.
@@ -51,11 +53,17 @@ def _by_input(
     seen = known.measured.seen
     values = np.empty(len(tests))
     waiting: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
+
+    def finish(n: int) -> None:
+        found = waiting.pop(n)
+        values[[position for position, _ in found]] = known.anchors.estimate(np.array([o for _, o in found]), 0.95)[0]
+
     for position, (singles, pairs) in enumerate(known.parts(tests)):
         rows = singles + [row for *_, row in pairs]
         n = int(seen[rows].min()) if rows else int(seen[known.row(())])
         waiting.setdefault(n, []).append((position, guess(singles, pairs, n)))
-    for found in waiting.values():
-        share, _, _ = known.anchors.estimate(np.array([outcome for _, outcome in found]), 0.95)
-        values[[position for position, _ in found]] = share
+        if len(waiting[n]) >= _AT_ONCE:
+            finish(n)
+    for n in list(waiting):
+        finish(n)
     return values

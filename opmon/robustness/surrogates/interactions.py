@@ -10,30 +10,25 @@ from scipy.stats import norm
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.core import Floats, Known, Predicted
 from opmon.robustness.surrogates.inputs import added_margins, all_pairs
-from opmon.robustness.surrogates.interactions_core import Interactions, choose, fit
+from opmon.robustness.surrogates.interactions_core import Fitted, Interactions, choose, fit
 from opmon.robustness.surrogates.kirkwood import kirkwood
 
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """A prediction of every test in ``tests`` (order ≥ 3), with the covariance of its errors."""
+    """A prediction of every test in ``tests`` (order ≥ 3)."""
 
     tests: Tests
     predicted: Predicted
-    covariance: Floats
-    own: Floats
-    """Of the errors that more tests would lessen."""
     shared: Floats
     """The standard error that all of them have in common."""
-    reach: float
-    stretch: float
+    fitted: Fitted
     rows: list[int]
     """Those of ``tests`` that were measured."""
 
     def next_tests(self, count: int, noise: float) -> tuple[list[int], float]:
         """The rows of ``tests`` most worth running, and by how much the mean variance of all falls with them."""
-        chosen, gained = choose(self.own, self.rows, count, noise)
-        return chosen, gained * self.stretch**2 / len(self.tests)
+        return choose(self.fitted, count, noise)
 
 
 def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) -> Surrogate:
@@ -61,17 +56,10 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
     )
     value = np.clip(mean + found.mean, 0, 1)
     shared = _shared_error(known, value)
-    covariance = found.covariance * found.stretch**2 + np.outer(shared, shared)
-    return Surrogate(
-        tests,
-        _predicted(value, covariance, level),
-        covariance,
-        found.covariance,
-        shared,
-        found.scales.reach,
-        found.stretch,
-        rows,
-    )
+    error = np.sqrt(found.variance * found.stretch**2 + shared**2)
+    half = norm.ppf(0.5 + level / 2) * error
+    predicted = Predicted(value, error, np.maximum(value - half, 0), np.minimum(value + half, 1))
+    return Surrogate(tests, predicted, shared, found, rows)
 
 
 def _shared_error(known: Known, value: Floats) -> Floats:
@@ -83,9 +71,3 @@ def _shared_error(known: Known, value: Floats) -> Floats:
         return np.zeros(len(value))
     scale = np.median(error[partial] / np.sqrt(np.maximum(share * (1 - share), 0.01))[partial])
     return np.asarray(scale * np.sqrt(np.maximum(value * (1 - value), 0.01)))
-
-
-def _predicted(value: Floats, covariance: Floats, level: float) -> Predicted:
-    error = np.sqrt(np.maximum(np.diag(covariance), 1e-10))
-    half = norm.ppf(0.5 + level / 2) * error
-    return Predicted(value, error, np.maximum(value - half, 0), np.minimum(value + half, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from scipy.linalg import cho_factor, cho_solve
 from opmon.robustness.space import Tests
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+_AT_ONCE, _MOST_CANDIDATES = 20_000, 1500
 _MOST = 6
 """Interactions are told apart up to this many perturbations' triples; beyond, all of a test's severities are one."""
 
@@ -49,16 +52,29 @@ class Interactions:
     features: Floats
     levels: int
 
-    def covariance(self, scales: Scales) -> Floats:
-        one = _vanishing(self.levels, scales.reach)
-        s = self.tests.severities
-        k = s.shape[1]
-        factors = [one[np.ix_(s[:, j], s[:, j])] for j in range(k)]
-        spread = self.features - self.features.mean(axis=1, keepdims=True)
-        total = scales.blend**2 * (spread @ spread.T)
-        if k > _MOST:
-            alike = sum(factors) / np.sqrt(np.outer(self.tests.order, self.tests.order))
-            return np.asarray(total + scales.third**2 * np.maximum(alike, 0) ** 3)
+    def covariance(self, scales: Scales, left: Rows, right: Rows) -> Floats:
+        """Between the tests in the rows ``left`` and those in ``right``."""
+        one, s = _vanishing(self.levels, scales.reach), self.tests.severities
+        factors = [one[np.ix_(s[left, j], s[right, j])] for j in range(s.shape[1])]
+        orders = self.tests.order
+        return self._combined(scales, factors, self._spread(left) @ self._spread(right).T,
+                              np.sqrt(np.outer(orders[left], orders[right])))  # fmt: skip
+
+    def variance(self, scales: Scales) -> Floats:
+        """Of every test."""
+        one, s = _vanishing(self.levels, scales.reach), self.tests.severities
+        factors = [one[s[:, j], s[:, j]] for j in range(s.shape[1])]
+        every = np.arange(len(self.tests))
+        return self._combined(scales, factors, (self._spread(every) ** 2).sum(axis=1), self.tests.order)
+
+    def _spread(self, rows: Rows) -> Floats:
+        found = self.features[rows]
+        return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+    def _combined(self, scales: Scales, factors: list[Floats], blend: Floats, orders: NDArray[Any]) -> Floats:
+        total = scales.blend**2 * blend
+        if len(factors) > _MOST:
+            return np.asarray(total + scales.third**2 * (sum(factors) / orders) ** 3)
         for triple in itertools.combinations(factors, 3):
             total += scales.third**2 * triple[0] * triple[1] * triple[2]
         for four in itertools.combinations(factors, 4):
@@ -68,10 +84,12 @@ class Interactions:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Mean and covariance of all residuals given some; ``stretch`` is how much wider than stated the left-out residuals
-    were."""
+    """Mean and variance of all residuals given some. ``covariance`` is that of the ``candidates``, tests that were not
+    measured (at most 1,500 of them); ``stretch`` is how much wider than stated the left-out residuals were."""
 
     mean: Floats
+    variance: Floats
+    candidates: Rows
     covariance: Floats
     scales: Scales
     stretch: float
@@ -83,53 +101,71 @@ def fit(process: Interactions, rows: list[int], values: Floats, noise: Floats, l
     Hyper-parameters by marginal likelihood on a grid, with a weak prior. The stretch makes the level-quantile of the
     residuals left out one by one equal to the normal one, so that intervals cover what they say.
     """
+    known, candidates = np.array(rows, np.int64), _candidates(len(process.tests), rows)
     if not rows:
-        covariance = process.covariance(Scales())
-        return Fitted(np.zeros(len(covariance)), covariance, Scales(), 1.0)
+        scales = Scales()
+        covariance = process.covariance(scales, candidates, candidates)
+        return Fitted(np.zeros(len(process.tests)), process.variance(scales), candidates, covariance, scales, 1.0)
+    scales, gram = _likeliest(process, known, values, noise)
+    inverse = np.linalg.inv(gram)
+    left_out = (inverse @ values) / np.sqrt(np.diag(inverse))
+    mean, variance = np.empty(len(process.tests)), process.variance(scales)
+    for start in range(0, len(mean), _AT_ONCE):
+        part = np.arange(start, min(start + _AT_ONCE, len(mean)))
+        across = process.covariance(scales, part, known)
+        mean[part] = across @ (inverse @ values)
+        variance[part] -= np.einsum("ij,jk,ik->i", across, inverse, across, optimize=True)
+    across = process.covariance(scales, candidates, known)
+    covariance = process.covariance(scales, candidates, candidates) - across @ inverse @ across.T
+    covariance[np.diag_indices_from(covariance)] += scales.rough**2
+    variance = np.maximum(variance, 0) + scales.rough**2
+    return Fitted(mean, variance, candidates, covariance, scales, _stretch(left_out, level))
+
+
+def _likeliest(process: Interactions, rows: Rows, values: Floats, noise: Floats) -> tuple[Scales, Floats]:
+    """The hyper-parameters of the grid with the highest evidence, and the covariance of the measured residuals."""
     best: tuple[float, Scales, Floats] | None = None
     kept: dict[tuple[float, float, float], Floats] = {}
-    index = np.ix_(rows, rows)
-    small = Interactions(process.tests.take(rows), process.features[rows], process.levels)
     for scales in GRID:
         key = (scales.third, scales.reach, scales.blend)
         if key not in kept:
-            kept[key] = small.covariance(scales)
+            kept[key] = process.covariance(scales, rows, rows)
         gram = kept[key] + np.diag(noise**2 + scales.rough**2)
         factor = cho_factor(gram, lower=True)
-        solved = cho_solve(factor, values)
-        evidence = -0.5 * values @ solved - np.log(np.diag(factor[0])).sum() + _prior(scales)
+        evidence = -0.5 * values @ cho_solve(factor, values) - np.log(np.diag(factor[0])).sum() + _prior(scales)
         if best is None or evidence > best[0]:
             best = (float(evidence), scales, gram)
     assert best is not None
-    _, scales, gram = best
-    covariance = process.covariance(scales)
-    inverse = np.linalg.inv(gram)
-    across = covariance[:, rows]
-    mean = across @ (inverse @ values)
-    left_out = (inverse @ values) / np.diag(inverse) * np.sqrt(np.diag(inverse))
-    covariance = covariance - across @ inverse @ across.T
-    covariance[np.diag_indices_from(covariance)] += scales.rough**2
-    covariance[index] = (covariance[index] + covariance[index].T) / 2
-    return Fitted(mean, covariance, scales, _stretch(left_out, level))
+    return best[1], best[2]
 
 
-def choose(covariance: Floats, known: list[int], count: int, noise: float) -> tuple[list[int], float]:
-    """The tests whose results would make all the others most certain, one after the other, and by how much in all.
+def _candidates(count: int, rows: list[int]) -> Rows:
+    """The tests that were not measured; of very many, some, always the same ones."""
+    open_ = np.setdiff1d(np.arange(count), np.array(rows, np.int64))
+    if len(open_) <= _MOST_CANDIDATES:
+        return open_
+    ranks = np.random.default_rng(0).permutation(count)
+    return np.sort(open_[np.argsort(ranks[open_])[:_MOST_CANDIDATES]])
+
+
+def choose(found: Fitted, count: int, noise: float) -> tuple[list[int], float]:
+    """The tests whose results would make all the others most certain, one after the other, and how much the mean
+    variance falls in all.
 
     Each reduces Σ_j var_j by Σ_j K_ij² / (K_ii + noise²) (active learning, Cohn, 1996).
     """
-    left = covariance.copy()
+    left = found.covariance.copy()
     chosen: list[int] = []
     gained = 0.0
-    for _ in range(min(count, len(left) - len(known))):
+    for _ in range(min(count, len(left))):
         diagonal = np.diag(left) + noise**2
         gain = (left**2).sum(axis=0) / diagonal
-        gain[known + chosen] = -1
+        gain[chosen] = -1
         best = int(np.argmax(gain))
         chosen.append(best)
         gained += float(gain[best])
-        left = left - np.outer(left[:, best], left[:, best]) / diagonal[best]
-    return chosen, gained
+        left -= np.outer(left[:, best], left[:, best]) / diagonal[best]
+    return found.candidates[chosen].tolist(), gained * found.stretch**2 / max(len(left), 1)
 
 
 def _vanishing(levels: int, reach: float) -> Floats:
