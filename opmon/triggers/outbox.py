@@ -92,10 +92,11 @@ def add(
 
 
 def last_alarm(connection: Connection, monitor: str, rule: str) -> datetime | None:
-    """When the rule last raised an alarm."""
+    """When the rule last raised an alarm that was not withdrawn from every action."""
+    told = sa.select(deliveries.c.id).where(deliveries.c.event_id == events.c.id, deliveries.c.state != "withdrawn")
     query = (
         sa.select(events.c.created_at)
-        .where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
+        .where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM, told.exists())
         .order_by(events.c.created_at.desc())
         .limit(1)
     )

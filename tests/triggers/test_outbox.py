@@ -185,6 +185,15 @@ def test_what_waits_is_withdrawn_when_it_is_over(store: Store) -> None:
     assert deliver(store, {"now": target, "later": target}, NOW + timedelta(hours=2)) == (1, 0)
 
 
+def test_an_alarm_that_nobody_heard_of_begins_no_cooldown(store: Store) -> None:
+    later = {**body(), "model": {"uri": "models:/digits/1"}}
+    with store.write() as connection:
+        round_id = rounds.get(connection, "digits", 1).id
+        outbox.add(connection, round_id, later, {"hook": NOW + timedelta(hours=1)}, NOW)
+        outbox.withdraw(connection, "digits", "floor", "models:/digits/1", NOW)
+        assert outbox.last_alarm(connection, "digits", "floor") is None
+
+
 def test_an_event_is_acknowledged_once(store: Store) -> None:
     add(store, "hook")
     with store.write() as connection:
