@@ -67,6 +67,20 @@ def test_both_are_what_sadl_says(mlp, fitted, compiled, outputs, rows, later, of
         assert found["lsa_raw"][i] == pytest.approx(surprise.lsa(*about, kept), abs=2e-3)
 
 
+def test_many_traces_are_searched_in_blocks(mlp, fitted, compiled, outputs, later) -> None:
+    rows = np.random.default_rng(8).normal(size=(8003, 6)).astype(np.float32)
+    path = mlp()
+    reference = fitted(path, rows)
+    session = compiled(path, {"dsa": DistanceSurprise()}, reference)
+    found = outputs(session, later)
+    hidden = open_session(_with_hidden(path), "cpu").run(["hidden"], {"x": later})[0]
+    for i, number in enumerate(found["scores"].argmax(axis=1)):
+        expected = surprise.dsa(reference.traces, reference.predicted, hidden[i], number)
+        assert found["dsa_raw"][i] == pytest.approx(expected, rel=1e-5)
+    assert (outputs(session, rows)["dsa_raw"] == 0).all()
+    assert outputs(session, rows[:0])["dsa_raw"].shape == (0,)
+
+
 def test_lsa_is_scipys_density(mlp, fitted, compiled, outputs, rows, later) -> None:
     path = mlp()
     reference = fitted(path, rows)
