@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from opmon import plugins
-from opmon.config.fields import Count, Number, whole
+from opmon.config.fields import Count, LocalPath, Number, absolute, folder_of, whole
 from opmon.config.part import Part, at_key
 from opmon.config.plugged import Plugged
 from opmon.errors import InputError
+from opmon.robustness.perturbations.lexicon import parse_synonyms
 from opmon.robustness.query.named import NAMED, question
 from opmon.robustness.query.parse import parse
 from opmon.robustness.space import Space
@@ -66,6 +68,9 @@ class RobustnessSettings(Part):
     half_width: Number = 0.03
     beyond_pairs: Annotated[int, BeforeValidator(whole), Field(ge=0)] = 24
     quality: bool = True
+    extractor: LocalPath | None = None
+    """An ONNX file whose first output are the features that the quality of pictures is measured on; null: the model's
+    own last hidden layer."""
     size: tuple[int, int] | None = None
     """Height and width of a picture that is kept flat."""
     span: tuple[float, float] | None = None
@@ -75,12 +80,12 @@ class RobustnessSettings(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _prefixed(cls, data: Any) -> Any:
-        """``zoom`` of kind image is the plugin ``image.zoom``."""
+    def _prefixed(cls, data: Any, info: ValidationInfo) -> Any:
+        """``zoom`` of kind image is the plugin ``image.zoom``; the lexicon that a synonym names is read."""
         if not isinstance(data, Mapping) or not isinstance(data.get("perturbations"), list | tuple):
             return data
         kind, known = data.get("kind"), plugins.names("perturbation")
-        entries = [_full(entry, f"{kind}.", known) for entry in data["perturbations"]]
+        entries = [_with_words(_full(entry, f"{kind}.", known), folder_of(info)) for entry in data["perturbations"]]
         return {**data, "perturbations": entries}
 
     @field_validator("queries")
@@ -130,3 +135,15 @@ def _full(entry: Any, prefix: str, known: list[str]) -> Any:
             if kind not in known and name in known:
                 return {**named, "type": name}
     return entry
+
+
+def _with_words(entry: Any, folder: Path) -> Any:
+    """``lexicon: words.txt`` of a synonym as the words of that file, one per line with its synonyms after it."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("lexicon"), str):
+        return entry
+    path = Path(absolute(entry["lexicon"], folder))
+    try:
+        words = parse_synonyms(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, InputError) as exc:
+        raise at_key("perturbations", f"the lexicon {path} cannot be read: {exc}") from exc
+    return {**{key: value for key, value in entry.items() if key != "lexicon"}, "words": words}

@@ -169,11 +169,30 @@ def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[NDArray[Any]], NDArra
     return scores
 
 
+def _extractor(path: Path) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The first output of an ONNX file that takes the same pictures as the model."""
+    from opmon.scoring.session import open_session
+
+    session = open_session(path)
+    tensor = session.inputs[0]
+    if len(session.inputs) != 1:
+        raise InputError(f"the extractor {path} takes {len(session.inputs)} inputs; it must take the pictures alone")
+    shape = [size if size is not None else -1 for size in tensor.shape[1:]]
+
+    def features(values: NDArray[Any]) -> NDArray[Any]:
+        rows = values.reshape(len(values), *shape) if shape.count(-1) <= 1 else values
+        return np.asarray(session.run([session.outputs[0].name], {tensor.name: rows.astype(np.float32)})[0])
+
+    return features
+
+
 def _quality(settings: RobustnessSettings, feeding: _Feeding, traced: Scorer | None) -> Quality:
     if settings.kind == "text":
         return text_distance
     if settings.kind == "table":
         return population_shift
+    if settings.extractor is not None:
+        return kernel_distance(_extractor(settings.extractor))
     if traced is None:
         return kernel_distance(lambda values: values)
     session = traced.session

@@ -80,6 +80,36 @@ def test_it_is_due_every_so_many_rounds(workbench: Any, tmp_path: Path) -> None:
     assert len(monitor.registry.metric_history(timeline, key)) == 1
 
 
+def test_lexicon_of_ones_own(workbench: Any) -> None:
+    (workbench.folder / "words.txt").write_text("big large great\n")
+    section = {"kind": "text", "perturbations": [{"type": "synonym", "lexicon": "words.txt"}]}
+    settings = Settings.from_mapping(workbench.configuration("sqlite:///o.db", robustness=section), workbench.folder)
+    found = settings.monitor(workbench.name).robustness
+    assert found is not None
+    assert found.perturbations[0].plugin.words == {"big": ("large", "great")}
+    section["perturbations"] = [{"type": "synonym", "lexicon": "none.txt"}]
+    with pytest.raises(ConfigError, match=r"none\.txt cannot be read"):
+        Settings.from_mapping(workbench.configuration("sqlite:///o.db", robustness=section), workbench.folder)
+
+
+def test_extractor_of_ones_own(workbench: Any, tmp_path: Path) -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    nodes = [helper.make_node("Abs", ["x"], ["f"])]
+    shape = [None, 64]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("f", TensorProto.FLOAT, shape)],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "f.onnx")
+    section = {**SECTION, "extractor": str(tmp_path / "f.onnx")}
+    monitor = one_round(workbench, f"sqlite:///{tmp_path / 'opmon.db'}", robustness=section)
+    result = kept(monitor, workbench.name, tmp_path / "got")
+    assert result.quality is not None
+    assert result.quality[-1] > result.quality[0] == 0
+
+
 class StoppedError(Exception):
     """The process is killed here."""
 
