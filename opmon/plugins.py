@@ -100,8 +100,8 @@ class SequentialRule(Protocol):
 
     It is asked once for each round, when the round's estimate becomes final. What it puts into the verdict's
     ``details`` it gets back as ``case.before`` with the next round of the same model version. Where a rule has both
-    methods, ``judge`` is the one that is called. A class attribute ``advisory = True`` says that its alarms are advice, ``counts = True``
-    that it is asked of rounds without an estimate too.
+    methods, ``judge`` is the one that is called. A class attribute ``advisory = True`` says that its alarms are
+    advice, ``counts = True`` that it is asked of rounds without an estimate too.
     """
 
     def judge(self, case: Case) -> Verdict: ...
