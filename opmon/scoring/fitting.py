@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring.autoencoders import Kind, Weights, fit_autoencoder
+from opmon.scoring.compiled import columns_of
 from opmon.scoring.densities_core import densities
 from opmon.scoring.distances_core import distances_to_others, floored, nearest
-from opmon.scoring.graph import columns_of
 from opmon.scoring.kept_core import Kept, KeptRows
 from opmon.scoring.layers import find_layer
 from opmon.scoring.model import read_model

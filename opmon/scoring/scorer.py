@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.scoring.ahead import ahead
 from opmon.scoring.batching import size_by_memory, size_by_probe
-from opmon.scoring.graph import (
-    ACTIVATIONS,
-    PREDICTED,
+from opmon.scoring.compiled import (
     ArrayFunction,
     bounded,
     compile_graph,
@@ -25,6 +23,7 @@ from opmon.scoring.graph import (
     serialised,
     variable_outputs,
 )
+from opmon.scoring.graph import ACTIVATIONS, PREDICTED
 from opmon.scoring.inputs import Fed, plan_inputs
 from opmon.scoring.model import read_model, without_zipmap
 from opmon.scoring.outputs import Answers, Outputs, Scores, plan_outputs

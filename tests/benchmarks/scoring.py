@@ -28,9 +28,9 @@ from onnx import helper
 from scipy.stats import gaussian_kde
 
 from opmon import plugins
+from opmon.scoring.compiled import compile_graph
 from opmon.scoring.densities_core import kept_neurons
 from opmon.scoring.fitting import open_fit
-from opmon.scoring.graph import compile_graph
 from opmon.scoring.heads.dsa import DistanceSurprise
 from opmon.scoring.heads.lsa import LikelihoodSurprise
 from opmon.scoring.outputs import plan_outputs
