@@ -41,7 +41,8 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
 
     See :mod:`opmon.robustness.surrogates.interactions_core` for the formula.
     """
-    features = np.stack([kirkwood(known, tests), all_pairs(known, tests), added_margins(known, tests)], axis=1)
+    opinions = (kirkwood(known, tests, shrunk=True), all_pairs(known, tests), added_margins(known, tests))
+    features = np.stack(opinions, axis=1)
     if known.measured.margin is None:
         features = features[:, :2]
     mean = features.mean(axis=1)
@@ -69,5 +70,5 @@ def _shared_error(known: Known, value: Floats) -> Floats:
     partial = error > 0
     if not partial.any():
         return np.zeros(len(value))
-    scale = np.median(error[partial] / np.sqrt(np.maximum(share * (1 - share), 0.01))[partial])
+    scale = np.sqrt(np.mean(error[partial] ** 2 / np.maximum(share * (1 - share), 0.01)[partial]))
     return np.asarray(scale * np.sqrt(np.maximum(value * (1 - value), 0.01)))

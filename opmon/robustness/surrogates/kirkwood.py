@@ -8,19 +8,44 @@ from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.core import FLOOR, Floats, Known
 
 
-def kirkwood(known: Known, tests: Tests) -> Floats:
+def kirkwood(known: Known, tests: Tests, *, shrunk: bool = False) -> Floats:
     """log r_σ = log r_0 + Σ_j a_j + Σ_{i<j} a_ij with a_j = log r_j − log r_0 and
     a_ij = log r_ij − log r_0 − a_i − a_j.
 
     Exact at order ≤ 2. Beyond, it takes the third-order interaction for zero; with many pairs their errors add up.
+    ``shrunk`` takes each a_ij times B, the share of its perturbations' interactions that is more than noise,
+    B = max(0, 1 − mean se² / mean a²) over all severities of the two: without interactions it is independence.
 
-    Reference: Kirkwood, Statistical mechanics of fluid mixtures, 1935; METHODS of TestifAI call it additive with pairs.
+    References: Kirkwood, Statistical mechanics of fluid mixtures, 1935; METHODS of TestifAI call it additive with
+    pairs; Efron and Morris, Stein's estimation rule and its competitors, 1973.
     """
     log = np.log(np.clip(known.measured.share, FLOOR, 1))
     base = log[known.row(())]
+    factor = _factors(known, log) if shrunk else {}
     values = []
-    for singles, pairs in known.parts(tests):
+    for position, (singles, pairs) in enumerate(known.parts(tests)):
+        names = [number for number, _ in tests.steps(position)] if shrunk else []
         total = base + sum(log[row] - base for row in singles)
-        total += sum(log[row] - log[singles[a]] - log[singles[b]] + base for a, b, row in pairs)
+        for a, b, row in pairs:
+            weight = factor[names[a], names[b]] if shrunk else 1.0
+            total += weight * (log[row] - log[singles[a]] - log[singles[b]] + base)
         values.append(np.exp(total))
     return np.asarray(np.clip(np.array(values), 0, 1))
+
+
+def _factors(known: Known, log: Floats) -> dict[tuple[int, int], float]:
+    """B of every two perturbations, in the order in which they are applied."""
+    measured = known.measured
+    noise = (measured.error / np.clip(measured.share, FLOOR, 1)) ** 2
+    squares: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    pairs = measured.tests.take(measured.tests.order == 2)
+    for (singles, both), steps in zip(known.parts(pairs), pairs.chains(), strict=True):
+        for a, b, row in both:
+            interaction = log[row] - log[singles[a]] - log[singles[b]] + log[known.row(())]
+            error = noise[row] + noise[singles[a]] + noise[singles[b]]
+            squares.setdefault((steps[a][0], steps[b][0]), []).append((float(interaction**2), float(error)))
+    found = {}
+    for names, entries in squares.items():
+        total, error = np.mean(entries, axis=0)
+        found[names] = float(max(0.0, 1 - error / max(total, 1e-12)))
+    return found
