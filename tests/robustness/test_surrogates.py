@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -167,3 +168,25 @@ def _stands(space: Space, stands: np.ndarray) -> Known:
     zero = np.zeros(n)
     measured = Measured(tests, right, None, np.full(n, right.shape[1]), share, zero, share, share, np.ones(n, bool))
     return Known(measured, Anchors.of(np.empty((0, right.shape[1])), None, None, right.shape[1]))
+
+
+def test_shrunk_kirkwood_is_independence_where_pairs_are_noise() -> None:
+    tests = SPACE.tests(0, 2)
+    share = 0.9 * np.exp(-0.05 * tests.severity_sum)
+    noisy = share * np.exp(0.01 * np.random.default_rng(0).normal(size=len(share)) * (tests.order == 2))
+    plain = with_shares(noisy)
+    known = Known(replace(plain.measured, error=0.012 * noisy), plain.anchors)
+    beyond = SPACE.tests(3)
+    truth = 0.9 * np.exp(-0.05 * beyond.severity_sum)
+    assert kirkwood(known, beyond, shrunk=True) == pytest.approx(independence(known, beyond))
+    raw = np.abs(kirkwood(known, beyond) - truth).mean()
+    assert np.abs(kirkwood(known, beyond, shrunk=True) - truth).mean() < raw
+
+
+def test_shrunk_kirkwood_keeps_what_is_no_noise() -> None:
+    tests, s = SPACE.tests(0, 2), SPACE.tests(0, 2).severities.astype(float)
+    share = 0.9 * np.exp(-0.05 * s.sum(axis=1) - 0.02 * s[:, 0] * s[:, 1])
+    plain = with_shares(share)
+    known = Known(replace(plain.measured, error=np.full(len(tests), 0.002)), plain.anchors)
+    beyond = SPACE.tests(3)
+    assert kirkwood(known, beyond, shrunk=True) == pytest.approx(kirkwood(known, beyond), abs=0.005)
