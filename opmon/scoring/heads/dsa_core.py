@@ -60,7 +60,7 @@ def _greatest(nodes: Nodes, moved: str, centred: Traces, bias: Traces, count: in
     whole = np.concatenate([centred, np.zeros((spare, centred.shape[1]), np.float32)])
     bias = np.concatenate([bias, np.full(spare, -3e38, np.float32)])
     scores = nodes.transposed_product(moved, whole, bias)
-    blocks = nodes.add("Reshape", [scores, nodes.constant([0, -1, _BLOCK], np.int64)])
+    blocks = nodes.add("Reshape", [scores, nodes.constant([0, len(whole) // _BLOCK, _BLOCK], np.int64)])
     _, chosen = nodes.top(nodes.reduce("ReduceMax", blocks, [2]), count)
     column = nodes.unsqueeze(chosen, [2])
     flat = nodes.constant([0, count * _BLOCK], np.int64)
