@@ -74,6 +74,11 @@ def measure(work: Path, count: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
+        files = work / f"production-{count}"
+        files.mkdir(exist_ok=True)
+        for path in sorted((work / "production").glob("*.parquet"))[: count // PER_FILE]:
+            if not (files / path.name).exists():
+                (files / path.name).hardlink_to(path)
         uri = f"sqlite:///{folder / 'mlflow.db'}"
         register(work / "cnn.onnx", uri, folder)
         monitor = {
@@ -81,7 +86,7 @@ def measure(work: Path, count: int) -> dict[str, Any]:
             "reference": str(work / "reference.npz"),
             "variables": list(HEADS),
             "inputs": {"tensor": "x"},
-            "source": {"path": str(work / "production")},
+            "source": {"path": str(files)},
             "round": {"min_inputs": count, "max_inputs": count},
             "sampler": {"type": "sups", "variable": "dsa", "budget": 200},
         }
