@@ -91,6 +91,8 @@ def fitted(
     at = np.arange(len(values)) if rows is None else rows
     with np.errstate(over="ignore", invalid="ignore"):
         cast = values.astype(dtype, copy=False)
+    if values.dtype.kind in "iub" and np.dtype(dtype) in (np.float32, np.float64):
+        return cast  # a whole number is always finite there
     if np.issubdtype(dtype, np.floating):
         if values.dtype.itemsize <= 2 and values.dtype.kind in "iub" and dtype is not np.float16:
             return cast
