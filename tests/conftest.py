@@ -158,7 +158,6 @@ class Workbench:
         with monitor.store.write() as connection:
             return queue.record(connection, given, datetime.now(UTC)).new
 
-
     def true_accuracy(self, monitor, number: int) -> float:  # type: ignore[no-untyped-def]
         """The accuracy over all inputs of a round, from its frame and the known truth."""
         import pyarrow.parquet as pq

@@ -48,6 +48,11 @@ def calls(registry: Registry, folder: Path) -> dict[str, Callable[[], Any]]:
         "log_artifacts": lambda: registry.log_artifacts("0" * 32, folder),
         "download": lambda: registry.download("0" * 32, "a.txt", folder / "in"),
         "artifact_uri": lambda: registry.artifact_uri("0" * 32),
+        "publish": lambda: registry.publish(MODEL, "opmon.reference", "opmon/x", file),
+        "published": lambda: registry.published(MODEL, "opmon.reference", folder / "in"),
+        "set_alias": lambda: registry.set_alias(MODEL, "champion"),
+        "remove_alias": lambda: registry.remove_alias(MODEL, "champion"),
+        "run_project": lambda: registry.run_project(str(folder), "main", {}, "opmon/x", "event"),
     }
 
 
