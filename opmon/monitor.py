@@ -32,7 +32,7 @@ from opmon.steps.framing import score_round
 from opmon.steps.opening import open_round
 from opmon.steps.reporting import report_round
 from opmon.steps.workplace import Progress, Workplace, silent
-from opmon.store import rounds
+from opmon.store import revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
@@ -174,7 +174,7 @@ class Monitor:
 
     def _owes_report(self, round_: Round) -> bool:
         with self.store.read() as connection:
-            latest = rounds.latest_estimate(connection, round_.id)
+            latest = revisions.latest_estimate(connection, round_.id)
         return latest is not None and latest.revision > round_.reported
 
     def _attempt(

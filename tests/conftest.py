@@ -211,3 +211,15 @@ def workbench(tmp_path: Path, mlflow_uri: str, request: pytest.FixtureRequest) -
 
     name = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name).strip("-")[:80]
     return Workbench(tmp_path, mlflow_uri, name, "models:/digits@champion")
+
+
+@pytest.fixture(autouse=True)
+def _log_levels() -> Iterator[None]:
+    """The command line sets how much is logged in its process; a test's process lives on."""
+    import logging
+
+    loggers = [logging.getLogger(name) for name in ("opmon", "opmon.steps")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.labels import store as queue
-from opmon.store import rounds, schema
+from opmon.store import rounds, schema, verdicts
 from opmon.triggers import outbox
 from opmon.types import Label, Verdict
 
@@ -32,7 +32,7 @@ def only_round(monitor: Any, name: str, number: int) -> rounds.Round:
 
 def verdicts_of(monitor: Any, name: str, number: int) -> list[Verdict]:
     with monitor.store.read() as connection:
-        return rounds.latest_verdicts(connection, rounds.get(connection, name, number).id)
+        return verdicts.latest_verdicts(connection, rounds.get(connection, name, number).id)
 
 
 def events_of(monitor: Any, name: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from opmon.errors import LeaseHeld
 from opmon.labels import store as queue
-from opmon.store import rounds, schema
+from opmon.store import revisions, rounds, schema
 from opmon.store.leases import hold
 from opmon.triggers import outbox
 
@@ -37,7 +37,7 @@ def test_a_round_from_inputs_to_mlflow(workbench: Any, database: str, tmp_path: 
     round_ = only_round(monitor, workbench.name)
     assert (round_.state, round_.inputs, round_.problem) == ("closed", 200, None)
     with monitor.store.read() as connection:
-        revision = rounds.latest_estimate(connection, round_.id)
+        revision = revisions.latest_estimate(connection, round_.id)
     assert revision is not None
     estimate = revision.estimate
     assert estimate.low <= workbench.true_accuracy(monitor, 1) <= estimate.high
@@ -72,7 +72,7 @@ def test_the_deadline_ends_the_wait(workbench: Any, database: str, clock: Any) -
     monitor.advance()
     round_ = only_round(monitor, workbench.name)
     with monitor.store.read() as connection:
-        revision = rounds.latest_estimate(connection, round_.id)
+        revision = revisions.latest_estimate(connection, round_.id)
     assert round_.state == "closed"
     assert revision is not None
     assert revision.estimate.response < 1
@@ -112,7 +112,7 @@ def test_a_late_label_makes_a_revision(workbench: Any, database: str) -> None:
         queue.record(connection, [label], monitor.clock())
     assert monitor.advance().closed == 1
     with monitor.store.read() as connection:
-        revision = rounds.latest_estimate(connection, task.round_id)
+        revision = revisions.latest_estimate(connection, task.round_id)
     assert revision is not None
     assert revision.revision == 1
     assert len(timeline(monitor, workbench.name, "accuracy/estimate")) == 2
@@ -141,7 +141,7 @@ def test_a_frame_smaller_than_the_budget_is_labelled_whole(workbench: Any, datab
     assert workbench.answer(monitor) == 25
     monitor.advance()
     with monitor.store.read() as connection:
-        revision = rounds.latest_estimates(connection, workbench.name)[0]
+        revision = revisions.latest_estimates(connection, workbench.name)[0]
     assert revision.estimate.low == revision.estimate.value == revision.estimate.high
     assert revision.estimate.value == pytest.approx(workbench.true_accuracy(monitor, 1))
 
@@ -183,7 +183,7 @@ def test_each_model_version_has_its_own_rounds_and_predictions_are_judged(workbe
     workbench.answer(monitor)
     monitor.advance()
     with monitor.store.read() as connection:
-        assert rounds.latest_estimates(connection, workbench.name)[0].estimate.value < 0.3
+        assert revisions.latest_estimates(connection, workbench.name)[0].estimate.value < 0.3
 
 
 def test_only_one_process_works_on_a_monitor(workbench: Any, database: str) -> None:

@@ -15,6 +15,7 @@ from opmon.cli.common import config_option, json_option, monitor_option, print_j
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
+    from opmon.labels.exchange import Format
     from opmon.labels.exchange_core import ImportedLabel
     from opmon.types import Label
 
@@ -33,7 +34,7 @@ def labels() -> None:
 @click.option("-n", "--number", type=click.IntRange(min=1), help="At most so many tasks.")
 @FORMAT
 def export_tasks(
-    path: Path | None, monitor: str | None, output: Path | None, number: int | None, kind: str | None
+    path: Path | None, monitor: str | None, output: Path | None, number: int | None, kind: Format | None
 ) -> None:
     """Write the open tasks; fill in «label» (or «skip») and hand the file to «opmon labels import»."""
     from opmon.labels import store as queue
@@ -46,7 +47,7 @@ def export_tasks(
     store = open_store(settings.database.get_secret_value())
     with store.read() as connection:
         tasks = queue.open_tasks(connection, monitor, number)
-    written = write_tasks(tasks, output if output is not None else sys.stdout, kind)  # type: ignore[arg-type]
+    written = write_tasks(tasks, output if output is not None else sys.stdout, kind)
     click.echo(f"{written} open tasks{f' written to {output}' if output else ''}", err=True)
 
 
@@ -58,7 +59,7 @@ def export_tasks(
 @FORMAT
 @json_option()
 def import_labels(
-    path: Path | None, monitor: str | None, file: Path, annotator: str, kind: str | None, as_json: bool
+    path: Path | None, monitor: str | None, file: Path, annotator: str, kind: Format | None, as_json: bool
 ) -> None:
     """Take the labels of FILE (or of stdin: -), all or none; importing the same file twice changes nothing."""
     from opmon.labels import store as queue
@@ -69,9 +70,9 @@ def import_labels(
     if monitor is not None:
         settings.monitor(monitor)
     source = sys.stdin if str(file) == "-" else file
-    found = read_labels(
-        source, kind or ("jsonl" if source is sys.stdin else None), annotator=annotator, monitor=monitor
-    )  # type: ignore[arg-type]
+    if kind is None and source is sys.stdin:
+        kind = "jsonl"
+    found = read_labels(source, kind, annotator=annotator, monitor=monitor)
     store, now = open_store(settings.database.get_secret_value()), datetime.now(UTC)
     with store.write() as connection:
         recorded = queue.record(connection, _labels(connection, found.labels, now), now)

@@ -67,14 +67,14 @@ def plan(
 
 def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
     """What the configuration and the newest estimated round of a monitor tell."""
-    from opmon.store import rounds
+    from opmon.store import revisions
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
     chosen = settings.monitor(one_monitor(settings, monitor))
     known: dict[str, Any] = {"problem": chosen.problem, "level": chosen.level}
     with open_store(settings.database.get_secret_value()).read() as connection:
-        latest = rounds.latest_final(connection, chosen.name)
+        latest = revisions.latest_final(connection, chosen.name)
     if latest is not None:
         round_, revision, _ = latest
         estimate = revision.estimate

@@ -35,18 +35,18 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
 def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
     from opmon.labels import store as queue
-    from opmon.store import rounds
+    from opmon.store import revisions, rounds, verdicts
 
     with store.read() as connection:
         newest = rounds.newest(connection, name, shown)
         numbers = {round_.number for round_ in newest}
         estimates = {
             revision.round_number: revision
-            for revision in rounds.latest_estimates(connection, name, limit=max(shown, 1) + 50)
+            for revision in revisions.latest_estimates(connection, name, limit=max(shown, 1) + 50)
             if revision.round_number in numbers
         }
-        verdicts = {round_.number: rounds.latest_verdicts(connection, round_.id) for round_ in newest}
-        latest = rounds.latest_final(connection, name)
+        said = {round_.number: verdicts.latest_verdicts(connection, round_.id) for round_ in newest}
+        latest = revisions.latest_final(connection, name)
         asked, spoken = queue.progress(connection, name).get(name, (0, 0))
         total = rounds.count(connection, name)
     entry: dict[str, Any] = {
@@ -56,7 +56,7 @@ def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
         "tasks_open": asked - spoken,
         "labels_returned": spoken,
         "latest": None,
-        "newest": [_round(round_, estimates.get(round_.number), verdicts[round_.number]) for round_ in newest],
+        "newest": [_round(round_, estimates.get(round_.number), said[round_.number]) for round_ in newest],
     }
     if latest is not None:
         round_, revision, judged = latest

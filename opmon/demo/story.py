@@ -21,7 +21,7 @@ from opmon.demo.stream import Predict, Window
 from opmon.labels import store as queue
 from opmon.monitor import Cycle, Monitor
 from opmon.reports.figures import AccuracyPoint, accuracy_figure
-from opmon.store import rounds
+from opmon.store import revisions, rounds, verdicts
 from opmon.store.rounds import Round
 from opmon.triggers import outbox
 from opmon.triggers.registry_tag import RETRAIN_TAG
@@ -133,8 +133,8 @@ class Story:
     def _watched(self, window: Window) -> Hour:
         with self.monitor.store.read() as connection:
             round_ = rounds.newest(connection, NAME, 1)[0]
-            revision = rounds.latest_estimate(connection, round_.id)
-            verdict = rounds.latest_verdicts(connection, round_.id)[0]
+            revision = revisions.latest_estimate(connection, round_.id)
+            verdict = verdicts.latest_verdicts(connection, round_.id)[0]
             answers = queue.answers(connection, round_.id)
             fired = self._fired(connection, round_)
         if revision is None:

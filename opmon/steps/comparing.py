@@ -12,7 +12,7 @@ from opmon.errors import InputError, NotFoundError, SourceError
 from opmon.steps.estimating import read_answers
 from opmon.steps.rivals import outcomes_of, predictions_of
 from opmon.steps.workplace import Workplace
-from opmon.store import rounds
+from opmon.store import revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Sample
 
@@ -24,7 +24,8 @@ def compare(
 ) -> Comparison:
     """Ask both versions for their answers to every labelled draw of the last ``newest`` rounds, and compare."""
     with work.store.read() as connection:
-        judged = [r.round_number for r in rounds.latest_estimates(connection, work.name) if not r.estimate.provisional]
+        known = revisions.latest_estimates(connection, work.name)
+        judged = [revision.round_number for revision in known if not revision.estimate.provisional]
         chosen = [rounds.get(connection, work.name, number) for number in judged[-newest if newest else None :]]
     found: list[Paired] = []
     for number, round_ in enumerate(chosen):

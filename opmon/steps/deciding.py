@@ -23,7 +23,7 @@ from opmon.labels.store import Answered
 from opmon.steps.judging import judge, raise_event
 from opmon.steps.rivals import rival_outcomes
 from opmon.steps.workplace import Workplace
-from opmon.store import rounds, verdicts
+from opmon.store import revisions, rounds, verdicts
 from opmon.store.rounds import Round
 from opmon.types import Estimate, Sample
 
@@ -84,7 +84,7 @@ def decide(
         found.append(verdict)
         if judged is None:
             raise_event(work, connection, round_, rule, verdict, estimate)
-    rounds.add_verdicts(connection, round_.id, revision, found)
+    verdicts.add_verdicts(connection, round_.id, revision, found)
 
 
 _LATE = " (labels came late: they correct the estimate, not the evidence)"
@@ -98,7 +98,7 @@ def _case(
     sample: Sample,
     witness: Witness,
 ) -> Case:
-    found = rounds.latest_estimates(connection, work.name, model=round_.model)
+    found = revisions.latest_estimates(connection, work.name, model=round_.model)
     history = [r for r in found if r.round_number <= round_.number and not r.estimate.provisional]
     by_position = {task.position: task for task in tasks}
     drawn = [by_position[int(position)] for position in sample.draw.positions]

@@ -23,7 +23,7 @@ from opmon.steps.closing import close_without_estimate
 from opmon.steps.frames import NAME, FrameFile
 from opmon.steps.payloads import payload_of
 from opmon.steps.workplace import Workplace
-from opmon.store import rounds
+from opmon.store import draws, rounds
 from opmon.store.rounds import Round
 from opmon.types import Draw, Sample
 
@@ -99,7 +99,7 @@ def _queue(
             connection,
             round_.id,
             state=state,
-            draw=rounds.pack_draw(drawn),
+            draw=draws.pack_draw(drawn),
             waves=round_.waves + 1,
             deadline_at=now + work.settings.labels.max_wait,
             problem=None,

@@ -16,7 +16,7 @@ from opmon.steps.closing import close_without_estimate
 from opmon.steps.deciding import Witness, decide, hear
 from opmon.steps.drawing import draw_next_wave
 from opmon.steps.workplace import Workplace
-from opmon.store import rounds
+from opmon.store import draws, revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import Estimate, Sample
 
@@ -53,7 +53,7 @@ def estimate_round(work: Workplace, round_: Round) -> bool:
     if round_.draw is None:
         return False  # it was closed without a single input to draw from
     with work.store.read() as connection:
-        known = rounds.latest_estimate(connection, round_.id)
+        known = revisions.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
     over = round_.deadline_at is not None and work.clock() >= round_.deadline_at
     waits = round_.state == "labelling"
@@ -78,7 +78,7 @@ def read_answers(connection: Connection, round_: Round) -> Answers:
     """What the annotators said of a round, joined with its draw."""
     seen = queue.count(connection, round_.id)
     tasks = queue.answers(connection, round_.id)
-    draw = rounds.unpack_draw(round_.draw or b"")
+    draw = draws.unpack_draw(round_.draw or b"")
     outcome = {task.position: _loss(task, round_.plan["problem"]) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
     return Answers(tasks, Sample(draw, outcomes), seen)
@@ -109,7 +109,7 @@ def _save(work: Workplace, round_: Round, answers: Answers, estimate: Estimate) 
     now = work.clock()
     witness = Witness() if estimate.provisional else hear(work, round_, answers.tasks, answers.sample)
     with work.write() as connection:
-        revision = rounds.add_estimate(
+        revision = revisions.add_estimate(
             connection,
             round_.id,
             estimate,

@@ -16,7 +16,7 @@ from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.steps.events import event_of
 from opmon.steps.workplace import Workplace
-from opmon.store import rounds, verdicts
+from opmon.store import verdicts
 from opmon.store.rounds import Round
 from opmon.triggers import outbox
 from opmon.triggers.silence import silent_until
@@ -43,7 +43,7 @@ def judge_counts(work: Workplace, connection: Connection, round_: Round, asked: 
             before = verdicts.newest(connection, work.name, round_.model, rule.name)
             verdict = judge(rule, case, before.details if before else {})
             raise_event(work, connection, round_, rule, verdict, None)
-            rounds.add_verdicts(connection, round_.id, WITHOUT_ESTIMATE, [verdict])
+            verdicts.add_verdicts(connection, round_.id, WITHOUT_ESTIMATE, [verdict])
 
 
 def judge(

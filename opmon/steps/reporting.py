@@ -25,8 +25,9 @@ from opmon.steps.estimating import Answers, read_answers
 from opmon.steps.tomography import map_round, tomography_metrics
 from opmon.steps.weights import weight_of
 from opmon.steps.workplace import Workplace
-from opmon.store import rounds
-from opmon.store.rounds import Revision, Round
+from opmon.store import revisions, rounds, verdicts
+from opmon.store.revisions import Revision
+from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Verdict
 
 log = logging.getLogger(__name__)
@@ -42,11 +43,11 @@ def report_round(work: Workplace, round_: Round) -> bool:
     revision after a kill is more than MLflow takes.
     """
     with work.store.read() as connection:
-        revision = rounds.latest_estimate(connection, round_.id)
+        revision = revisions.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
-        verdicts = rounds.latest_verdicts(connection, round_.id)
-        history = rounds.latest_estimates(connection, work.name, limit=SHOWN_ROUNDS)
-        alarms = rounds.alarmed(connection, work.name)
+        found = verdicts.latest_verdicts(connection, round_.id)
+        history = revisions.latest_estimates(connection, work.name, limit=SHOWN_ROUNDS)
+        alarms = verdicts.alarming_rounds(connection, work.name)
         versions = rounds.versions(connection, work.name)
     if revision is None or round_.run_id is None or round_.timeline_run_id is None:
         return False
@@ -57,7 +58,7 @@ def report_round(work: Workplace, round_: Round) -> bool:
     if not revision.estimate.provisional:
         folder = work.round_folder(round_) / "report"
         points = [_point(entry, alarms, versions) for entry in history]
-        _write_report(work, round_, revision, answers, facts, verdicts, points, folder)
+        _write_report(work, round_, revision, answers, facts, found, points, folder)
         if round_.state != "closed":
             _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
@@ -66,7 +67,7 @@ def report_round(work: Workplace, round_: Round) -> bool:
         work.registry.log_artifact(round_.timeline_run_id, accuracy)
         work.registry.log_params(round_.run_id, _parameters(round_))
         work.registry.finish_run(round_.run_id)
-        _tag_version(work, round_, revision, verdicts)
+        _tag_version(work, round_, revision, found)
     with work.write() as connection:
         closing = {} if revision.estimate.provisional else {"state": "closed", "closed_at": work.clock()}
         rounds.update(connection, round_.id, reported=revision.revision, problem=None, **closing)
@@ -143,7 +144,7 @@ def _write_report(
     revision: Revision,
     answers: Answers,
     facts: RoundFacts,
-    verdicts: Sequence[Verdict],
+    found: Sequence[Verdict],
     points: Sequence[AccuracyPoint],
     folder: Path,
 ) -> None:
@@ -158,7 +159,7 @@ def _write_report(
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
     estimate = asdict(revision.estimate) | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
     (folder / "estimate.json").write_text(json.dumps(estimate, indent=2) + "\n")
-    (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=2) + "\n")
+    (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
     pictures, shown = _pictures(work, failures, folder / "failures" / "failures.png")
     round_page(
         RoundSummary(
@@ -168,7 +169,7 @@ def _write_report(
             model_version=round_.model_version,
             facts=facts,
             estimate=revision.estimate,
-            verdicts=verdicts,
+            verdicts=found,
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
             sampler=round_.plan["sampler"],
@@ -261,15 +262,15 @@ def _threshold(work: Workplace) -> float | None:
     return lines[0] if lines else None
 
 
-def _tag_version(work: Workplace, round_: Round, revision: Revision, verdicts: Sequence[Verdict]) -> None:
+def _tag_version(work: Workplace, round_: Round, revision: Revision, found: Sequence[Verdict]) -> None:
     """How the model version does, on the version itself; setting a tag fires MLflow's own webhooks."""
     with work.store.read() as connection:
-        if rounds.newest_estimated(connection, work.name, round_.model) != round_.number:
+        if revisions.newest_estimated(connection, work.name, round_.model) != round_.number:
             return
     model = _model(work, round_)
     if model is None:
         return
-    states = {verdict.state for verdict in verdicts}
+    states = {verdict.state for verdict in found}
     status = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
     estimate = revision.estimate
     tags = {

@@ -6,6 +6,7 @@ no part of the chain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,3 +78,49 @@ def _chain(monitor: str, model: tuple[str, str], rule: str) -> sa.Select[Any]:
 
 def _verdict(row: Any) -> Verdict:
     return Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
+
+
+def add_verdicts(connection: Connection, round_id: int, revision: int, found: Sequence[Verdict]) -> None:
+    for verdict in found:
+        connection.execute(
+            verdicts.insert().values(
+                round_id=round_id,
+                revision=revision,
+                rule=verdict.rule,
+                state=verdict.state,
+                message=verdict.message,
+                value=verdict.value,
+                threshold=verdict.threshold,
+                details=dict(verdict.details),
+            )
+        )
+
+
+def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
+    """What the rules said of the newest revision of a round."""
+    newest_revision = sa.select(sa.func.max(verdicts.c.revision)).where(verdicts.c.round_id == round_id)
+    query = (
+        sa.select(verdicts)
+        .where(verdicts.c.round_id == round_id, verdicts.c.revision == newest_revision.scalar_subquery())
+        .order_by(verdicts.c.id)
+    )
+    return [
+        Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
+        for row in connection.execute(query)
+    ]
+
+
+def alarming_rounds(connection: Connection, monitor: str) -> set[int]:
+    """The numbers of the rounds whose newest verdicts hold an alarm."""
+    last = (
+        sa.select(verdicts.c.round_id, sa.func.max(verdicts.c.revision).label("revision"))
+        .group_by(verdicts.c.round_id)
+        .subquery()
+    )
+    query = (
+        sa.select(rounds.c.number)
+        .join(verdicts, verdicts.c.round_id == rounds.c.id)
+        .join(last, sa.and_(last.c.round_id == verdicts.c.round_id, last.c.revision == verdicts.c.revision))
+        .where(rounds.c.monitor == monitor, verdicts.c.state == "alarm")
+    )
+    return set(connection.scalars(query))

@@ -32,12 +32,12 @@ monitors:
 def fill(folder: Path, count: int) -> None:
     """A database as ``count`` rounds leave it: slices, tasks, labels, estimates, verdicts."""
     from opmon.labels import store as queue
-    from opmon.store import rounds
+    from opmon.store import draws, revisions, rounds, verdicts
     from opmon.store.engine import open_store
     from opmon.types import Draw, Estimate, Label, Slice, Verdict
 
     store, begin = open_store(f"sqlite:///{folder / 'opmon.db'}"), datetime(2026, 1, 1, tzinfo=UTC)
-    draw = rounds.pack_draw(Draw("srs", 1000, np.arange(50)))
+    draw = draws.pack_draw(Draw("srs", 1000, np.arange(50)))
     with store.write() as connection:
         for number in range(1, count + 1):
             at = begin + timedelta(hours=number)
@@ -50,8 +50,8 @@ def fill(folder: Path, count: int) -> None:
             first = (number - 1) * 50 + 1
             queue.record(connection, [Label(first + k, "ann", "1", at) for k in range(50)], at)
             estimate = Estimate(0.95, 0.9, 0.98, 50, 1000, 1.0, "srs/wilson")
-            revision = rounds.add_estimate(connection, round_.id, estimate, failures=2, labels_seen=50, made_at=at)
-            rounds.add_verdicts(connection, round_.id, revision, [Verdict("floor", "ok", "well above", 0.95, 0.9)])
+            revision = revisions.add_estimate(connection, round_.id, estimate, failures=2, labels_seen=50, made_at=at)
+            verdicts.add_verdicts(connection, round_.id, revision, [Verdict("floor", "ok", "well above", 0.95, 0.9)])
             rounds.update(connection, round_.id, state="closed", ends_at=at, inputs=1000, draw=draw, reported=0)
 
 

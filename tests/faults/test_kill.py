@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from opmon.store import rounds, schema
+from opmon.store import revisions, rounds, schema
 from opmon.store.engine import Store
 
 KILLS = 50
@@ -98,7 +98,7 @@ def _facts(store: Store, name: str) -> dict[str, Any]:
     """What must be the same whatever happened on the way."""
     r, t, e = schema.rounds.c, schema.tasks.c, schema.estimates.c
     with store.read() as connection:
-        final = rounds.latest_estimates(connection, name)
+        final = revisions.latest_estimates(connection, name)
         return {
             "rounds": [
                 tuple(row)

@@ -6,7 +6,7 @@ import pytest
 
 from opmon.errors import InputError, NotFoundError
 from opmon.labels import store as queue
-from opmon.store import rounds
+from opmon.store import revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.types import Label, Slice
 
@@ -124,7 +124,7 @@ def test_late_labels_make_a_closed_round_unfinished_again(store: Store) -> None:
     say(store, (ids[0], "ann", "7"))
     with store.write() as connection:
         estimate = Estimate(0.9, 0.8, 1.0, 1, 10, 1.0, "srs")
-        rounds.add_estimate(connection, round_id, estimate, failures=0, labels_seen=1, made_at=NOW)
+        revisions.add_estimate(connection, round_id, estimate, failures=0, labels_seen=1, made_at=NOW)
         rounds.update(connection, round_id, state="closed")
         assert rounds.unfinished(connection, "digits") == []
         assert not rounds.has_settled(connection, "digits")

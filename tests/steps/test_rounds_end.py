@@ -12,7 +12,7 @@ from opmon.errors import InputError
 from opmon.labels import store as queue
 from opmon.registry import Registry
 from opmon.steps.drawing import load_frame
-from opmon.store import rounds, schema
+from opmon.store import draws, revisions, rounds, schema, verdicts
 from opmon.triggers import outbox
 from opmon.types import Label
 
@@ -27,9 +27,9 @@ def one(monitor: Any, number: int = 1) -> rounds.Round:
         return rounds.get(connection, monitor.settings.name, number)
 
 
-def newest(monitor: Any, number: int = 1) -> rounds.Revision | None:
+def newest(monitor: Any, number: int = 1) -> revisions.Revision | None:
     with monitor.store.read() as connection:
-        return rounds.latest_estimate(connection, one(monitor, number).id)
+        return revisions.latest_estimate(connection, one(monitor, number).id)
 
 
 def say(monitor: Any, task: Any, truth: str | None, annotator: str = "ben") -> None:
@@ -61,7 +61,7 @@ def test_every_sampler_from_inputs_to_the_whole_draw_in_mlflow(
     assert revision.estimate.n == 120
     assert revision.estimate.low <= workbench.true_accuracy(monitor, 1) <= revision.estimate.high
     kept = monitor.registry.download(one(monitor).run_id, "draw.npz", tmp_path / "got").read_bytes()
-    assert len(rounds.unpack_draw(kept)) == 120
+    assert len(draws.unpack_draw(kept)) == 120
     assert not list((monitor.folder / "rounds").rglob("*.*"))
 
 
@@ -211,7 +211,7 @@ def test_another_model_of_the_same_monitor_begins_its_history_anew(workbench: An
         own.answer(monitor, wrong=0.5)
         monitor.advance()
         with monitor.store.read() as connection:
-            states.append(rounds.latest_verdicts(connection, one(monitor, len(states) + 1).id)[0].state)
+            states.append(verdicts.latest_verdicts(connection, one(monitor, len(states) + 1).id)[0].state)
     assert states == ["ok", "ok"]
 
 
