@@ -31,7 +31,7 @@ from opmon.steps.estimating import estimate_round
 from opmon.steps.framing import score_round
 from opmon.steps.opening import open_round
 from opmon.steps.reporting import report_round
-from opmon.steps.workplace import Progress, Workplace, silent
+from opmon.steps.toolbox import Progress, Toolbox, silent
 from opmon.store import revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
@@ -132,7 +132,7 @@ class Monitor:
             name = self.settings.name
             return rounds.has_settled(connection, name) or bool(outbox.due(connection, name, self.clock()))
 
-    def _advance_rounds(self, work: Workplace, cycle: Cycle, *, after: int | None = None) -> int:
+    def _advance_rounds(self, work: Toolbox, cycle: Cycle, *, after: int | None = None) -> int:
         """Every unfinished round in order, or only those just opened; gives the number of the last one."""
         found = self._rounds(None if after is None else "opened")
         new = [round_ for round_ in found if after is None or round_.number > after]
@@ -149,7 +149,7 @@ class Monitor:
             unfinished = rounds.unfinished(connection, self.settings.name)
         return [round_ for round_ in unfinished if state in (None, round_.state)]
 
-    def _advance_round(self, work: Workplace, round_: Round) -> str:
+    def _advance_round(self, work: Toolbox, round_: Round) -> str:
         """One step after another until the round is closed or waits for people."""
         while not self.stopping():
             match round_.state:
@@ -178,7 +178,7 @@ class Monitor:
         return latest is not None and latest.revision > round_.reported
 
     def _attempt(
-        self, cycle: Cycle, step: Callable[[], Any], round_: Round | None = None, work: Workplace | None = None
+        self, cycle: Cycle, step: Callable[[], Any], round_: Round | None = None, work: Toolbox | None = None
     ) -> Any:
         """Do a step; what cannot be done now is kept with its reason and tried again next time."""
         try:
@@ -199,9 +199,9 @@ class Monitor:
         return None
 
     @contextmanager
-    def _at_work(self) -> Iterator[Workplace]:
+    def _at_work(self) -> Iterator[Toolbox]:
         with hold(self.store, self.settings.name) as lease:
-            yield Workplace(
+            yield Toolbox(
                 name=self.settings.name,
                 settings=self.settings,
                 store=self.store,
@@ -215,7 +215,7 @@ class Monitor:
                 models=self._models,
             )
 
-    def _actions(self, work: Workplace) -> dict[str, Any]:
+    def _actions(self, work: Toolbox) -> dict[str, Any]:
         """The configured actions by name, given the registry where they ask for it."""
         plugged = [action.plugin for action in self.settings.actions]
         bound = [action.bind(self.registry) if hasattr(action, "bind") else action for action in plugged]

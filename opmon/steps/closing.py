@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from opmon.reports.timeline import RoundFacts, timeline_metrics
 from opmon.steps.judging import judge_counts
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.rounds import Round
 
 
-def close_without_estimate(work: Workplace, round_: Round, problem: str, *, asked: int = 0) -> None:
+def close_without_estimate(work: Toolbox, round_: Round, problem: str, *, asked: int = 0) -> None:
     """A moment before the round's end, so that an estimate from late labels is the newer value."""
     if round_.run_id is not None and round_.timeline_run_id is not None:
         counts = RoundFacts(

@@ -11,7 +11,7 @@ from opmon.decisions.comparison import Comparison, Paired, compare_versions
 from opmon.errors import InputError, NotFoundError, SourceError
 from opmon.steps.estimating import read_answers
 from opmon.steps.rivals import outcomes_of, predictions_of
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store import revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Sample
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def compare(
-    work: Workplace, first: ModelVersion, second: ModelVersion, newest: int | None, alpha: float = 0.05
+    work: Toolbox, first: ModelVersion, second: ModelVersion, newest: int | None, alpha: float = 0.05
 ) -> Comparison:
     """Ask both versions for their answers to every labelled draw of the last ``newest`` rounds, and compare."""
     with work.store.read() as connection:
@@ -41,7 +41,7 @@ def compare(
     return compare_versions(found, alpha)
 
 
-def _paired(work: Workplace, round_: Round, first: ModelVersion, second: ModelVersion) -> Paired:
+def _paired(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVersion) -> Paired:
     with work.store.read() as connection:
         answers = read_answers(connection, round_)
     labelled = [task.position for task in answers.tasks if task.answer is not None and task.answer.truth is not None]

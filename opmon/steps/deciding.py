@@ -22,7 +22,7 @@ from opmon.errors import OpmonError
 from opmon.labels.store import Answered
 from opmon.steps.judging import judge, raise_event
 from opmon.steps.rivals import rival_outcomes
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store import revisions, rounds, verdicts
 from opmon.store.rounds import Round
 from opmon.types import Estimate, Sample
@@ -43,7 +43,7 @@ class Witness:
     robustness: float | None = None
 
 
-def hear(work: Workplace, round_: Round, tasks: Sequence[Answered], sample: Sample) -> Witness:
+def hear(work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample) -> Witness:
     """Ask for what the configured rules need; what cannot be had leaves its rule without an answer."""
     rivals: dict[str, NDArray[np.float64]] = {}
     robustness = None
@@ -62,7 +62,7 @@ def hear(work: Workplace, round_: Round, tasks: Sequence[Answered], sample: Samp
 
 
 def decide(
-    work: Workplace,
+    work: Toolbox,
     connection: Connection,
     round_: Round,
     tasks: Sequence[Answered],
@@ -91,7 +91,7 @@ _LATE = " (labels came late: they correct the estimate, not the evidence)"
 
 
 def _case(
-    work: Workplace,
+    work: Toolbox,
     connection: Connection,
     round_: Round,
     tasks: Sequence[Answered],
@@ -123,7 +123,7 @@ def _case(
     )
 
 
-def _elapsed(connection: Connection, work: Workplace, round_: Round) -> timedelta:
+def _elapsed(connection: Connection, work: Toolbox, round_: Round) -> timedelta:
     """The production time since the round before of this model version; of the first one, its own."""
     known = rounds.versions(connection, work.name)
     ends = round_.ends_at or round_.opened_at
@@ -134,7 +134,7 @@ def _elapsed(connection: Connection, work: Workplace, round_: Round) -> timedelt
     return max(ends - began, timedelta())
 
 
-def _robustness(work: Workplace, round_: Round) -> float | None:
+def _robustness(work: Toolbox, round_: Round) -> float | None:
     """What the timeline of the model version tells last, or else the version's tag."""
     if round_.timeline_run_id is not None:
         history = work.registry.metric_history(round_.timeline_run_id, ROBUSTNESS_METRIC)

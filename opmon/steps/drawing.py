@@ -22,13 +22,13 @@ from opmon.plugins import AdaptiveSampler, Sampler
 from opmon.steps.closing import close_without_estimate
 from opmon.steps.frames import NAME, FrameFile
 from opmon.steps.payloads import payload_of
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store import draws, rounds
 from opmon.store.rounds import Round
 from opmon.types import Draw, Sample
 
 
-def draw_round(work: Workplace, round_: Round) -> None:
+def draw_round(work: Toolbox, round_: Round) -> None:
     """The first wave, which for most samplers is the only one."""
     frame = load_frame(work, round_)
     if not len(frame):
@@ -42,7 +42,7 @@ def draw_round(work: Workplace, round_: Round) -> None:
     _queue(work, round_, frame, drawn, drawn.unique_positions, state="drawn")
 
 
-def draw_next_wave(work: Workplace, round_: Round, sample: Sample) -> bool:
+def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     """Another wave, where the sampler is adaptive and its budget not spent; false where there is none."""
     sampler = sampler_of(round_)
     if not isinstance(sampler, AdaptiveSampler) or len(sample.draw) >= round_.plan["budget"]:
@@ -57,7 +57,7 @@ def draw_next_wave(work: Workplace, round_: Round, sample: Sample) -> bool:
     return True
 
 
-def publish_draw(work: Workplace, round_: Round) -> None:
+def publish_draw(work: Toolbox, round_: Round) -> None:
     """drawn → labelling: the draw is also kept in MLflow."""
     if round_.draw is not None and round_.run_id is not None:
         path = work.round_folder(round_) / "draw.npz"
@@ -76,7 +76,7 @@ def generator(round_: Round, wave: int) -> np.random.Generator:
     return np.random.default_rng([round_.plan["seed"], zlib.crc32(round_.monitor.encode()), round_.number, wave])
 
 
-def load_frame(work: Workplace, round_: Round) -> FrameFile:
+def load_frame(work: Toolbox, round_: Round) -> FrameFile:
     """From the work folder, or from MLflow where another machine made it."""
     path = work.round_folder(round_) / NAME
     if not path.exists():
@@ -86,9 +86,7 @@ def load_frame(work: Workplace, round_: Round) -> FrameFile:
     return FrameFile.read(Path(path))
 
 
-def _queue(
-    work: Workplace, round_: Round, frame: FrameFile, drawn: Draw, chosen: NDArray[np.int64], state: str
-) -> None:
+def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     fetched = _fetch(work, round_, frame, chosen)
     new = [_task(work, frame, int(chosen[k]), fetched[int(chosen[k])]) for k in order]
@@ -106,7 +104,7 @@ def _queue(
         )
 
 
-def _task(work: Workplace, frame: FrameFile, position: int, row: Mapping[str, Any]) -> queue.NewTask:
+def _task(work: Toolbox, frame: FrameFile, position: int, row: Mapping[str, Any]) -> queue.NewTask:
     shown = {"model prediction": str(frame.prediction[position])} if work.settings.labels.show_prediction else {}
     return queue.NewTask(
         position=position,
@@ -117,14 +115,14 @@ def _task(work: Workplace, frame: FrameFile, position: int, row: Mapping[str, An
     )
 
 
-def _fetch(work: Workplace, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]) -> dict[int, Mapping[str, Any]]:
+def _fetch(work: Toolbox, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]) -> dict[int, Mapping[str, Any]]:
     """The drawn inputs' rows, by position in the frame."""
     ordered, table = fetch_table(work, round_, frame, chosen)
     return {int(position): row for position, row in zip(ordered, table.to_pylist(), strict=True)}
 
 
 def fetch_table(
-    work: Workplace, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]
+    work: Toolbox, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], pa.Table]:
     """The rows of inputs of the frame, read again from the log; with their positions, in the order of the rows."""
     with work.store.read() as connection:

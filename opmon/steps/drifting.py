@@ -21,7 +21,7 @@ from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError
 from opmon.steps.frames import FrameFile
 from opmon.steps.models import SAMPLE_TAG
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store.rounds import Round
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _is_scalar(kind: pa.DataType) -> bool:
 
 
 def advise_drift(
-    work: Workplace, round_: Round, run_id: str, sample: DriftSample, frame: FrameFile
+    work: Toolbox, round_: Round, run_id: str, sample: DriftSample, frame: FrameFile
 ) -> dict[str, Any] | None:
     """Report the drift into the round's run; what the round keeps of it, or None where there is nothing to compare."""
     settings = work.settings.drift
@@ -119,7 +119,7 @@ def advise_drift(
     }
 
 
-def _columns(work: Workplace, round_: Round, sample: DriftSample, frame: FrameFile) -> pa.Table:
+def _columns(work: Toolbox, round_: Round, sample: DriftSample, frame: FrameFile) -> pa.Table:
     """The sampled columns, or (for inputs without such columns) the model's own answers and variables."""
     rng = np.random.default_rng([work.settings.seed, round_.number, 1])
     size = min(len(frame), work.settings.drift.max_rows)
@@ -132,7 +132,7 @@ def _columns(work: Workplace, round_: Round, sample: DriftSample, frame: FrameFi
     return pa.table(columns | {name: pa.array(values[:size]) for name, values in answers.items()})
 
 
-def _reference(work: Workplace, round_: Round, folder: Path) -> pd.DataFrame | None:
+def _reference(work: Toolbox, round_: Round, folder: Path) -> pd.DataFrame | None:
     """The file that the configuration names, or the sample of the training data, or that of the first round."""
     if work.settings.drift.reference is not None:
         return _read(Path(work.settings.drift.reference))
@@ -157,7 +157,7 @@ def _read(path: Path) -> pd.DataFrame:
         raise NotFoundError(f"the drift reference {path} cannot be read: {exc}") from exc
 
 
-def _first_run(work: Workplace, round_: Round) -> str | None:
+def _first_run(work: Toolbox, round_: Round) -> str | None:
     import sqlalchemy as sa
 
     from opmon.store.schema import rounds

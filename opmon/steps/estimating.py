@@ -15,7 +15,7 @@ from opmon.labels.store import Answered
 from opmon.steps.closing import close_without_estimate
 from opmon.steps.deciding import Witness, decide, hear
 from opmon.steps.drawing import draw_next_wave
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store import draws, revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import Estimate, Sample
@@ -44,7 +44,7 @@ class Answers:
         return sum(task.answer is not None and task.answer.truth is not None for task in self.tasks)
 
 
-def estimate_round(work: Workplace, round_: Round) -> bool:
+def estimate_round(work: Toolbox, round_: Round) -> bool:
     """Estimate from the labels there are; false where there is nothing new to say.
 
     Final once every task is settled or the deadline is over, provisional before. A round with a final estimate is
@@ -99,13 +99,13 @@ def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate
     return replace(estimate, provisional=provisional)
 
 
-def _nothing_came(work: Workplace, round_: Round, answers: Answers) -> bool:
+def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
     why = "nobody could answer any of its tasks" if answers.settled else "no label came before the deadline"
     close_without_estimate(work, round_, f"{why}; a late one will be estimated when it comes", asked=len(answers.tasks))
     return True
 
 
-def _save(work: Workplace, round_: Round, answers: Answers, estimate: Estimate) -> None:
+def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) -> None:
     now = work.clock()
     witness = Witness() if estimate.provisional else hear(work, round_, answers.tasks, answers.sample)
     with work.write() as connection:

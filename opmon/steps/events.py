@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store.rounds import Round
 from opmon.triggers import outbox
 from opmon.types import Estimate, Verdict
@@ -14,7 +14,7 @@ _EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseli
 
 
 def event_of(
-    work: Workplace, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, alarmed: bool
+    work: Toolbox, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, alarmed: bool
 ) -> dict[str, Any]:
     run = round_.run_id or ""
     return {

@@ -23,7 +23,7 @@ from opmon.steps.drifting import DriftSample, advise_drift
 from opmon.steps.frames import NAME, FrameFile
 from opmon.steps.identities import first_met, ids_of, remember, rows_of_version
 from opmon.steps.moments import span_of
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.rounds import Round
 from opmon.types import Batch, Slice
@@ -32,7 +32,7 @@ from opmon.values import canonical_classes
 log = logging.getLogger(__name__)
 
 
-def score_round(work: Workplace, round_: Round) -> None:
+def score_round(work: Toolbox, round_: Round) -> None:
     with work.store.read() as connection:
         slices = rounds.slices_of(connection, round_.id)
     scorer = work.scorer(round_)
@@ -76,7 +76,7 @@ class Reading:
     columns kept here, whatever rows were left out because another version answered them.
     """
 
-    def __init__(self, work: Workplace, round_: Round, slices: Sequence[Slice]) -> None:
+    def __init__(self, work: Toolbox, round_: Round, slices: Sequence[Slice]) -> None:
         self.work, self.round, self.slices = work, round_, slices
         self.sample = DriftSample.of(work.settings, round_, work.settings.seed)
         self.count = 0
@@ -138,7 +138,7 @@ class _Found:
     reasons: dict[str, int] = field(default_factory=dict)
 
 
-def _assemble(work: Workplace, round_: Round, reading: Reading, scored: list[Scored]) -> _Found:
+def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Scored]) -> _Found:
     good = [part for part in scored if len(part.rows)]
     where = np.concatenate([part.rows for part in good]) if good else np.empty(0, np.int64)
     predictions = np.concatenate([part.predictions for part in good]) if good else np.empty(0, np.str_)
@@ -171,7 +171,7 @@ def _names(good: Sequence[Scored]) -> Sequence[str]:
     return list(good[0].variables) if good else []
 
 
-def _tell_rejected(work: Workplace, round_: Round, scored: list[Scored], count: int) -> None:
+def _tell_rejected(work: Toolbox, round_: Round, scored: list[Scored], count: int) -> None:
     """Say how many could not be scored; an error where they are so many that the others do not speak for them."""
     most = work.settings.round.max_unscorable
     if count > most * round_.received:
@@ -194,7 +194,7 @@ def _tell_rejected(work: Workplace, round_: Round, scored: list[Scored], count: 
 
 
 def _judged(
-    work: Workplace, logged: pa.Array | None, where: NDArray[np.int64], own: NDArray[Any]
+    work: Toolbox, logged: pa.Array | None, where: NDArray[np.int64], own: NDArray[Any]
 ) -> tuple[NDArray[Any], float | None]:
     """The predictions that users saw, and the share of them that the registered model answers otherwise."""
     if logged is None or not len(where):
@@ -242,7 +242,7 @@ def _pointers(slices: Sequence[Slice], slice_index: NDArray[np.int32], row: NDAr
     return pc.binary_join_element_wise(heads.take(pa.array(slice_index)), pc.cast(pa.array(row), pa.string()), "")
 
 
-def _span(work: Workplace, reading: Reading) -> tuple[datetime | None, datetime | None]:
+def _span(work: Toolbox, reading: Reading) -> tuple[datetime | None, datetime | None]:
     """When the first and the last of the inputs were answered, or arrived where no time was logged."""
     arrived = [piece.arrived_at for piece in reading.slices]
     moments = reading.joined("timestamp")

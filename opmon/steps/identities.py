@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store.rounds import Round
 from opmon.store.schema import rounds as rounds_table
 from opmon.store.schema import seen
@@ -48,7 +48,7 @@ def ids_of(values: pa.Array, name: str | None) -> pa.Array:
     return ids
 
 
-def first_met(work: Workplace, round_: Round, ids: pa.Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+def first_met(work: Toolbox, round_: Round, ids: pa.Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The ids' hashes, and which of them are met for the first time, here and in the rounds remembered."""
     import pandas as pd
 

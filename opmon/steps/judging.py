@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.steps.events import event_of
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store import verdicts
 from opmon.store.rounds import Round
 from opmon.triggers import outbox
@@ -28,7 +28,7 @@ WITHOUT_ESTIMATE = -1
 """The revision of what rules on counts say of a round that has no estimate."""
 
 
-def judge_counts(work: Workplace, connection: Connection, round_: Round, asked: int) -> None:
+def judge_counts(work: Toolbox, connection: Connection, round_: Round, asked: int) -> None:
     """A round is closed without an estimate: rules that only count (``counts = True``) have something to say of it."""
     case = Case(
         round_.number,
@@ -64,7 +64,7 @@ def judge(
 
 
 def raise_event(
-    work: Workplace,
+    work: Toolbox,
     connection: Connection,
     round_: Round,
     rule: RuleSettings,
@@ -86,7 +86,7 @@ def raise_event(
 
 
 def _deliveries(
-    work: Workplace, connection: Connection, round_: Round, rule: RuleSettings, kind: str
+    work: Toolbox, connection: Connection, round_: Round, rule: RuleSettings, kind: str
 ) -> dict[str, datetime]:
     """Which actions hear of it, and from when on: after the rule's cooldown and their own silence."""
     if kind == outbox.ADVICE:

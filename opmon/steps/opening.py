@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import UTC
 
 from opmon.steps.identities import answered_by
-from opmon.steps.workplace import Workplace, plan_of
+from opmon.steps.toolbox import Toolbox, plan_of
 from opmon.store import rounds
 from opmon.types import ModelVersion, Slice
 
 
-def open_round(work: Workplace) -> bool:
+def open_round(work: Toolbox) -> bool:
     """Open the next round, or one for each model version that answered; false where there is nothing to open yet."""
     with work.store.read() as connection:
         positions = rounds.positions(connection, work.name)
@@ -38,7 +38,7 @@ def open_round(work: Workplace) -> bool:
     return True
 
 
-def _is_ripe(work: Workplace, slices: Sequence[Slice]) -> bool:
+def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:
     limits = work.settings.round
     if sum(piece.rows for piece in slices) >= limits.min_inputs:
         return True
@@ -48,7 +48,7 @@ def _is_ripe(work: Workplace, slices: Sequence[Slice]) -> bool:
     return work.clock().astimezone(UTC) - since >= limits.max_age
 
 
-def _versions(work: Workplace, slices: Sequence[Slice], model: ModelVersion) -> dict[str | None, int]:
+def _versions(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> dict[str | None, int]:
     """How many rows each model version answered; one entry ``None`` where the log does not name versions."""
     column = work.settings.columns.model_version
     if column is None:

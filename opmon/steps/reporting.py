@@ -23,8 +23,8 @@ from opmon.reports.summary import RoundSummary, round_page
 from opmon.reports.timeline import RoundFacts, timeline_metrics
 from opmon.steps.estimating import Answers, read_answers
 from opmon.steps.tomography import map_round, tomography_metrics
+from opmon.steps.toolbox import Toolbox
 from opmon.steps.weights import weight_of
-from opmon.steps.workplace import Workplace
 from opmon.store import revisions, rounds, verdicts
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
@@ -36,7 +36,7 @@ SHOWN_ROUNDS = 300
 """The most rounds that a figure shows."""
 
 
-def report_round(work: Workplace, round_: Round) -> bool:
+def report_round(work: Toolbox, round_: Round) -> bool:
     """Log the newest revision of a round; a final one closes the round. False where it was not told.
 
     It is not where answers have come in since: the round is estimated again first. To tell other counts under the same
@@ -76,7 +76,7 @@ def report_round(work: Workplace, round_: Round) -> bool:
     return True
 
 
-def _map_robustness(work: Workplace, round_: Round, folder: Path) -> None:
+def _map_robustness(work: Toolbox, round_: Round, folder: Path) -> None:
     """The tomography that is due with this round: its report goes with the round's, its numbers to the timeline."""
     result = map_round(work, round_, folder)
     if result is None or work.settings.robustness is None:
@@ -105,7 +105,7 @@ def _facts(round_: Round, revision: Revision, answers: Answers) -> RoundFacts:
     )
 
 
-def _log_metrics(work: Workplace, round_: Round, revision: Revision, facts: RoundFacts) -> None:
+def _log_metrics(work: Toolbox, round_: Round, revision: Revision, facts: RoundFacts) -> None:
     metrics = timeline_metrics(revision.estimate, facts)
     at = (round_.ends_at or round_.opened_at) + timedelta(milliseconds=revision.revision)
     work.registry.log_metrics(round_.timeline_run_id or "", metrics, round_.number, at, model=_model(work, round_))
@@ -113,7 +113,7 @@ def _log_metrics(work: Workplace, round_: Round, revision: Revision, facts: Roun
         work.registry.log_metrics(round_.run_id or "", metrics, round_.number, at)
 
 
-def _model(work: Workplace, round_: Round) -> ModelVersion | None:
+def _model(work: Toolbox, round_: Round) -> ModelVersion | None:
     """The model version, unless it was deleted while the labels came in."""
     try:
         return work.model(round_)
@@ -139,7 +139,7 @@ def _point(entry: Revision, alarms: set[int], versions: dict[int, tuple[str, dat
 
 
 def _write_report(
-    work: Workplace,
+    work: Toolbox,
     round_: Round,
     revision: Revision,
     answers: Answers,
@@ -202,7 +202,7 @@ def _failure(task: Answered, weight: float) -> Failure:
     )
 
 
-def _pictures(work: Workplace, failures: Sequence[Failure], path: Path) -> tuple[bytes | None, int]:
+def _pictures(work: Toolbox, failures: Sequence[Failure], path: Path) -> tuple[bytes | None, int]:
     """The failures as pictures, where the inputs are pictures."""
     column = work.settings.columns.image or work.settings.inputs.tensor or _only_list(failures)
     images = [failure.payload.get(column) for failure in failures] if column else []
@@ -252,7 +252,7 @@ def _parameters(round_: Round) -> dict[str, Any]:
     }
 
 
-def _threshold(work: Workplace) -> float | None:
+def _threshold(work: Toolbox) -> float | None:
     """The line to draw into the figure: that of the first rule on the accuracy."""
     lines = [
         getattr(rule.plugin, "threshold", None)
@@ -262,7 +262,7 @@ def _threshold(work: Workplace) -> float | None:
     return lines[0] if lines else None
 
 
-def _tag_version(work: Workplace, round_: Round, revision: Revision, found: Sequence[Verdict]) -> None:
+def _tag_version(work: Toolbox, round_: Round, revision: Revision, found: Sequence[Verdict]) -> None:
     """How the model version does, on the version itself; setting a tag fires MLflow's own webhooks."""
     with work.store.read() as connection:
         if revisions.newest_estimated(connection, work.name, round_.model) != round_.number:

@@ -11,14 +11,14 @@ from opmon.labels.store import Answered
 from opmon.scoring.scorer import Scorer
 from opmon.steps.drawing import fetch_table, load_frame
 from opmon.steps.models import open_scorer
-from opmon.steps.workplace import Workplace
+from opmon.steps.toolbox import Toolbox
 from opmon.store.rounds import Round
 from opmon.types import Batch, ModelVersion, Sample
 from opmon.values import canonical_classes
 
 
 def rival_outcomes(
-    work: Workplace, round_: Round, tasks: Sequence[Answered], sample: Sample, address: str
+    work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample, address: str
 ) -> NDArray[np.float64] | None:
     """The outcome of every draw under the version at ``address``; None where that is the round's own version."""
     model = work.registry.resolve(address)
@@ -39,7 +39,7 @@ def outcomes_of(tasks: Sequence[Answered], sample: Sample, said: dict[int, str],
     return np.array([losses.get(int(position), np.nan) for position in sample.draw.positions])
 
 
-def predictions_of(work: Workplace, round_: Round, model: ModelVersion, positions: Sequence[int]) -> dict[int, str]:
+def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions: Sequence[int]) -> dict[int, str]:
     """What the version says of inputs of the round's frame, fetched again from the log."""
     if model.uri not in work.rivals:
         work.rivals[model.uri] = open_scorer(work.settings, work.registry, model, work.folder, plain=True)

@@ -24,8 +24,8 @@ from opmon.robustness.tomography import tomography
 from opmon.steps.checkpoints import CheckpointFile
 from opmon.steps.estimating import read_answers
 from opmon.steps.tomography_model import Prepared, open_traced, prepared
+from opmon.steps.toolbox import Toolbox
 from opmon.steps.weights import weight_of
-from opmon.steps.workplace import Workplace
 from opmon.store import rounds
 from opmon.store.rounds import Round
 
@@ -43,7 +43,7 @@ class Labelled:
     weights: Sequence[float]
 
 
-def map_round(work: Workplace, round_: Round, folder: Path) -> Tomography | None:
+def map_round(work: Toolbox, round_: Round, folder: Path) -> Tomography | None:
     """The tomography that is due with this round, with its report in ``folder``; None where none is.
 
     A fault of it never keeps a round from closing: it is logged, and the next one is due as usual.
@@ -59,7 +59,7 @@ def map_round(work: Workplace, round_: Round, folder: Path) -> Tomography | None
         return None
 
 
-def _map(work: Workplace, round_: Round, settings: RobustnessSettings, folder: Path) -> Tomography | None:
+def _map(work: Toolbox, round_: Round, settings: RobustnessSettings, folder: Path) -> Tomography | None:
     found = labelled(work, round_, settings)
     known = sum(value is not None for value in found.truth)
     if known < settings.min_inputs and settings.relation == "label":
@@ -119,7 +119,7 @@ def gallery(ready: Prepared, settings: RobustnessSettings, result: Tomography, s
     return gallery_figure(shown, title="Inputs under a middling and the worst test of each order")
 
 
-def labelled(work: Workplace, round_: Round, settings: RobustnessSettings) -> Labelled:
+def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labelled:
     """The answered tasks of this and earlier rounds of the same model version, newest first, each with its weight."""
     rows: list[Mapping[str, Any]] = []
     truth: list[str | None] = []

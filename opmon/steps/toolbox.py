@@ -34,8 +34,8 @@ def silent(what: str, done: int, total: int | None) -> None:
 
 
 @dataclass(frozen=True)
-class Workplace:
-    """One monitor at work."""
+class Toolbox:
+    """One monitor at work: its settings, and all that its steps need."""
 
     name: str
     settings: MonitorSettings
