@@ -192,8 +192,9 @@ def register_digits(uri: str, share: float = 0.5) -> str:
     model = LogisticRegression(max_iter=200).fit(images[:size], targets[:size])
     kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
     onnx_model = skl2onnx.to_onnx(model, initial_types=[("pixels", kind)], options={"zipmap": False}, target_opset=17)
-    client = mlflow.MlflowClient(uri)
+    client = mlflow.MlflowClient(uri, registry_uri=uri)
     mlflow.set_tracking_uri(uri)
+    mlflow.set_registry_uri("")  # it follows the tracking address, whatever was set before in this process
     location = str(Path(uri.removeprefix("sqlite:///")).parent / "artifacts") if uri.startswith("sqlite") else None
     if client.get_experiment_by_name("training") is None:
         client.create_experiment("training", artifact_location=location)

@@ -108,7 +108,8 @@ def _pointed_at(tracking_uri: str) -> Iterator[None]:
         yield
     finally:
         mlflow.set_tracking_uri(tracking)
-        mlflow.set_registry_uri(registry)
+        # one that only followed the tracking address must follow it again, and not be pinned to where it points now
+        mlflow.set_registry_uri("" if registry == tracking else registry)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from opmon.errors import InputError, ModelError
+from opmon.errors import InputError, ModelError, NotFoundError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
 from opmon.registry.signature import Signature, read_signature
@@ -212,21 +212,25 @@ class Registry:
     ) -> None:
         """Log numbers at a step and moment; the same again is fine, and None, NaN and infinity are left out.
 
-        They are attached to the model's LoggedModel too, where MLflow knows one.
+        They are attached to the model's LoggedModel too, where MLflow knows one; where that one was deleted, the
+        numbers are kept all the same.
         """
         from mlflow.entities import Metric
 
-        moment, model_id = _milliseconds(at), model.model_id if model else None
         values = {_metric_key(key): float(value) for key, value in metrics.items() if value is not None}
-        self._log(
-            run_id,
-            "metrics",
-            [
-                Metric(key, value, moment, step, model_id=model_id)
-                for key, value in values.items()
-                if math.isfinite(value)
-            ],
-        )
+        finite = {key: value for key, value in values.items() if math.isfinite(value)}
+
+        def log(model_id: str | None) -> None:
+            found = [Metric(key, value, _milliseconds(at), step, model_id=model_id) for key, value in finite.items()]
+            self._log(run_id, "metrics", found)
+
+        model_id = model.model_id if model else None
+        try:
+            log(model_id)
+        except (InputError, NotFoundError):
+            if model_id is None:
+                raise
+            log(None)
 
     def metric_history(self, run_id: str, key: str) -> list[tuple[int, datetime, float]]:
         """All values of a metric as (step, moment, value), by step."""

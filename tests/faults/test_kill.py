@@ -48,17 +48,21 @@ def _run_and_kill(context: Any, config: Path, after: float | None) -> bool:
     return killed
 
 
-def _live(workbench: Any, database: str, kills: int, pace: float = 1.0) -> tuple[Any, Counter[str]]:
+def _live(
+    workbench: Any, database: str, kills: int, pace: tuple[float, float] = (1.0, 1.0)
+) -> tuple[Any, Counter[str]]:
     """Rounds from the first input to the last label, with so many kills on the way.
 
-    ``pace`` is how long a run takes undisturbed, here and now. Gives the states that the kills left rounds in.
+    ``pace`` is how long a run takes undisturbed, here and now: one that opens a round, and one that closes it. Gives
+    the states that the kills left rounds in.
     """
     config, context, dice = workbench.write_yaml(database), _preload(), random.Random(7)
     monitor, met = workbench.monitor(database), Counter[str]()
     while kills:
-        if _all_closed(monitor.store, workbench.name):
+        opening = _all_closed(monitor.store, workbench.name)
+        if opening:
             workbench.write_window(seed=1)
-        killed = _run_and_kill(context, config, dice.uniform(0.0, 1.2 * pace))
+        killed = _run_and_kill(context, config, dice.uniform(0.0, pace[0] if opening else pace[1]))
         kills -= killed
         with monitor.store.read() as connection:
             met.update({round_.state for round_ in rounds.unfinished(connection, workbench.name)} if killed else ())
@@ -67,17 +71,18 @@ def _live(workbench: Any, database: str, kills: int, pace: float = 1.0) -> tuple
     return monitor, met
 
 
-def _pace(workbench: Any, database: str) -> float:
-    """The longer of the two runs of an undisturbed round: up to its tasks, and from its labels on."""
-    workbench.write_window(seed=1)
+def _pace(workbench: Any, database: str) -> tuple[float, float]:
+    """How long the two runs of an undisturbed round take: up to its tasks, and from its labels on."""
     config, context, monitor = workbench.write_yaml(database), _preload(), workbench.monitor(database)
+    _run_and_kill(context, config, None)  # the first process imports what the others share
+    workbench.write_window(seed=1)
     taken = []
     for _ in range(2):
         begun = time.monotonic()
         _run_and_kill(context, config, None)
         taken.append(time.monotonic() - begun)
         workbench.answer(monitor, skip=0.05)
-    return max(taken)
+    return taken[0], taken[1]
 
 
 def _finish(workbench: Any, monitor: Any, config: Path, context: Any) -> None:

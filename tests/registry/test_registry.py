@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import Registry
 from opmon.scoring.model import class_names, read_model
+from opmon.types import ModelVersion
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 
@@ -193,6 +194,12 @@ def test_registry_metrics_are_attached_to_the_logged_model(registry, run, uri) -
     registry.log_metrics(run, {"accuracy/estimate": 0.75}, 1, NOW, version)
     metrics = mlflow.MlflowClient(uri).get_logged_model(version.model_id).metrics
     assert 0.75 in [metric.value for metric in metrics if metric.key == "accuracy/estimate"]
+
+
+def test_registry_metrics_of_a_logged_model_that_is_gone_are_kept(registry, run) -> None:
+    gone = ModelVersion("digits", "1", ("onnx",), model_id="m-" + "0" * 32)
+    registry.log_metrics(run, {"accuracy/estimate": 0.9}, 1, NOW, model=gone)
+    assert [value for _, _, value in registry.metric_history(run, "accuracy/estimate")] == [0.9]
 
 
 def test_registry_many_metrics(registry, run) -> None:
