@@ -180,6 +180,14 @@ def mlflow_uri(tmp_path_factory: pytest.TempPathFactory) -> str:
     return uri
 
 
+def point_mlflow_at(uri: str) -> None:
+    """MLflow's own functions know one address for the whole process; another test may have set it."""
+    import mlflow
+
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_registry_uri("")  # it follows the tracking address
+
+
 def register_digits(uri: str, share: float = 0.5) -> str:
     """Train a small model on a share of digits and register it; gives its version."""
     import mlflow
@@ -193,8 +201,7 @@ def register_digits(uri: str, share: float = 0.5) -> str:
     kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
     onnx_model = skl2onnx.to_onnx(model, initial_types=[("pixels", kind)], options={"zipmap": False}, target_opset=17)
     client = mlflow.MlflowClient(uri, registry_uri=uri)
-    mlflow.set_tracking_uri(uri)
-    mlflow.set_registry_uri("")  # it follows the tracking address, whatever was set before in this process
+    point_mlflow_at(uri)
     location = str(Path(uri.removeprefix("sqlite:///")).parent / "artifacts") if uri.startswith("sqlite") else None
     if client.get_experiment_by_name("training") is None:
         client.create_experiment("training", artifact_location=location)
@@ -211,6 +218,7 @@ def workbench(tmp_path: Path, mlflow_uri: str, request: pytest.FixtureRequest) -
     import re
 
     name = re.sub(r"[^A-Za-z0-9_]+", "-", request.node.name).strip("-")[:80]
+    point_mlflow_at(mlflow_uri)
     return Workbench(tmp_path, mlflow_uri, name, "models:/digits@champion")
 
 

@@ -179,9 +179,11 @@ def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, dat
         {"type": "completeness"},
         {"type": "drift_level"},
         {"type": "robustness_level", "threshold": 0.5},
+        {"type": "robustness_level", "threshold": 0.5, "query": "fog", "name": "fog"},
     ]
     monitor = workbench.monitor(database, rules=rules)
-    monitor.registry.tag_version(monitor.registry.resolve(workbench.model), {"opmon.robustness": "0.4"})
+    tags = {"opmon.robustness": "0.4", "opmon.robustness.fog": "0.6"}
+    monitor.registry.tag_version(monitor.registry.resolve(workbench.model), tags)
     live(workbench, monitor, 1)
     found = {verdict.rule: verdict for verdict in verdicts_of(monitor, workbench.name, 1)}
     states = {name: verdict.state for name, verdict in found.items()}
@@ -190,13 +192,17 @@ def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, dat
         "completeness": "ok",
         "drift-level": "unknown",
         "robustness-level": "alarm",
+        "fog": "ok",
     }
+    assert "'fog'" in found["fog"].message
     assert len(found["accuracy-slices"].details["of"]) == 10
     timeline = only_round(monitor, workbench.name, 1).timeline_run_id
-    monitor.registry.log_metrics(timeline, {"robustness/aggregate": 0.9}, 1, monitor.clock())
+    monitor.registry.log_metrics(
+        timeline, {"robustness/aggregate": 0.9, "robustness/query/fog": 0.3}, 1, monitor.clock()
+    )
     live(workbench, monitor, 1)
     now = {verdict.rule: verdict.state for verdict in verdicts_of(monitor, workbench.name, 2)}
-    assert now["robustness-level"] == "ok", "the timeline is newer than the tag"
+    assert (now["robustness-level"], now["fog"]) == ("ok", "alarm"), "the timeline is newer than the tag"
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -50,7 +50,7 @@ class Case:
     drift: float | None = None
     """The share of columns that drifted."""
     robustness: float | None = None
-    """The aggregate robustness measured last."""
+    """The robustness that the rule watches, as measured last."""
 
     numbers: Sequence[int] = ()
     """The numbers of the rounds that ``estimates`` belong to."""

@@ -15,17 +15,21 @@ class RobustnessLevel:
     """Alarms when the aggregate robustness measured last lies under ``threshold``, and until it is above ``recovered``.
 
     The robustness comes from a run over perturbations, which is a measurement of one model version and not of a round:
-    the rule compares a number with a line. ``recovered`` (by default one point above the line) keeps it from
+    the rule compares a number with a line. ``query`` names a saved query of the monitor's ``robustness:`` section; its
+    aggregate is watched instead of that of all tests. ``recovered`` (by default one point above the line) keeps it from
     flickering.
     """
 
     threshold: float
     name: str = "robustness-level"
     recovered: float | None = None
+    query: str | None = None
 
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold")
         checked_name(self.name)
+        if self.query is not None:
+            checked_name(self.query)
         if self.recovered is not None:
             checked_share(self.recovered, "recovered", low=self.threshold - 1e-12, high=1 + 1e-12)
 
@@ -37,7 +41,8 @@ class RobustnessLevel:
         was = bool(case.before.get("alarmed", False))
         line = min(self.threshold + 0.01, 1.0) if self.recovered is None else self.recovered
         alarmed = case.robustness < (line if was else self.threshold)
-        message = f"robustness {percent(case.robustness)}, the line is {percent(self.threshold)}"
+        what = "robustness" if self.query is None else f"robustness to {self.query!r}"
+        message = f"{what} {percent(case.robustness)}, the line is {percent(self.threshold)}"
         if alarmed and case.robustness >= self.threshold:
             message += f"; the alarm ends at {percent(line)}"
         details = {"alarmed": alarmed, "distance": case.robustness - self.threshold}

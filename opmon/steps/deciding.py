@@ -29,9 +29,10 @@ from opmon.types import Estimate, Sample
 
 log = logging.getLogger(__name__)
 
-ROBUSTNESS_METRIC = "robustness/aggregate"
+ROBUSTNESS_METRIC, ROBUSTNESS_QUERY = "robustness/aggregate", "robustness/query/"
 ROBUSTNESS_TAG = "opmon.robustness"
-"""The tag of a model version that may hold its aggregate robustness, where it was measured elsewhere."""
+"""The tag of a model version that may hold its aggregate robustness, where it was measured elsewhere; with a dot and
+the name behind it, that of a saved query."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,14 @@ class Witness:
 
     rivals: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """By rule: the outcomes of the draws under the version it compares with."""
-    robustness: float | None = None
+    robustness: Mapping[str, float] = field(default_factory=dict)
+    """By rule: the robustness it watches."""
 
 
 def hear(work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample) -> Witness:
     """Ask for what the configured rules need; what cannot be had leaves its rule without an answer."""
     rivals: dict[str, NDArray[np.float64]] = {}
-    robustness = None
+    robustness: dict[str, float] = {}
     for rule in work.settings.rules:
         address = getattr(rule.plugin, "rival", None)
         try:
@@ -55,7 +57,9 @@ def hear(work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample
                 if found is not None:
                     rivals[rule.name] = found
             elif rule.type == "robustness_level":
-                robustness = _robustness(work, round_)
+                known = _robustness(work, round_, rule.plugin.query)
+                if known is not None:
+                    robustness[rule.name] = known
         except OpmonError as exc:
             log.warning("rule %s: %s", rule.name, exc)
     return Witness(rivals, robustness)
@@ -73,14 +77,15 @@ def decide(
 ) -> None:
     """Keep what every rule says of the round, and the events that follow."""
     found = []
-    case = _case(work, connection, round_, tasks, sample, witness)
+    case = _case(work, connection, round_, tasks, sample)
     for rule in work.settings.rules:
         judged = verdicts.of_round(connection, round_.id, rule.name)
         if judged is not None and hasattr(rule.plugin, "judge") and not hasattr(rule.plugin, "decide"):
             found.append(replace(judged, message=f"{judged.message.removesuffix(_LATE)}{_LATE}"))
             continue
         before = verdicts.newest(connection, work.name, round_.model, rule.name)
-        verdict = judge(rule, case, before.details if before else {}, witness.rivals.get(rule.name))
+        heard = replace(case, robustness=witness.robustness.get(rule.name))
+        verdict = judge(rule, heard, before.details if before else {}, witness.rivals.get(rule.name))
         found.append(verdict)
         if judged is None:
             raise_event(work, connection, round_, rule, verdict, estimate)
@@ -96,7 +101,6 @@ def _case(
     round_: Round,
     tasks: Sequence[Answered],
     sample: Sample,
-    witness: Witness,
 ) -> Case:
     found = revisions.latest_estimates(connection, work.name, model=round_.model)
     history = [r for r in found if r.round_number <= round_.number and not r.estimate.provisional]
@@ -119,7 +123,6 @@ def _case(
         received=round_.received,
         scored=round_.received - (round_.unscorable or 0),
         drift=(round_.drift or {}).get("share"),
-        robustness=witness.robustness,
     )
 
 
@@ -134,15 +137,17 @@ def _elapsed(connection: Connection, work: Toolbox, round_: Round) -> timedelta:
     return max(ends - began, timedelta())
 
 
-def _robustness(work: Toolbox, round_: Round) -> float | None:
-    """What the timeline of the model version tells last, or else the version's tag."""
+def _robustness(work: Toolbox, round_: Round, query: str | None) -> float | None:
+    """What the model version's timeline tells last, of all tests or of a saved query; or else the version's tag."""
+    metric = ROBUSTNESS_METRIC if query is None else ROBUSTNESS_QUERY + query
+    tag = ROBUSTNESS_TAG if query is None else f"{ROBUSTNESS_TAG}.{query}"
     if round_.timeline_run_id is not None:
-        history = work.registry.metric_history(round_.timeline_run_id, ROBUSTNESS_METRIC)
+        history = work.registry.metric_history(round_.timeline_run_id, metric)
         if history:
             return history[-1][2]
-    text = work.registry.version_tags(work.model(round_)).get(ROBUSTNESS_TAG)
+    text = work.registry.version_tags(work.model(round_)).get(tag)
     try:
         return None if text is None else float(text)
     except ValueError:
-        log.warning("the tag %s of %s is no number: %r", ROBUSTNESS_TAG, round_.model_uri, text)
+        log.warning("the tag %s of %s is no number: %r", tag, round_.model_uri, text)
         return None
