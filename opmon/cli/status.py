@@ -113,7 +113,7 @@ def _show(entry: dict[str, Any]) -> None:
     for heading, justify in (("  round", "right"), ("state", "left"), ("model", "left"), ("inputs", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     table.add_column("accuracy (interval)")
-    table.add_column("labels", justify="right")
+    table.add_column("draws", justify="right")
     table.add_column("failures", justify="right")
     for row in entry["newest"]:
         table.add_row(

@@ -26,6 +26,19 @@ REFERENCES = "opmon/references"
 """The experiment in which references are kept, one run for each model version."""
 
 
+def answering(settings: Any) -> dict[str, Any]:
+    """How the settings of a monitor say that its model is fed, run and read: keywords of ``Scorer.open``."""
+    return {
+        "classes": settings.classes,
+        "features": settings.inputs.features,
+        "tensor": settings.inputs.tensor,
+        "device": settings.device,
+        "threads": settings.threads,
+        "output": settings.output,
+        "scores": settings.scores,
+    }
+
+
 def open_scorer(
     settings: MonitorSettings,
     registry: Registry,
@@ -45,13 +58,7 @@ def open_scorer(
         return Scorer.open(
             path,
             settings.problem,
-            classes=settings.classes,
-            features=settings.inputs.features,
-            tensor=settings.inputs.tensor,
-            device=settings.device,
-            threads=settings.threads,
-            output=settings.output,
-            scores=settings.scores,
+            **answering(settings),
             heads=heads,
             reference=reference,
             layer=settings.layer,

@@ -19,6 +19,7 @@ from opmon.robustness.quality import Quality, kernel_distance, population_shift,
 from opmon.robustness.run import Codec
 from opmon.scoring.graph import ACTIVATIONS
 from opmon.scoring.scorer import Scorer
+from opmon.steps.models import answering
 from opmon.values import canonical_class
 
 
@@ -90,19 +91,7 @@ def prepared(
 def open_traced(path: Path, settings: Any) -> Scorer | None:
     """The model with its last hidden layer; None where it has none that is found."""
     try:
-        return Scorer.open(
-            path,
-            settings.problem,
-            classes=settings.classes,
-            features=settings.inputs.features,
-            tensor=settings.inputs.tensor,
-            device=settings.device,
-            threads=settings.threads,
-            output=settings.output,
-            scores=settings.scores,
-            layer=settings.layer,
-            traced=True,
-        )
+        return Scorer.open(path, settings.problem, **answering(settings), layer=settings.layer, traced=True)
     except ModelError:
         return None
 
