@@ -44,7 +44,12 @@ GROUPS: Mapping[str, str] = {
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Chooses the inputs worth a label. Pure: the same frame, budget and generator state give the same draw."""
+    """Chooses the inputs worth a label. Pure: the same frame, budget and generator state give the same draw.
+
+    It says what it needs by attributes that it may have: ``variable`` or ``variables`` name the auxiliary variables it
+    draws by; ``activation_levels`` (2 to 256) asks for ``frame.activations``, the neurons of the monitor's layer, each
+    in so many equal levels of its range over the frame, one byte per neuron and input. See :func:`activation_levels`.
+    """
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
         """Draw ``budget`` times (fewer where the frame is smaller), in order."""
@@ -128,6 +133,16 @@ class Head(Protocol):
     def nodes(self, graph: MonitorGraph) -> str | None:
         """Add ONNX nodes to the graph and name the float32 tensor of one value per input; larger = more suspicious."""
         ...
+
+
+def activation_levels(sampler: Any) -> int | None:
+    """In how many levels a sampler wants the neurons of a hidden layer; None where it looks at none."""
+    levels = getattr(sampler, "activation_levels", None)
+    if levels is not None and (isinstance(levels, bool) or not isinstance(levels, int) or not 2 <= levels <= 256):
+        raise PluginError(
+            f"{type(sampler).__name__}.activation_levels is a whole number in 2..256, or None; got {levels!r}"
+        )
+    return levels
 
 
 def names(kind: str) -> list[str]:

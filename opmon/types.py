@@ -82,13 +82,15 @@ class Frame:
     """The inputs of a round, scored: what a sampler draws from (the sampling frame).
 
     ``variables`` maps the name of an auxiliary variable to one value per input, larger = more suspicious.
-    ``activations`` (one row per input) is there only for samplers that need it, such as CES.
+    ``activations`` has one row per input and one column per neuron of a hidden layer. It is there only for samplers
+    that need it, such as CES: numbers, or, in a monitor, uint8: in which of the sampler's ``activation_levels`` equal
+    parts of its range over the frame each neuron lies.
     """
 
     variables: Mapping[str, Floats]
     predictions: NDArray[Any] | None = None
     ids: NDArray[Any] | None = None
-    activations: Floats | None = None
+    activations: NDArray[Any] | None = None
     size: int = field(default=-1)
 
     def __post_init__(self) -> None:

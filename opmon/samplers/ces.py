@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import Prepared, chunks, is_whole, take_all
-from opmon.types import Draw, Floats, Frame
+from opmon.samplers.core import CHUNK, Prepared, chunks, is_whole, take_all
+from opmon.samplers.sections_core import MOST_SECTIONS, are_sections, sections_of
+from opmon.types import Draw, Frame
 
 SMOOTHING = 0.5
 """Added to every section's count: an empty section of the sample costs much, but not without bound."""
@@ -39,8 +41,13 @@ class CrossEntropy:
         for name in ("first", "group_size", "groups"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1; got {getattr(self, name)!r}")
-        if not 2 <= self.sections <= 256:
-            raise InputError(f"sections must lie in 2..256; got {self.sections!r}")
+        if not 2 <= self.sections <= MOST_SECTIONS:
+            raise InputError(f"sections must lie in 2..{MOST_SECTIONS}; got {self.sections!r}")
+
+    @property
+    def activation_levels(self) -> int:
+        """What it needs of a frame: the activations of a hidden layer in so many sections."""
+        return self.sections
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
         return self.prepare(frame, budget)(rng)
@@ -51,10 +58,7 @@ class CrossEntropy:
         if is_whole(frame, budget):
             return lambda rng: take_all(frame, rng)
         bins = section_indices(frame.activations, self.sections)
-        counts = np.zeros((bins.shape[1], self.sections))
-        for neuron in range(bins.shape[1]):
-            counts[neuron] = np.bincount(bins[:, neuron], minlength=self.sections)
-        search = _Search(bins, counts / frame.size, small=frame.size < self.small)
+        search = _Search(bins, _counts(bins, self.sections) / frame.size, small=frame.size < self.small)
 
         def draw(rng: np.random.Generator) -> Draw:
             first = min(5 if search.small else self.first, budget)
@@ -63,18 +67,29 @@ class CrossEntropy:
         return draw
 
 
-def section_indices(activations: Floats, sections: int) -> NDArray[np.uint8]:
-    """Which of ``sections`` equal parts of its neuron's range each activation lies in; both ends belong to a part."""
+def section_indices(activations: NDArray[Any], sections: int) -> NDArray[np.uint8]:
+    """Which of ``sections`` equal parts of its neuron's range each activation lies in; both ends belong to a part.
+
+    The frame of a monitor holds just these, coded while the inputs were scored: they are taken as they are.
+    """
     if activations.ndim != 2 or not activations.shape[1]:
         raise InputError(f"activations must have one row per input and a column per neuron; got {activations.shape}")
+    if are_sections(activations, sections):
+        return activations
     low, high = activations.min(axis=0), activations.max(axis=0)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InputError("activations must be finite; got NaN or infinity. Mend what computes them")
-    scale = np.where(high > low, sections / np.where(high > low, high - low, 1), 0).astype(activations.dtype)
-    bins = np.empty(activations.shape, dtype=np.uint8)
-    for part in chunks(len(activations), 1024):
-        bins[part] = np.minimum((activations[part] - low) * scale, sections - 1)
-    return bins
+    return sections_of(activations, low, high, sections)
+
+
+def _counts(bins: NDArray[np.uint8], sections: int) -> NDArray[np.int64]:
+    """How many inputs of the frame lie in each section: one row per neuron."""
+    neurons = bins.shape[1]
+    offsets = (np.arange(neurons) * sections).astype(np.int32)
+    counts = np.zeros(neurons * sections, dtype=np.int64)
+    for part in chunks(len(bins), max(1, 32 * CHUNK // neurons)):
+        counts += np.bincount((bins[part] + offsets).ravel(), minlength=len(counts))
+    return counts.reshape(neurons, sections)
 
 
 @dataclass(frozen=True, eq=False)
