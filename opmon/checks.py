@@ -14,6 +14,7 @@ import numpy as np
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import InputError, ModelError, NotFoundError, OpmonError, SourceError
 from opmon.monitor import registry_of
+from opmon.plugins import activation_levels
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scored
 from opmon.steps.models import open_scorer
@@ -69,7 +70,8 @@ def _ask_database(settings: Settings) -> str:
 
 
 def _open_model(monitor: MonitorSettings, registry: Registry, found: dict[str, Any], folder: Path) -> str:
-    scorer = open_scorer(monitor, registry, found["model"], folder)
+    traced = activation_levels(monitor.sampler.plugin) is not None
+    scorer = open_scorer(monitor, registry, found["model"], folder, traced)
     found["scorer"] = scorer
     told = scorer.describe()
     return ", ".join(f"{key} {_short(value)}" for key, value in told.items())
@@ -118,7 +120,7 @@ def _draw(monitor: MonitorSettings, scored: Sequence[Scored]) -> None:
     for part in scored:
         size = len(part.rows)
         if size > 1:
-            frame = Frame(part.variables, predictions=part.predictions, size=size)
+            frame = Frame(part.variables, predictions=part.predictions, activations=part.activations, size=size)
             monitor.sampler.plugin.draw(frame, size // 2, np.random.default_rng(0))
 
 

@@ -83,6 +83,30 @@ class Workbench:
         register_digits(uri)
         return Workbench(folder, uri, self.name, self.model)
 
+    def register(self, model: object, name: str) -> None:
+        """Watch another model, an ONNX one, registered under a name of its own."""
+        import mlflow
+
+        point_mlflow_at(self.tracking_uri)
+        experiment = mlflow.MlflowClient().get_experiment_by_name("training").experiment_id
+        with mlflow.start_run(experiment_id=experiment):
+            logged = mlflow.onnx.log_model(
+                model, name="model", registered_model_name=name, pip_requirements=["onnxruntime"]
+            )
+        self.model = f"models:/{name}/{logged.registered_model_version}"
+
+    def with_network(self) -> Workbench:
+        """Watch a network with a hidden layer of 16 neurons."""
+        import onnx
+        from sklearn.neural_network import MLPClassifier
+
+        from opmon.registry.conversion import convert
+
+        images, targets = self.images[:900].astype("float32"), self.targets[:900]
+        fitted = MLPClassifier((16,), max_iter=60, random_state=0).fit(images, targets)
+        self.register(onnx.load_from_string(convert(fitted, None)), "layered")
+        return self
+
     def write_window(self, size: int = 200, seed: int = 0, **columns: object) -> Path:
         """Another Parquet file of production inputs, whole at once."""
         import numpy as np

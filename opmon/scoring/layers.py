@@ -66,8 +66,8 @@ def find_layer(model: Any, score: str, name: str | None = None) -> Layer:
         kinds = sorted({node.op_type for node in model.graph.node})
         raise ModelError(
             f"the model has no hidden layer that is found by itself (it is made of {', '.join(kinds[:12])}): dsa, lsa "
-            f"and combined need one. confidence, margin, entropy and gini do not; sae and vae look at the inputs. A "
-            f"network's layer can be named: opmon layers lists them."
+            f"and combined, and the sampler ces, need one. confidence, margin, entropy and gini do not; sae and vae "
+            f"look at the inputs. A network's layer can be named: opmon layers lists them."
         )
     return dense[-1]
 

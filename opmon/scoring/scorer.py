@@ -44,7 +44,8 @@ class Scored:
     """What the model said of one batch. ``rows`` are row numbers in the slice, of the inputs that could be scored.
 
     ``predictions`` holds names of classes, or float64; ``variables`` one float32 per input, larger = more suspicious;
-    ``rejected`` says why each of the other rows could not be scored.
+    ``rejected`` says why each of the other rows could not be scored. ``activations`` are those of the layer, one row
+    per input, of a scorer opened with ``traced``.
     """
 
     slice_index: int
@@ -52,6 +53,7 @@ class Scored:
     predictions: NDArray[Any]
     variables: Mapping[str, NDArray[np.float32]]
     rejected: Mapping[int, str]
+    activations: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +86,8 @@ class Scorer:
     reader: Reader | None = None
     """What makes tensors of rows, where they are not plain numbers."""
     signature: tuple[str, ...] = ()
+    traced: bool = False
+    """Whether :meth:`score` gives activations too."""
     _found: dict[str, int] = field(default_factory=dict, repr=False)
     _plans: dict[pa.Schema, Reader] = field(default_factory=dict, repr=False)
 
@@ -120,7 +124,7 @@ class Scorer:
         where they need one, at ``layer`` where it is not the reference's. A file that opmon compiled has its own.
         ``reading`` says how pictures, text or anything else than numbers become tensors; ``signature`` names the
         columns that the model was logged with, which are used where nothing else says which to take.
-        ``traced`` gives the activations and predicted classes too: see :meth:`traces`.
+        ``traced`` gives the activations too, and the predicted classes: see :meth:`traces`.
         """
         if batch_size is not None and batch_size < 1:
             raise InputError(f"batch_size must be at least 1; got {batch_size}")
@@ -153,6 +157,7 @@ class Scorer:
             functions,
             None if reading is None else reading.reader(session.inputs),
             tuple(signature),
+            traced,
         )
 
     @property
@@ -173,13 +178,13 @@ class Scorer:
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
         """One answer for each batch, in order. The next batch is read and prepared while the model is at work."""
-        wanted = (*self.outputs.names, *self.variables.values(), *(TRACED if self.functions else ()))
+        wanted = (*self.outputs.names, *self.variables.values(), *self._traced)
         for batch, fed in ahead(self._prepared(batches)):
             yield self._scored(batch, fed, self._run(wanted, fed.tensors, len(fed.rows)))
 
     def traces(self, batches: Iterable[Batch]) -> Iterator[Traced]:
         """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons."""
-        names = [name for name in TRACED if any(item.name == name for item in self.session.outputs)]
+        names = self._traced
         for batch, fed in ahead(self._prepared(batches)):
             pieces = list(self._run((*self.outputs.names, *names), fed.tensors, len(fed.rows)))
             if not pieces:
@@ -193,6 +198,13 @@ class Scorer:
             tensors = {name: values[valid] for name, values in fed.tensors.items()}
             rows = (batch.first_row + fed.rows)[valid]
             yield Traced(rows, activations[valid], predicted[valid], answers.predictions[valid], tensors)
+
+    @property
+    def _traced(self) -> tuple[str, ...]:
+        """The outputs with the activations and the predicted class, where asked for; regression has no class."""
+        if not (self.functions or self.traced):
+            return ()
+        return tuple(name for name in TRACED if any(item.name == name for item in self.session.outputs))
 
     def columns(self, batch: pa.RecordBatch) -> tuple[str, ...]:
         """The columns that are read of batches such as this one."""
@@ -218,13 +230,19 @@ class Scorer:
             return Scored(batch.slice_index, np.empty(0, np.int64), self._no_predictions(), {}, rejected)
         whole = _joined(answers)
         found = {**whole.variables, **_finite(variables), **self._outside(traced)}
-        rows = batch.first_row + fed.rows
-        for row in rows[~whole.valid].tolist():
+        rows, good = batch.first_row + fed.rows, whole.valid
+        for row in rows[~good].tolist():
             rejected[row] = "the model's answer is not a number"
-        if not whole.valid.all():
-            found = {name: values[whole.valid] for name, values in found.items()}
-            rows = rows[whole.valid]
-        return Scored(batch.slice_index, rows, whole.predictions[whole.valid], found, rejected)
+        activations = _activations(traced) if self.traced else None
+        if activations is not None:
+            finite = np.isfinite(activations).all(axis=1)
+            for row in rows[good & ~finite].tolist():
+                rejected[row] = "an activation of the layer is not a number"
+            good = good & finite
+        if not good.all():
+            found = {name: values[good] for name, values in found.items()}
+            rows, activations = rows[good], None if activations is None else activations[good]
+        return Scored(batch.slice_index, rows, whole.predictions[good], found, rejected, activations)
 
     def _outside(self, traced: Sequence[Sequence[NDArray[Any]]]) -> dict[str, NDArray[np.float32]]:
         """The variables of heads that are no graph: for the whole batch at once, which is quicker for many classes."""
@@ -286,6 +304,11 @@ def _fits(names: tuple[str, ...], inputs: Sequence[Tensor], batch: pa.RecordBatc
 
 def _finite(pieces: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[np.float32]]:
     return {name: bounded(np.concatenate([piece[name] for piece in pieces])) for name in pieces[0]}
+
+
+def _activations(traced: Sequence[Sequence[NDArray[Any]]]) -> NDArray[np.float32]:
+    pieces = [piece[0].reshape(len(piece[0]), -1) for piece in traced]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _joined(answers: Sequence[Answers]) -> Answers:

@@ -6,31 +6,33 @@ random, so that a batch half done is still a sample of the batch.
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from opmon import plugins
 from opmon.errors import NotFoundError, SourceError
 from opmon.labels import store as queue
-from opmon.plugins import AdaptiveSampler, Sampler
+from opmon.plugins import AdaptiveSampler, activation_levels
 from opmon.steps.closing import close_without_estimate
 from opmon.steps.frames import NAME, FrameFile
 from opmon.steps.payloads import payload_of
-from opmon.steps.toolbox import Toolbox
+from opmon.steps.toolbox import Toolbox, sampler_of
 from opmon.store import draws, rounds
 from opmon.store.rounds import Round
 from opmon.types import Draw, Sample
 
+log = logging.getLogger(__name__)
+
 
 def draw_round(work: Toolbox, round_: Round) -> None:
     """The first wave, which for most samplers is the only one."""
-    frame = load_frame(work, round_)
+    sampler, frame = sampler_of(round_.plan), load_frame(work, round_, activations=True)
     if not len(frame):
         problem = (
             f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
@@ -38,16 +40,21 @@ def draw_round(work: Toolbox, round_: Round) -> None:
         )
         close_without_estimate(work, round_, problem)
         return
-    drawn = sampler_of(round_).draw(frame.frame(), round_.plan["budget"], generator(round_, wave=0))
+    if frame.activations is None and activation_levels(sampler) is not None:
+        log.warning("round %d of %s has a frame without activations: it is scored again", round_.number, work.name)
+        with work.write() as connection:
+            rounds.update(connection, round_.id, state="opened", problem=None)
+        return
+    drawn = sampler.draw(frame.frame(), round_.plan["budget"], generator(round_, wave=0))
     _queue(work, round_, frame, drawn, drawn.unique_positions, state="drawn")
 
 
 def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     """Another wave, where the sampler is adaptive and its budget not spent; false where there is none."""
-    sampler = sampler_of(round_)
+    sampler = sampler_of(round_.plan)
     if not isinstance(sampler, AdaptiveSampler) or len(sample.draw) >= round_.plan["budget"]:
         return False
-    frame = load_frame(work, round_)
+    frame = load_frame(work, round_, activations=True)
     rng = generator(round_, wave=round_.waves)
     drawn = sampler.next_batch(frame.frame(), round_.plan["budget"], sample, rng)
     if len(drawn) == len(sample.draw):
@@ -67,23 +74,19 @@ def publish_draw(work: Toolbox, round_: Round) -> None:
         rounds.update(connection, round_.id, state="labelling", problem=None)
 
 
-def sampler_of(round_: Round) -> Sampler:
-    return cast(Sampler, plugins.make("sampler", round_.plan["sampler"], round_.plan["parameters"]))
-
-
 def generator(round_: Round, wave: int) -> np.random.Generator:
     """The randomness of a wave: the same after a kill, another for each monitor, round and wave."""
     return np.random.default_rng([round_.plan["seed"], zlib.crc32(round_.monitor.encode()), round_.number, wave])
 
 
-def load_frame(work: Toolbox, round_: Round) -> FrameFile:
-    """From the work folder, or from MLflow where another machine made it."""
+def load_frame(work: Toolbox, round_: Round, *, activations: bool = False) -> FrameFile:
+    """From the work folder, or from MLflow where another machine made it; with its activations for a draw."""
     path = work.round_folder(round_) / NAME
     if not path.exists():
         if round_.run_id is None:
             raise NotFoundError(f"round {round_.number} of {round_.monitor} has no frame yet")
         path = work.registry.download(round_.run_id, NAME, path.parent)
-    return FrameFile.read(Path(path))
+    return FrameFile.read(Path(path), activations=activations)
 
 
 def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:

@@ -1,6 +1,7 @@
 """opened → scored: read the round's inputs, score them with the model, keep the frame.
 
-Inputs stream through in Arrow batches. What stays in memory is one pointer, id and a few float32 per input.
+Inputs stream through in Arrow batches. What stays in memory is one pointer, id and a few float32 per input, and one
+byte per neuron where the sampler looks at a hidden layer.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from numpy.typing import NDArray
 
 from opmon.errors import SourceError
 from opmon.scoring.scorer import Scored
+from opmon.steps.activations import Activations
 from opmon.steps.drifting import DriftSample, advise_drift
 from opmon.steps.frames import NAME, FrameFile
 from opmon.steps.identities import first_met, ids_of, remember, rows_of_version
 from opmon.steps.moments import span_of
-from opmon.steps.toolbox import Toolbox
+from opmon.steps.toolbox import Toolbox, levels_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
 from opmon.types import Batch, Slice
@@ -39,11 +41,12 @@ def score_round(work: Toolbox, round_: Round) -> None:
     reading = Reading(work, round_, slices)
     scored: list[Scored] = []
     done = 0
-    for part in scorer.score(reading):
-        scored.append(part)
-        done += len(part.rows) + len(part.rejected)
-        work.progress(f"scoring round {round_.number}", done, round_.received)
-    found = _assemble(work, round_, reading, scored)
+    with Activations(work.round_folder(round_), round_.received) as neurons:
+        for part in scorer.score(reading):
+            scored.append(neurons.take(part))
+            done += len(part.rows) + len(part.rejected)
+            work.progress(f"scoring round {round_.number}", done, round_.received)
+        found = _assemble(work, round_, reading, scored, neurons)
     path = work.round_folder(round_) / NAME
     found.frame.write(path)
     timeline, own = work.runs(round_)
@@ -138,7 +141,7 @@ class _Found:
     reasons: dict[str, int] = field(default_factory=dict)
 
 
-def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Scored]) -> _Found:
+def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Scored], neurons: Activations) -> _Found:
     good = [part for part in scored if len(part.rows)]
     where = np.concatenate([part.rows for part in good]) if good else np.empty(0, np.int64)
     predictions = np.concatenate([part.predictions for part in good]) if good else np.empty(0, np.str_)
@@ -156,8 +159,11 @@ def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Score
     starts_at, ends_at = _span(work, reading)
     rejected = sum(len(part.rejected) for part in scored)
     _tell_rejected(work, round_, scored, rejected)
+    levels = levels_of(round_.plan) if len(where) else None
     return _Found(
-        frame=FrameFile(slice_index, row, ids, judged, variables),
+        frame=FrameFile(
+            slice_index, row, ids, judged, variables, None if levels is None else neurons.coded(fresh, levels)
+        ),
         hashes=hashes,
         unscorable=rejected,
         duplicates=int((~fresh).sum()),

@@ -49,10 +49,10 @@ def open_scorer(
 ) -> Scorer:
     """The model, downloaded below ``folder`` and loaded; with its reference, where a variable may need one.
 
-    ``plain``: for its predictions alone, without auxiliary variables.
+    ``plain``: for its predictions alone, without auxiliary variables. ``traced``: with the activations of the layer.
     """
     path = registry.fetch_onnx(model, folder / "models", convert_sklearn=settings.convert_sklearn)
-    heads = {} if traced or plain else bound_heads(settings.heads, registry, folder)
+    heads = {} if plain else bound_heads(settings.heads, registry, folder)
     reference = find_reference(settings, registry, model, folder) if heads else None
     try:
         return Scorer.open(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC
 
+from opmon.errors import NotFoundError
+from opmon.plugins import activation_levels
 from opmon.steps.identities import answered_by
 from opmon.steps.toolbox import Toolbox, plan_of
 from opmon.store import rounds
@@ -21,6 +23,7 @@ def open_round(work: Toolbox) -> bool:
         return False
     model = work.registry.resolve(work.settings.model)
     versions = _versions(work, slices, model)
+    _require_layer(work, model, versions)
     with work.write() as connection:
         rounds.end_wait(connection, work.name)
         for version, received in versions.items():
@@ -36,6 +39,18 @@ def open_round(work: Toolbox) -> bool:
                 opened_at=work.clock(),
             )
     return True
+
+
+def _require_layer(work: Toolbox, model: ModelVersion, versions: Iterable[str | None]) -> None:
+    """A sampler that looks at a hidden layer needs a model that has one: else no round is opened and no input lost."""
+    if activation_levels(work.settings.sampler.plugin) is None:
+        return
+    for version in versions:
+        try:
+            found = model if version is None else work.registry.resolve(f"models:/{model.name}/{version}")
+        except NotFoundError:
+            continue  # its round waits until the registry knows it
+        work.scorer_of(found, traced=True)
 
 
 def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from sqlalchemy.engine import Connection
 
+from opmon import plugins
 from opmon.config import MonitorSettings
-from opmon.plugins import Source
+from opmon.plugins import Sampler, Source
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.steps.models import open_scorer
@@ -72,11 +73,16 @@ class Toolbox:
 
     def scorer(self, round_: Round) -> Scorer:
         """The model of a round, loaded once per process."""
-        if round_.model_uri not in self.scorers:
-            made = open_scorer(self.settings, self.registry, self.model(round_), self.folder)
+        return self.scorer_of(self.model(round_), levels_of(round_.plan) is not None)
+
+    def scorer_of(self, model: ModelVersion, traced: bool = False) -> Scorer:
+        """A version's model, with activations where they are asked for."""
+        known = self.scorers.get(model.uri)
+        if known is None or (traced and not known.traced):
+            known = open_scorer(self.settings, self.registry, model, self.folder, traced)
             self.scorers.clear()  # one model in memory is enough: rounds come in order
-            self.scorers[round_.model_uri] = made
-        return self.scorers[round_.model_uri]
+            self.scorers[model.uri] = known
+        return known
 
     def round_folder(self, round_: Round) -> Path:
         """Where a round's files are made; another database's round of the same number has another."""
@@ -106,6 +112,16 @@ class Toolbox:
             tags={**tags, "opmon.kind": "round", "opmon.round": str(round_.number)},
         )
         return timeline, own
+
+
+def sampler_of(plan: Mapping[str, Any]) -> Sampler:
+    """The sampler that a round's plan names."""
+    return cast(Sampler, plugins.make("sampler", plan["sampler"], plan["parameters"]))
+
+
+def levels_of(plan: Mapping[str, Any]) -> int | None:
+    """In how many levels the frame of a round holds the activations; None where its sampler does not look at them."""
+    return plugins.activation_levels(sampler_of(plan))
 
 
 def plan_of(settings: MonitorSettings) -> dict[str, Any]:

@@ -49,15 +49,15 @@ def _run_and_kill(context: Any, config: Path, after: float | None) -> bool:
 
 
 def _live(
-    workbench: Any, database: str, kills: int, pace: tuple[float, float] = (1.0, 1.0)
+    workbench: Any, database: str, kills: int, pace: tuple[float, float] = (1.0, 1.0), **changes: Any
 ) -> tuple[Any, Counter[str]]:
     """Rounds from the first input to the last label, with so many kills on the way.
 
     ``pace`` is how long a run takes undisturbed, here and now: one that opens a round, and one that closes it. Gives
     the states that the kills left rounds in.
     """
-    config, context, dice = workbench.write_yaml(database), _preload(), random.Random(7)
-    monitor, met = workbench.monitor(database), Counter[str]()
+    config, context, dice = workbench.write_yaml(database, **changes), _preload(), random.Random(7)
+    monitor, met = workbench.monitor(database, **changes), Counter[str]()
     while kills:
         opening = _all_closed(monitor.store, workbench.name)
         if opening:
@@ -71,9 +71,9 @@ def _live(
     return monitor, met
 
 
-def _pace(workbench: Any, database: str) -> tuple[float, float]:
+def _pace(workbench: Any, database: str, **changes: Any) -> tuple[float, float]:
     """How long the two runs of an undisturbed round take: up to its tasks, and from its labels on."""
-    config, context, monitor = workbench.write_yaml(database), _preload(), workbench.monitor(database)
+    config, context, monitor = workbench.write_yaml(database, **changes), _preload(), workbench.monitor(database)
     _run_and_kill(context, config, None)  # the first process imports what the others share
     workbench.write_window(seed=1)
     taken = []
@@ -142,23 +142,42 @@ def _runs(monitor: Any, name: str) -> list[str]:
     return sorted(run.data.tags["opmon.key"].partition("/")[2].rpartition("/")[0] for run in found)
 
 
+def _facts_as_if_undisturbed(
+    workbench: Any, monitor: Any, calm: Any, calm_database: str, **changes: Any
+) -> dict[str, Any]:
+    """The facts of a life with kills, which must be those of the same life without."""
+    for _ in range(workbench.windows - calm.windows):
+        calm.write_window(seed=1)
+    calm_monitor, _ = _live(calm, calm_database, 0, **changes)
+    facts, undisturbed = _facts(monitor.store, workbench.name), _facts(calm_monitor.store, workbench.name)
+    for what in undisturbed:
+        assert facts[what] == undisturbed[what], what
+    return facts
+
+
 @pytest.mark.timeout(900)
 def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, database: str, tmp_path: Path) -> None:
     calm = workbench.sibling(tmp_path / "calm")
     calm_database = f"sqlite:///{tmp_path / 'calm.db'}"
     pace = _pace(calm, calm_database)
-
     monitor, met = _live(workbench, database, KILLS, pace)
     windows = workbench.windows
     assert len(met) >= 3, f"the kills must hit the work, not only the waiting; they left {met}"
 
-    for _ in range(windows - calm.windows):
-        calm.write_window(seed=1)
-    calm_monitor, _ = _live(calm, calm_database, 0)
-
-    facts, undisturbed = _facts(monitor.store, workbench.name), _facts(calm_monitor.store, workbench.name)
-    for what in undisturbed:
-        assert facts[what] == undisturbed[what], what
+    facts = _facts_as_if_undisturbed(workbench, monitor, calm, calm_database)
     assert [row[1] for row in facts["rounds"]] == [200] * windows
     keys = [f"round/{number}" for number in range(1, windows + 1)] + ["timeline/digits/1"]
     assert _runs(monitor, workbench.name) == sorted(keys)
+
+
+@pytest.mark.timeout(600)
+def test_killed_while_a_sampler_looks_at_a_layer(workbench: Any, tmp_path: Path) -> None:
+    ces = {"sampler": {"type": "ces", "budget": 40}}
+    calm = workbench.sibling(tmp_path / "calm").with_network()
+    workbench.with_network()
+    databases = [f"sqlite:///{tmp_path / name}" for name in ("opmon.db", "calm.db")]
+    pace = _pace(calm, databases[1], **ces)
+    monitor, _ = _live(workbench, databases[0], 12, pace, **ces)
+    facts = _facts_as_if_undisturbed(workbench, monitor, calm, databases[1], **ces)
+    assert [row[2] for row in facts["rounds"]] == [200] * workbench.windows
+    assert list((workbench.folder / ".opmon" / "rounds").rglob("*.*")) == [], "nothing of the activations is left"
