@@ -16,8 +16,9 @@ from opmon.cli.subject import subject_of
 @monitor_option()
 @json_option()
 def layers(model: str | None, path: Path | None, monitor: str | None, as_json: bool) -> None:
-    """List the layers of MODEL whose activations dsa and lsa can look at: an ONNX file, models:/name@alias, or the
-    monitor's own. The one marked is taken by itself; another is named with «layer:» or --layer.
+    """List the layers of MODEL whose activations dsa, lsa and the sampler ces can look at: an ONNX file,
+    models:/name@alias, or the monitor's own. The one marked is taken by itself; another is named with «layer:» or
+    --layer.
     """
     from opmon.scoring.layers import layers as found_in
     from opmon.scoring.model import read_model
@@ -46,7 +47,7 @@ def layers(model: str | None, path: Path | None, monitor: str | None, as_json: b
         kinds = sorted({node.op_type for node in read_model(subject.path).graph.node})
         click.echo(
             f"the model has no hidden layer (it is made of {', '.join(kinds[:12])}): confidence, margin, entropy, "
-            f"gini, sae and vae are its variables; dsa, lsa and combined need a layer"
+            f"gini, sae and vae are its variables; dsa, lsa, combined and the sampler ces need a layer"
         )
         return
     _show(rows)

@@ -66,7 +66,7 @@ def advise(
     if size <= budget:
         return Advice("srs", {}, (f"the budget covers all {size} inputs: label them all, the accuracy is then exact",))
     if not variables:
-        return Advice("srs", {}, _WITHOUT_VARIABLES)
+        return Advice("srs", {}, _WITHOUT_VARIABLES, _WITHOUT_VARIABLES_EITHER)
     parameters: dict[str, Any] = {"aim": aim}
     if not waves:
         parameters["waves"] = 1
@@ -79,6 +79,10 @@ def advise(
 _WITHOUT_VARIABLES = (
     "without an auxiliary variable every input is as suspicious as any other: simple random sampling",
     "the confidence costs nothing where the model gives probabilities, and would shorten the interval",
+)
+
+_WITHOUT_VARIABLES_EITHER = (
+    Suggestion("ces", {}, "for a network: it looks at a hidden layer and needs no variable; its estimate is biased"),
 )
 
 
