@@ -101,7 +101,7 @@ class Adaptive:
         population = populations(bins)
         score = centres(low, high)
         first = sample is None
-        density = aim.first(score, population) if first else aim.later(score, population, budget, binary)
+        density = aim.first(score, population) if first else aim.later(score, population, budget, size, binary)
         cut = strata(population, density, size)
         positions, stratum = drawn(bins, cut, rng)
         share = size / (size + (left - size) * aim.later_value)

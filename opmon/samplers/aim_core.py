@@ -7,29 +7,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.samplers import frontier_core
 from opmon.types import Floats
 
 UNSEEN = 4.0
 """Failures per budget that any input is taken to hide beyond what the model predicts: z² = 3.8 is what the upper end of
 an interval adds to none seen. See :meth:`Aim.later`."""
 POWER = 1.5
+LIFT = 1.6
+"""Failures relative to simple random sampling that the middle of the knob wants, if a bounded share will do."""
+REACH = 0.73
+"""What ``expose`` takes of the failures that could be had beyond Neyman's: the last ones cost most precision."""
 
 
 @dataclass(frozen=True)
 class Aim:
     """Densities of sampling, relative to uniform sampling (mean 1 over the frame).
 
-    ``first_floor`` and ``floor`` are the shares drawn uniformly: no weight exceeds their inverse. A later wave mixes a
-    precise and an exposing density; the exposing share is the least one that reaches ``lift`` times the failures of
-    simple random sampling, between ``least`` and ``most``.
+    ``first_floor`` and ``floor`` are the shares drawn uniformly: no weight exceeds their inverse. Up to the middle, a
+    later wave mixes a precise and an exposing density; the exposing share is the least one that reaches ``LIFT`` times
+    the failures of simple random sampling, between ``least`` and ``most``. Beyond, ``far`` of it is drawn at a point of
+    :mod:`frontier_core`.
     """
 
     first_floor: float
     floor: float
     least: float
     most: float
-    power: float
-    lift: float
+    far: float
     first_share: float
     """The first wave's share of the budget."""
     smallest: float
@@ -47,10 +52,9 @@ class Aim:
         return cls(
             first_floor=between(0.8, 0.7, 0.2),
             floor=between(0.3, 0.2, 0.07),
-            least=between(0.0, 0.2, 0.86),
-            most=between(0.0, 0.6, 0.86),
-            power=between(POWER, POWER, 8.0),
-            lift=1.6,
+            least=between(0.0, 0.2, 0.2),
+            most=between(0.0, 0.6, 0.6),
+            far=between(0.0, 0.0, 1.0),
             first_share=between(0.3, 0.3, 0.15),
             smallest=between(80.0, 80.0, 20.0),
             later_value=between(1.2, 1.0, 0.7),
@@ -60,24 +64,28 @@ class Aim:
         """The first wave, before any label: a defensive mixture of uniform and PPS over all variables."""
         return self.first_floor + (1 - self.first_floor) * _relative(score, population)
 
-    def later(self, score: Floats, population: NDArray[np.int64], budget: int, binary: bool) -> Floats:
-        """A later wave: ``score`` is the predicted log odds of failure ``f``, or the predicted log loss.
+    def later(self, score: Floats, population: NDArray[np.int64], budget: int, draws: int, binary: bool) -> Floats:
+        """A later wave of ``draws``: ``score`` is the predicted log odds of failure ``f``, or the predicted log loss.
 
         Precise is ``sqrt((f + u)(1 − f))``, Neyman's allocation where every input may hide ``u = UNSEEN/budget``
         failures more than predicted: the upper end of the interval is about what was not seen, not about what was.
-        Exposing is ``f^power``. Losses: the predicted loss, and its power.
+        Exposing is ``f^POWER``. Losses: the predicted loss, and its power.
         """
         if binary:
             rate = 1 / (1 + np.exp(-score))
-            spread = np.sqrt((rate + UNSEEN / (budget + UNSEEN)) * (1 - rate))
+            variance = (rate + UNSEEN / (budget + UNSEEN)) * (1 - rate)
         else:
-            rate = spread = np.exp(score - score.max())
-        precise = self.floor + (1 - self.floor) * _relative(spread, population)
-        exposing = self.floor + (1 - self.floor) * _relative(rate**self.power, population)
+            rate = np.exp(score - score.max())
+            variance = rate**2
+        mixed = self._mixed(np.sqrt(variance), rate, population) if self.far < 1 else 0.0
+        exposing = frontier_core.density(variance, rate, population, draws, REACH) if self.far > 0 else 0.0
+        return np.asarray(self.floor + (1 - self.floor) * ((1 - self.far) * mixed + self.far * exposing))
+
+    def _mixed(self, spread: Floats, rate: Floats, population: NDArray[np.int64]) -> Floats:
+        precise, exposing = _relative(spread, population), _relative(rate**POWER, population)
         expected = population * _relative(rate, population) / population.sum()
-        gain = float(expected @ precise), float(expected @ exposing)
-        share = (self.lift - gain[0]) / max(gain[1] - gain[0], 1e-9)
-        share = min(max(share, self.least), self.most)
+        low, high = (float(self.floor + (1 - self.floor) * (expected @ density)) for density in (precise, exposing))
+        share = min(max((LIFT - low) / max(high - low, 1e-9), self.least), self.most)
         return (1 - share) * precise + share * exposing
 
 

@@ -43,12 +43,14 @@ def read_published(path: Path) -> dict[Key, Row]:
     return found
 
 
-def summary(results: list[Result], published: dict[Key, Row]) -> None:
+def summary(results: list[Result], published: dict[Key, Row]) -> dict[str, list[bool]]:
+    """All tables; and whether the published figures of unbiased designs lie inside our 99 % range."""
     console = Console(width=150)
     cell_table(console, results, published)
-    technique_table(console, [row | {"distinct": float(runs[2].mean())} for row, runs in results])
-    against_published(console, results, published)
+    technique_table(console, [row for row, _ in results])
+    inside = against_published(console, results, published)
     significance(console, [row for row, _ in results])
+    return inside
 
 
 def key_of(row: Row) -> Key:
@@ -72,22 +74,21 @@ def cell_table(console: Console, results: list[Result], published: dict[Key, Row
     )
     for head in heads:
         table.add_column(head, justify="left" if head in heads[:3] else "right")
-    for row, runs in results:
+    for row, _ in results:
         theirs = published.get(key_of(row))
         beside = {name: f" ({theirs[name]:.4g})" if theirs else "" for name in ("rmse", "rmedse", "bias", "failures")}
         table.add_row(
             row["subject"], row["variable"], row["technique"], str(row["budget"]),
             f"{row['rmse']:.4f}{beside['rmse']}", f"{row['rmedse']:.4f}{beside['rmedse']}",
-            f"{row['bias']:+.4f}{beside['bias']}", f"{bias_in_errors(runs):+.1f}",
+            f"{row['bias']:+.4f}{beside['bias']}", f"{bias_in_errors(row):+.1f}",
             f"{row['failures']:.1f}{beside['failures']}", f"{row['coverage']:.3f}", f"{row['half_width']:.4f}",
         )  # fmt: skip
     console.print(table)
 
 
-def bias_in_errors(runs: np.ndarray) -> float:
+def bias_in_errors(row: Row) -> float:
     """The mean error in Monte Carlo standard errors."""
-    spread = runs[0].std(ddof=1) / math.sqrt(runs.shape[1]) if runs.shape[1] > 1 else 0.0
-    return float(runs[0].mean() / spread) if spread > 0 else 0.0
+    return float(row["bias"] / row["standard_error"]) if row["standard_error"] > 0 else 0.0
 
 
 def technique_table(console: Console, rows: list[Row]) -> None:
@@ -118,8 +119,8 @@ def technique_table(console: Console, rows: list[Row]) -> None:
         exposed = [row["failures"] / srs["failures"] for row, srs in some if srs["failures"]] or [math.nan]
         widths = [row["half_width"] / srs["half_width"] for row, srs in some] or [math.nan]
         holds = [row["coverage"] for row in group]
-        distinct = [row["distinct"] / srs["distinct"] for row, srs in some if srs["distinct"]] or [math.nan]
-        figures = [np.mean(relative), np.max(relative), np.mean(exposed), np.mean(distinct)]
+        apart = [r["distinct_failures"] / srs["distinct_failures"] for r, srs in some if srs["failures"]] or [math.nan]
+        figures = [np.mean(relative), np.max(relative), np.mean(exposed), np.mean(apart)]
         table.add_row(
             technique,
             task,
@@ -132,9 +133,10 @@ def technique_table(console: Console, rows: list[Row]) -> None:
     console.print(table)
 
 
-def against_published(console: Console, results: list[Result], published: dict[Key, Row]) -> None:
+def against_published(console: Console, results: list[Result], published: dict[Key, Row]) -> dict[str, list[bool]]:
     """Whether the published RMSE and failures lie in the 99 % range of what their 30 repetitions of ours would give."""
-    inside, ratios = defaultdict(list), defaultdict(list)
+    inside: dict[str, list[bool]] = defaultdict(list)
+    ratios = defaultdict(list)
     rng = np.random.default_rng(1)
     for row, runs in results:
         theirs = published.get(key_of(row))
@@ -149,7 +151,7 @@ def against_published(console: Console, results: list[Result], published: dict[K
             inside["rmse"].append(within(theirs["rmse"], rmse))
             inside["failures"].append(within(theirs["failures"], failures))
     if not ratios:
-        return
+        return inside
     table = Table(title="Against the published figures: our RMSE / theirs, averaged over cells", box=None)
     for head in ("technique", "cells", "mean ratio"):
         table.add_column(head, justify="left" if head == "technique" else "right")
@@ -161,6 +163,7 @@ def against_published(console: Console, results: list[Result], published: dict[K
             f"published, unbiased estimators: RMSE inside our 99 % range in {np.mean(inside['rmse']):.1%} "
             f"and failures in {np.mean(inside['failures']):.1%} of {len(inside['rmse'])} cells"
         )
+    return inside
 
 
 def within(value: float, values: np.ndarray) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import sys
 import time
@@ -21,11 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sampler_bars
 import sampler_report
 import subjects
 
 from opmon import plugins
-from opmon.types import Draw
+from opmon.samplers.core import auxiliary
+from opmon.samplers.weights_core import Mixture, Weights
+from opmon.testing.populations import Population
+from opmon.types import Draw, Frame
 
 BUDGETS = (50, 100, 200, 400, 800)
 
@@ -75,7 +80,7 @@ SUBJECTS: list[subjects.Subject] = []
 ESTIMATORS: dict[str, Any] = {}
 
 
-def main() -> None:
+def main() -> int:
     options = arguments()
     began = time.perf_counter()
     SUBJECTS.extend(subjects.read_subjects(options.data, options.failing_error))
@@ -91,11 +96,15 @@ def main() -> None:
     if options.json:
         for row, _ in results:
             print(json.dumps(row))
-        return
+        return 0
     published = sampler_report.read_published(options.data / "published.csv")
-    sampler_report.summary(results, published)
-    sampler_report.frontier([row for row, _ in results], options.figure)
+    inside = sampler_report.summary(results, published)
+    rows = [row for row, _ in results]
+    sampler_report.frontier(rows, options.figure)
+    verdicts = sampler_bars.bars(rows, published, inside)
+    print("", *verdicts, sep="\n")
     print(f"\n{len(work)} cells, {options.repetitions} repetitions each: {time.perf_counter() - began:.0f} s")
+    return 0 if all(bar.met for bar in verdicts) else 1
 
 
 def order_of(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -191,8 +200,41 @@ def run(work: Work) -> tuple[dict[str, Any], np.ndarray]:
         "failures": float(failures.mean()),
         "coverage": covered / work.repetitions,
         "half_width": half_width,
+        "distinct_failures": float(distinct.mean()),
+        "standard_error": monte_carlo_error(errors, sampler, population, work.budget),
     }
     return row, np.stack([errors, failures, distinct])
+
+
+def monte_carlo_error(errors: np.ndarray, sampler: Any, population: Population, budget: int) -> float:
+    """The standard error of the bias: the one observed or, where that is larger, the one of the design.
+
+    Draws in proportion to a variable give some failures a chance of 10^-6 and a weight of 1000: the repetitions hardly
+    ever see one, so what they show is too small.
+    """
+    observed = errors.std(ddof=1) if len(errors) > 1 else 0.0
+    p = draw_probabilities(sampler, population.frame)
+    if p is None:
+        return float(observed / math.sqrt(len(errors)))
+    y = population.outcomes / population.frame.size
+    design = math.sqrt(max(float((y**2 / p).sum() - y.sum() ** 2), 0.0) / budget)
+    return max(float(observed), design) / math.sqrt(len(errors))
+
+
+def draw_probabilities(sampler: Any, frame: Frame) -> np.ndarray | None:
+    """The chance of every input at one draw; None for designs without one such chance."""
+    if sampler.__class__.__name__ in ("ProportionalToSize", "RaoHartleyCochran"):
+        weights = Weights.of(auxiliary(frame, sampler.variable))
+        return np.concatenate(list(Mixture(weights, sampler.defensive).by_chunk()))
+    if sampler.__class__.__name__ == "TwoStage":
+        draw = sampler.draw(frame, 1, np.random.default_rng(0))
+        sizes, psi = draw.constants["stratum_size"], draw.constants["stratum_probability"]
+        labels = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.argsort(frame.variable(sampler.variable), kind="stable")  # strata are intervals of the variable
+        p = np.empty(frame.size)
+        p[order] = (psi / sizes)[labels]
+        return p
+    return None
 
 
 def to_the_end(sampler: Any, draw: Draw, population: Any, budget: int, rng: np.random.Generator) -> Draw:
@@ -203,4 +245,4 @@ def to_the_end(sampler: Any, draw: Draw, population: Any, budget: int, rng: np.r
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -87,8 +87,8 @@ def test_densities_have_mean_one_and_keep_their_floor(aim: float) -> None:
     settings = Aim.of(aim)
     for density, floor in (
         (settings.first(np.exp(score), population), settings.first_floor),
-        (settings.later(score, population, 200, True), settings.floor),
-        (settings.later(score, population, 200, False), settings.floor),
+        (settings.later(score, population, 200, 150, True), settings.floor),
+        (settings.later(score, population, 200, 150, False), settings.floor),
     ):
         assert population @ density / population.sum() == pytest.approx(1)
         assert density.min() >= floor - 1e-12

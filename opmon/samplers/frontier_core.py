@@ -1,0 +1,81 @@
+"""The least variance at which a wanted number of failures is exposed: the frontier between the two aims.
+
+A stratified draw with density ``d`` (relative to uniform sampling, mean 1) has variance ``Σ v_b / d_b`` and exposes
+``Σ d_b f_b`` failures; ``v`` is the variance of an input's outcome, ``f`` its failure rate. Lagrange's condition gives
+
+    ``d_b ∝ sqrt(v_b / (1 − f_b / s))``, at most ``c``,
+
+where ``c`` draws an input surely. ``s = ∞`` is Neyman's allocation; as ``s`` falls below the largest rate, everything
+at or above ``s`` is drawn whole, down to the greedy draw of the most suspicious inputs. One ``s`` is one point of the
+frontier; a point between two of them is their mixture.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.types import Floats
+
+PER_OCTAVE = 12
+"""Groups of bins per doubling of the number of inputs above: fine where few inputs decide."""
+STEPS = 10
+"""Values of ``s`` above the largest rate, and as many below."""
+ROUNDS = 4
+"""Passes that move what passes the limit ``c`` to the rest."""
+
+
+def density(variance: Floats, rate: Floats, population: NDArray[np.int64], draws: int, reach: float) -> Floats:
+    """The density per bin that exposes Neyman's failures and ``reach`` of all that could be had beyond them.
+
+    ``rate`` rises with the bin; ``population`` inputs are in a bin; ``draws`` are to be made.
+    """
+    groups = _groups(population)
+    many = groups.max() + 1
+    counts = np.bincount(groups, population, many)
+    inside = np.maximum(counts, 1)
+    f = np.bincount(groups, population * rate, many) / inside
+    v = np.bincount(groups, population * variance, many) / inside
+    points = _points(v, f, counts.astype(np.float64), draws)
+    exposed = points @ (counts * f)
+    wanted = exposed[0] + reach * (exposed.max() - exposed[0])
+    at = int(np.argmax(exposed >= wanted))
+    if at == 0:
+        return np.asarray(points[0][groups])
+    share = (wanted - exposed[at - 1]) / (exposed[at] - exposed[at - 1])
+    return np.asarray(((1 - share) * points[at - 1] + share * points[at])[groups])
+
+
+def _groups(population: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The group of every bin, by the logarithm of how many inputs lie in it and above."""
+    above = np.cumsum(population[::-1])[::-1]
+    return np.asarray(PER_OCTAVE * np.log2(np.maximum(above, 1)), dtype=np.int64)
+
+
+def _points(v: Floats, f: Floats, counts: Floats, draws: int) -> Floats:
+    """Densities along the frontier, one row per ``s``, from Neyman's to the greedy one."""
+    total = counts.sum()
+    most = max(total / draws, 1.0)
+    s = _levels(f, counts, draws)[:, None]
+    free = 1 - f / s
+    wanted = np.sqrt(v / np.maximum(free, 1e-12))
+    full = free <= 0
+    found = np.where(full, most, 0.0)
+    for _ in range(ROUNDS):
+        room = np.maximum(total - most * (full * counts).sum(axis=1), 0.0)
+        weight = (~full * wanted * counts).sum(axis=1)
+        found = np.where(full, most, wanted * (room / np.maximum(weight, 1e-300))[:, None])
+        full |= found > most
+    found = np.minimum(found, most)
+    return np.asarray(found * (total / (found * counts).sum(axis=1))[:, None])
+
+
+def _levels(f: Floats, counts: Floats, draws: int) -> Floats:
+    """Values of ``s``: above the largest rate, then the rates that 1, 2, … ``draws`` inputs reach or pass."""
+    occupied = counts > 0
+    rates, above = f[occupied], counts[occupied]
+    order = np.argsort(-rates)
+    reached = np.cumsum(above[order])
+    places = np.searchsorted(reached, np.geomspace(1, max(draws, 1), STEPS))
+    below = rates[order][np.minimum(places, len(order) - 1)]
+    return np.concatenate([[np.inf], rates.max() / (1 - 0.5 ** np.arange(1, STEPS)), below])
