@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from opmon.samplers.advisor import Advice
     from opmon.samplers.planning import Plan
 
+ROUNDS = 10
+"""Rounds that tell how wide the intervals of the monitor's sampler are."""
+
 
 @click.command()
 @config_option()
@@ -41,6 +44,7 @@ def plan(
     from opmon.samplers.planning import plan as plan_budget
 
     known: dict[str, Any] = {"problem": "classification", "level": 0.95, "spread": None, "variables": ["confidence"]}
+    known["gain"] = None
     if inputs is None or path is not None or monitor is not None:
         known |= _known(path, monitor)
     size = inputs or known.get("inputs")
@@ -55,18 +59,20 @@ def plan(
         spread=known["spread"],
         variables=len(known["variables"]),
         level=known["level"],
+        gain=known["gain"],
     )
     advice = advise(
         size, planned.budget, problem=known["problem"], variables=known["variables"], aim=aim, waves=not one_wave
     )
     if as_json:
-        print_json(_as_json(size, expected, planned, advice))
+        print_json(_as_json(size, expected, known["gain"], planned, advice))
     else:
-        _show(size, expected, known["level"], planned, advice)
+        _show(size, expected, known, planned, advice)
 
 
 def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
     """What the configuration and the newest estimated round of a monitor tell."""
+    from opmon.samplers.planning import gain_of
     from opmon.store import revisions
     from opmon.store.engine import open_store
 
@@ -75,22 +81,25 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
     known: dict[str, Any] = {"problem": chosen.problem, "level": chosen.level}
     with open_store(settings.database.get_secret_value()).read() as connection:
         latest = revisions.latest_final(connection, chosen.name)
+        lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)
     if latest is not None:
         round_, revision, _ = latest
         estimate = revision.estimate
         known |= {"inputs": round_.inputs, "accuracy": estimate.value}
+        known["gain"] = gain_of([revision.estimate for revision in lately])
         if chosen.problem == "regression":
             known |= {"variables": [], "spread": (estimate.standard_error or 0) * estimate.n**0.5 or None}
     return known
 
 
-def _as_json(size: int, expected: float | None, planned: Plan, advice: Advice) -> dict[str, Any]:
+def _as_json(size: int, expected: float | None, gain: float | None, planned: Plan, advice: Advice) -> dict[str, Any]:
     return {
         "inputs": size,
         "accuracy": expected,
         "budget": planned.budget,
         "half_width": planned.half_width,
         "plain_budget": planned.plain_budget,
+        "gain": gain,
         "notes": planned.notes,
         "sampler": {"type": advice.sampler, "budget": planned.budget, **advice.parameters},
         "reasons": advice.reasons,
@@ -100,14 +109,16 @@ def _as_json(size: int, expected: float | None, planned: Plan, advice: Advice) -
     }
 
 
-def _show(size: int, expected: float | None, level: float, planned: Plan, advice: Advice) -> None:
+def _show(size: int, expected: float | None, known: dict[str, Any], planned: Plan, advice: Advice) -> None:
     from rich.text import Text
 
     out = console()
-    what = f"{100 * level:g} % interval of ± {planned.half_width:.3f} over {size:,} inputs"
+    what = f"{100 * known['level']:g} % interval of ± {planned.half_width:.3f} over {size:,} inputs"
     when = "" if expected is None else f", if the accuracy is about {expected:.3f}"
     out.print(Text.assemble((f"{planned.budget:,} labels", "bold"), f" give a {what}{when}"))
     out.print(f"  simple random sampling needs {planned.plain_budget:,}")
+    if known["gain"] is not None:
+        out.print(f"  the monitor's last intervals were {known['gain']:.2f} times as wide as simple random sampling's")
     for note in planned.notes:
         out.print(Text(f"  {note}", style="yellow"))
     parameters = "".join(f", {name}: {value}" for name, value in advice.parameters.items())

@@ -41,6 +41,7 @@ def test_the_newest_round_tells_what_is_not_said(workbench: Any, tmp_path: Path)
     assert found["inputs"] == 200
     assert 0.5 < found["accuracy"] <= 1
     assert "labels" in ask("-c", config).output
+    assert found["gain"] is None, "drawn at random: nothing was learned of the adaptive sampler"
 
 
 def test_what_cannot_be_is_said() -> None:

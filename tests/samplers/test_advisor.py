@@ -10,8 +10,9 @@ import pytest
 from opmon import plugins
 from opmon.errors import InputError
 from opmon.samplers.advisor import advise
-from opmon.samplers.planning import plan
+from opmon.samplers.planning import gain_of, plan
 from opmon.testing.populations import classifier
+from opmon.types import Estimate
 
 
 def test_small_frame_is_labelled_whole() -> None:
@@ -97,3 +98,19 @@ def test_regression_needs_the_spread() -> None:
 def test_wrong_plan_is_an_error(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         plan(**{"half_width": 0.05, "size": 1000, **given})
+
+
+def test_earlier_rounds_tell_how_many_labels_the_next_needs() -> None:
+    usual = plan(0.03, 100_000, accuracy=0.9)
+    weak, strong = (plan(0.03, 100_000, accuracy=0.9, gain=gain) for gain in (1.0, 0.6))
+    assert weak.budget == weak.plain_budget
+    assert strong.budget == pytest.approx(0.36 * weak.budget, rel=0.02)
+    assert strong.budget < usual.budget < weak.budget
+
+
+def test_gain_is_read_off_the_adaptive_samplers_estimates() -> None:
+    plain = Estimate(0.9, 0.86, 0.93, 200, 10_000, 1.0, "srs/wilson")
+    narrow, wide = (Estimate(0.9, 0.9 - h, 0.9 + h, 200, 10_000, 1.0, "adaptive/score") for h in (0.02, 0.05))
+    assert gain_of([plain]) is None
+    assert gain_of([narrow, plain]) == gain_of([narrow])
+    assert gain_of([narrow, wide]) == pytest.approx(1.75 * (gain_of([narrow]) or 0))

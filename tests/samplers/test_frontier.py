@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -49,8 +51,8 @@ def test_density_has_mean_one_and_draws_no_input_more_than_once(reach: float) ->
 
 def test_more_reach_exposes_more_at_more_variance() -> None:
     steps = [density(reach) for reach in (0.1, 0.3, 0.5, 0.7, 0.9)]
-    assert all(exposed(a) < exposed(b) for a, b in zip(steps, steps[1:], strict=False))
-    assert all(variance(a) < variance(b) for a, b in zip(steps, steps[1:], strict=False))
+    assert all(exposed(a) < exposed(b) for a, b in itertools.pairwise(steps))
+    assert all(variance(a) < variance(b) for a, b in itertools.pairwise(steps))
 
 
 @pytest.mark.parametrize("power", [1.5, 3.0, 8.0])
