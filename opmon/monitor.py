@@ -101,7 +101,8 @@ class Monitor:
             newest = self._advance_rounds(work, cycle)
             while open_new and not self.stopping() and self._attempt(cycle, lambda: open_round(work)):
                 newest = self._advance_rounds(work, cycle, after=newest)
-            cycle.waiting = len(self._rounds("labelling"))
+            with work.store.read() as connection:
+                cycle.waiting = rounds.waiting(connection, work.name)
             cycle.delivered, cycle.undelivered = outbox.deliver(
                 work.lease, work.name, self._actions(work), self.clock, self.stopping
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,20 @@ def test_a_frame_smaller_than_the_budget_is_labelled_whole(workbench: Any, datab
         revision = revisions.latest_estimates(connection, workbench.name)[0]
     assert revision.estimate.low == revision.estimate.value == revision.estimate.high
     assert revision.estimate.value == pytest.approx(workbench.true_accuracy(monitor, 1))
+
+
+def test_what_waited_and_is_gone_lends_no_age_to_what_comes_next(workbench: Any, database: str, clock: Any) -> None:
+    monitor = workbench.monitor(database, clock, round={"min_inputs": 1000, "max_inputs": 5000, "max_age": "1h"})
+    clock.now = datetime.now(UTC)
+    path = workbench.write_window(size=30)
+    assert monitor.advance().opened == 0
+    path.unlink()
+    clock.pass_(hours=5)
+    assert monitor.advance().opened == 0
+    os.utime(workbench.write_window(size=30), (clock().timestamp(),) * 2)
+    assert monitor.advance().opened == 0, "it has just come"
+    clock.pass_(hours=2)
+    assert monitor.advance().opened == 1
 
 
 def test_a_trickle_opens_when_it_is_old_enough(workbench: Any, database: str, clock: Any) -> None:

@@ -46,6 +46,7 @@ def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
             if revision.round_number in numbers
         }
         said = {round_.number: verdicts.latest_verdicts(connection, round_.id) for round_ in newest}
+        told = queue.progress_of(connection, [round_.id for round_ in newest])
         latest = revisions.latest_final(connection, name)
         asked, spoken = queue.progress(connection, name).get(name, (0, 0))
         total = rounds.count(connection, name)
@@ -56,7 +57,10 @@ def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
         "tasks_open": asked - spoken,
         "labels_returned": spoken,
         "latest": None,
-        "newest": [_round(round_, estimates.get(round_.number), said[round_.number]) for round_ in newest],
+        "newest": [
+            _round(round_, estimates.get(round_.number), said[round_.number]) | _waits(round_, told.get(round_.id))
+            for round_ in newest
+        ],
     }
     if latest is not None:
         round_, revision, judged = latest
@@ -64,6 +68,29 @@ def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
         states = {verdict.state for verdict in judged}
         entry["status"] = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
     return entry
+
+
+def _waits(round_: Any, progress: tuple[int, int] | None) -> dict[str, Any]:
+    """What a round was asked and told, and what it waits for: «labels», or «run» where it has them all; None: nothing.
+
+    A round stays in the state ``labelling`` until a run has seen its labels.
+    """
+    asked, spoken = progress or (0, 0)
+    waits = None
+    if round_.state not in ("closed", "abandoned"):
+        waits = "labels" if round_.state == "labelling" and spoken < asked else "run"
+    return {"asked": asked, "spoken": spoken, "waits_for": waits}
+
+
+def _state(row: dict[str, Any]) -> str:
+    """The state as it is shown: with the answers that have come, and «labelled» where none is missing.
+
+    >>> _state({"state": "labelling", "asked": 40, "spoken": 12})
+    'labelling 12/40'
+    """
+    if row["state"] != "labelling":
+        return str(row["state"])
+    return "labelled" if row["spoken"] >= row["asked"] else f"labelling {row['spoken']}/{row['asked']}"
 
 
 def _round(round_: Any, revision: Any, verdicts: Any) -> dict[str, Any]:
@@ -118,7 +145,7 @@ def _show(entry: dict[str, Any]) -> None:
     for row in entry["newest"]:
         table.add_row(
             str(row["round"]),
-            row["state"],
+            _state(row),
             "v" + row["model"].rpartition("/")[2],
             f"{row['inputs'] if row['inputs'] is not None else row['received']:,}",
             _interval(row),
@@ -127,6 +154,8 @@ def _show(entry: dict[str, Any]) -> None:
         )
     if entry["newest"]:
         out.print(table)
+    if any(row["waits_for"] == "run" for row in entry["newest"]):
+        out.print("  nothing but the next run is missing to some of them: opmon run", style="dim")
     for row in entry["newest"]:
         if row["problem"]:
             out.print(Text(f"  round {row['round']}: {row['problem']}", style="yellow"))

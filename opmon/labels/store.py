@@ -172,6 +172,18 @@ def progress(connection: Connection, monitor: str | None = None) -> dict[str, tu
     return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
 
 
+def progress_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Per round: how many tasks were asked and how many of them somebody has spoken of."""
+    said = sa.select(labels.c.task_id).where(labels.c.round_id.in_(round_ids)).distinct().subquery()
+    query = (
+        sa.select(tasks.c.round_id, sa.func.count(), sa.func.count(said.c.task_id))
+        .outerjoin(said, said.c.task_id == tasks.c.id)
+        .where(tasks.c.round_id.in_(round_ids))
+        .group_by(tasks.c.round_id)
+    )
+    return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+
+
 @dataclass(frozen=True)
 class _Asked:
     round_id: int

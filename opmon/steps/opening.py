@@ -19,7 +19,10 @@ def open_round(work: Toolbox) -> bool:
     with work.store.read() as connection:
         positions = rounds.positions(connection, work.name)
     slices = work.source.pending(positions, work.settings.round.max_inputs)
-    if not slices or not _is_ripe(work, slices):
+    if not slices:
+        _forget_wait(work)
+        return False
+    if not _is_ripe(work, slices):
         return False
     model = work.registry.resolve(work.settings.model)
     versions = _versions(work, slices, model)
@@ -51,6 +54,15 @@ def _require_layer(work: Toolbox, model: ModelVersion, versions: Iterable[str | 
         except NotFoundError:
             continue  # its round waits until the registry knows it
         work.scorer_of(found, traced=True)
+
+
+def _forget_wait(work: Toolbox) -> None:
+    """What waited is gone from the log: what comes next has not waited as long."""
+    with work.store.read() as connection:
+        waits = rounds.is_waiting(connection, work.name)
+    if waits:
+        with work.write() as connection:
+            rounds.end_wait(connection, work.name)
 
 
 def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:

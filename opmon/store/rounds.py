@@ -137,6 +137,10 @@ def waiting_since(connection: Connection, monitor: str, oldest: datetime) -> dat
     return min(since, oldest)
 
 
+def is_waiting(connection: Connection, monitor: str) -> bool:
+    return connection.scalar(sa.select(waits.c.monitor).where(waits.c.monitor == monitor)) is not None
+
+
 def end_wait(connection: Connection, monitor: str) -> None:
     connection.execute(waits.delete().where(waits.c.monitor == monitor))
 
@@ -199,18 +203,30 @@ def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> No
     update(connection, round_.id, state="abandoned", closed_at=at, problem=f"given up: {why}")
 
 
+def waiting(connection: Connection, monitor: str) -> int:
+    """How many rounds wait for labels: those with a task that nobody has spoken of."""
+    return connection.scalar(sa.select(sa.func.count()).select_from(rounds).where(*_labelling(monitor), _OPEN)) or 0
+
+
 def has_settled(connection: Connection, monitor: str) -> bool:
     """Whether a round can go on without new inputs: all its tasks were spoken of, or labels came late."""
-    open_task = (
-        sa.select(tasks.c.id)
-        .where(tasks.c.round_id == rounds.c.id)
-        .where(~sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists())
-        .exists()
-    )
-    waiting = sa.select(rounds.c.id).where(rounds.c.monitor == monitor, rounds.c.state == "labelling", ~open_task)
-    if connection.execute(waiting.limit(1)).first() is not None:
+    settled = sa.select(rounds.c.id).where(*_labelling(monitor), ~_OPEN)
+    if connection.execute(settled.limit(1)).first() is not None:
         return True
     return any(round_.state in ("closed", "estimated") for round_ in unfinished(connection, monitor))
+
+
+_OPEN = (
+    sa.select(tasks.c.id)
+    .where(tasks.c.round_id == rounds.c.id)
+    .where(~sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists())
+    .exists()
+)
+"""Whether a round has a task that nobody has spoken of."""
+
+
+def _labelling(monitor: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return rounds.c.monitor == monitor, rounds.c.state == "labelling"
 
 
 def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:

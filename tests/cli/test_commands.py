@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from opmon.cli import COMMANDS, HELD, LATER, WRONG, group, main
+from opmon.store import rounds
 from opmon.store.leases import hold
 
 
@@ -119,6 +120,30 @@ def test_a_bad_label_file_changes_nothing(workbench: Any, config: str, tmp_path:
     file.write_text(json.dumps({"monitor": workbench.name, "input_id": "nobody", "label": "3"}) + "\n")
     assert opmon("labels", "import", "-c", config, str(file))[0] == WRONG
     assert json.loads(opmon("status", "-c", config, "--json")[1])["labels_returned"] == 0
+
+
+def test_status_knows_which_rounds_have_their_labels(workbench: Any, config: str) -> None:
+    """Between the last label and the next run a round waits for nobody."""
+    monitor = workbench.monitor(f"sqlite:///{Path(config).parent / 'opmon.db'}")
+
+    def newest() -> tuple[Any, ...]:
+        (row,) = json.loads(opmon("status", "-c", config, "--json")[1])["newest"]
+        return row["state"], row["spoken"], row["waits_for"]
+
+    workbench.write_window()
+    assert json.loads(opmon("run", "-c", config, "--json")[1])["waiting"] == 1
+    workbench.answer(monitor, limit=8)
+    assert newest() == ("labelling", 8, "labels")
+    assert "labelling 8/" in opmon("status", "-c", config)[1]
+    workbench.answer(monitor)
+    state, spoken, waits_for = newest()
+    assert (state, waits_for) == ("labelling", "run")
+    assert spoken > 8
+    assert "labelled" in opmon("status", "-c", config)[1]
+    with monitor.store.read() as connection:
+        assert rounds.waiting(connection, workbench.name) == 0
+    assert json.loads(opmon("run", "-c", config, "--json")[1])["waiting"] == 0
+    assert newest() == ("closed", spoken, None)
 
 
 def test_run_says_who_holds_the_lease(workbench: Any, config: str) -> None:
