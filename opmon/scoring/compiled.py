@@ -45,14 +45,15 @@ def compile_graph(
     layer: str | None = None,
     raw: bool = False,
     traced: bool = False,
+    whole: bool = False,
 ) -> Compiled:
     """A copy of ``model`` with one output more for each head; its own outputs stay as they are.
 
     With ``raw`` there are also outputs ``<name>_raw``, before normalisation, of heads that have such. ``traced`` adds
-    the activations and the predicted class.
+    the activations and the predicted class. ``whole`` puts into the graph what would be quicker outside of it.
     """
     columns, single = columns_of(outputs, score)
-    graph = MonitorGraph(Nodes(_modern(model)), outputs, columns, single, layer, reference)
+    graph = MonitorGraph(Nodes(_modern(model)), outputs, columns, single, layer, reference, whole)
     if reference is not None and reference.columns != columns:
         raise ModelError(
             f"the reference was fitted for {reference.columns} classes and the model has {columns} (0: regression); "

@@ -49,11 +49,13 @@ def write_monitor_graph(
     session = open_session(path if plain is None else plain.SerializeToString(), "cpu")
     outputs = plan_outputs(model if plain is None else plain, session.outputs, problem, classes, output, scores)
     score = next(item for item in session.outputs if item.name == outputs.score)
-    compiled = compile_graph(model if plain is None else plain, outputs, score, heads, reference, layer, raw)
+    compiled = compile_graph(
+        model if plain is None else plain, outputs, score, heads, reference, layer, raw, whole=True
+    )
     if compiled.outside:
         raise ModelError(
-            f"{', '.join(compiled.outside)} cannot be part of this model's graph (too many classes, or no ONNX nodes): "
-            f"a monitor computes them beside it. Compile the others: --variable"
+            f"{', '.join(compiled.outside)} cannot be part of the graph, having no ONNX nodes for this model: a "
+            f"monitor computes them beside it. Compile the others: --variable"
         )
     _write(compiled.model, path.parent, target, outside, one_file)
     return tuple(item.name for item in open_session(target, "cpu").outputs)

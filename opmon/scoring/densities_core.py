@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +20,19 @@ class Density:
     """A Gaussian kernel density with Scott's bandwidth, in coordinates in which its kernel is the unit ball.
 
     ``−log f(a) = constant − log Σ_i exp(−‖z − z_i‖² / 2)`` where ``z = (a − mean) @ whitening`` and ``z_i`` are
-    ``points``. ``constant`` is ``log n + r/2·log 2π + log √det(kernel covariance)``, n points in r dimensions.
+    ``points``, and ``whitening`` is ``basis · scale``, the basis the same object where classes share a covariance.
+    ``constant`` is ``log n + r/2·log 2π + log √det(kernel covariance)``, n points in r dimensions.
     """
 
     mean: NDArray[np.float64]
-    whitening: NDArray[np.float64]
+    basis: NDArray[np.float64]
+    scale: NDArray[np.float64]
     points: NDArray[np.float64]
     constant: float
+
+    @functools.cached_property
+    def whitening(self) -> NDArray[np.float64]:
+        return self.basis * self.scale
 
     def surprise(self, traces: NDArray[np.float64], own: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """``−log f``; where the traces are the points numbered ``own``, each is left out of its own density."""
@@ -61,6 +68,11 @@ def kept_neurons(reference: Reference) -> NDArray[np.bool_]:
     return kept if kept.any() else np.ones(reference.traces.shape[1], dtype=bool)
 
 
+def has_covariance(traces: int, neurons: int) -> bool:
+    """Whether a class has enough traces for a covariance of its own."""
+    return traces > neurons + 1
+
+
 def densities(reference: Reference) -> tuple[NDArray[np.bool_], dict[int, Density]]:
     """The neurons that are kept, and the density of each class (regression: of class 0, which is all there is).
 
@@ -73,12 +85,12 @@ def densities(reference: Reference) -> tuple[NDArray[np.bool_], dict[int, Densit
     found = {}
     for number, rows in groups.items():
         own = traces[rows]
-        if len(rows) > own.shape[1] + 1:
-            found[number] = _density(own, np.atleast_2d(np.cov(own, rowvar=False)))
+        if has_covariance(len(rows), own.shape[1]):
+            found[number] = _density(own, *np.linalg.eigh(np.atleast_2d(np.cov(own, rowvar=False))))
             continue
         if shared is None:
-            shared = _within(traces, list(groups.values()))
-        found[number] = _density(own, shared)
+            shared = np.linalg.eigh(_within(traces, list(groups.values())))
+        found[number] = _density(own, *shared)
     return kept, found
 
 
@@ -88,12 +100,12 @@ def _within(traces: NDArray[np.float64], groups: list[NDArray[np.int64]]) -> NDA
     return product
 
 
-def _density(own: NDArray[np.float64], covariance: NDArray[np.float64]) -> Density:
+def _density(own: NDArray[np.float64], values: NDArray[np.float64], vectors: NDArray[np.float64]) -> Density:
+    """The density of some traces by the eigenvalues and -vectors of their covariance."""
     count, size = own.shape
     bandwidth = count ** (-1.0 / (size + 4))  # Scott's rule
-    values, vectors = np.linalg.eigh(covariance * bandwidth**2)
+    values = values * bandwidth**2
     values = np.maximum(values, max(_FLOOR * float(values.max()), 1e-12))  # a singular covariance has no inverse
-    whitening = vectors / np.sqrt(values)
-    mean = own.mean(axis=0)
+    mean, scale = own.mean(axis=0), 1 / np.sqrt(values)
     constant = np.log(count) + size / 2 * np.log(2 * np.pi) + np.log(values).sum() / 2
-    return Density(mean, whitening, (own - mean) @ whitening, float(constant))
+    return Density(mean, vectors, scale, (own - mean) @ (vectors * scale), float(constant))

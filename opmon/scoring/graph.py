@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from opmon.errors import ModelError
+from opmon.scoring.densities_core import has_covariance, kept_neurons
 from opmon.scoring.graph_core import PREFIX, Nodes
 from opmon.scoring.layers import Layer, find_layer
 from opmon.scoring.outputs import Outputs
 from opmon.scoring.reference import Reference
+from opmon.scoring.routes_core import local_numbers, together
 
 ACTIVATIONS, PREDICTED = f"{PREFIX}activations", f"{PREFIX}predicted"
-UNROLLED_CLASSES = 100
-"""Above this many classes the inputs are routed to their class outside of the graph."""
+FEW_CLASSES = 100
+"""With more classes than this, what is scored in large batches is quicker sorted by class outside of the graph."""
 UNKNOWN = 1e30
 """What is so surprising that it cannot be measured, such as a predicted class that training never saw."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The inputs of one predicted class: ``rows`` None is all inputs."""
+    """The inputs that are predicted as one of ``classes``: ``rows`` None is all inputs."""
 
-    number: int
+    classes: tuple[int, ...]
     rows: str | None
-    activations: str
 
 
 @dataclass(eq=False)
@@ -43,6 +44,8 @@ class MonitorGraph:
     """Whether the model tells two classes apart with one number."""
     layer_name: str | None = None
     given_reference: Reference | None = None
+    whole: bool = False
+    """Whether everything must be in the graph, also what would be quicker outside of it."""
     raw: dict[str, str] = field(default_factory=dict)
     """By the tensor of a variable: the same before it was normalised."""
     _made: dict[Hashable, str] = field(default_factory=dict)
@@ -58,9 +61,9 @@ class MonitorGraph:
         return self.given_reference
 
     @property
-    def routable(self) -> bool:
-        """Whether the classes are few enough for a branch of the graph each."""
-        return self.columns <= UNROLLED_CLASSES
+    def sorted_outside(self) -> bool:
+        """Whether a head that can be either had better be a NumPy function: see ``FEW_CLASSES``."""
+        return self.columns > FEW_CLASSES and not self.whole
 
     def once(self, key: Hashable, make: Callable[[], str]) -> str:
         """What ``make`` gives, made once for each ``key``: heads that need the same tensor share it."""
@@ -121,29 +124,69 @@ class MonitorGraph:
         return nodes.reduce("ReduceMean", tensor, between) if between else tensor
 
     @functools.cached_property
-    def routes(self) -> tuple[Route, ...]:
-        """The inputs by predicted class, for the classes that have traces; regression has one route for all."""
-        if self.columns == 0:
-            return (Route(0, None, self.activations),)
-        return tuple(self._route(number) for number in self.reference.classes)
-
-    def unrouted(self, values: Mapping[int, str]) -> str:
-        """One float32 per input from those of each route; ``UNKNOWN`` where the class has no route."""
+    def extended(self) -> str:
+        """The activations with a column of ones: what a product adds to all inputs is a row of its matrix then."""
         nodes = self.nodes
-        if self.routes[0].rows is None:
-            return values[self.routes[0].number]
-        from onnx import numpy_helper
+        one = nodes.add("Slice", [self.activations, *(nodes.constant([i], np.int64) for i in (0, 1, 1))])
+        ones = nodes.add("ConstantOfShape", [nodes.add("Shape", [one])], value=_tensor(1.0))
+        return nodes.add("Concat", [self.activations, ones], axis=1)
 
-        blank = numpy_helper.from_array(np.array([UNKNOWN], np.float32))
-        empty = nodes.add("ConstantOfShape", [nodes.add("Shape", [self.predicted])], value=blank)
-        joined = nodes.add("Concat", [values[route.number] for route in self.routes], axis=0)
-        return nodes.add("ScatterElements", [empty, self._order, joined], axis=0)
+    @functools.cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """The inputs by predicted class, small classes together, for those that have traces; regression: one for all.
+
+        What is made of a route's inputs comes back in their order by :meth:`unrouted`.
+        """
+        if self.columns == 0:
+            return (Route((0,), None),)
+        nodes = self.nodes
+        found = self._sets()
+        which, number = local_numbers(found, self.columns)
+        self._made["number"] = nodes.add("Gather", [nodes.constant(number), self.predicted])
+        own = nodes.add("Gather", [nodes.constant(which), self.predicted])
+        routes = []
+        for i, classes in enumerate(found):
+            same = nodes.add("Equal", [own, nodes.constant(i, np.int64)])
+            routes.append(Route(classes, nodes.squeeze(nodes.add("NonZero", [same]), [0])))
+        return tuple(routes)
+
+    def routed(self, route: Route, tensor: str) -> str:
+        """The rows of a tensor that belong to the inputs of a route."""
+        rows = route.rows
+        if rows is None:
+            return tensor
+        return self.once((rows, tensor), lambda: self.nodes.add("Gather", [tensor, rows], axis=0))
+
+    def numbers(self, route: Route) -> str:
+        """int64: which of the route's classes each of its inputs is predicted as."""
+        return self.routed(route, self._made["number"])
+
+    def rows(self, routes: Sequence[Route]) -> str:
+        """The inputs of several routes, one after the other."""
+        rows = [str(route.rows) for route in routes]
+        return self.once(("rows", *rows), lambda: self.nodes.add("Concat", rows, axis=0))
+
+    def unrouted(self, routes: Sequence[Route], values: str, dtype: Any = np.float32) -> str:
+        """One value per input from those of the routes' inputs; ``UNKNOWN`` where the class has no route."""
+        nodes = self.nodes
+        if routes[0].rows is None:
+            return values
+        shape = nodes.add("Shape", [self.predicted])
+        empty = nodes.add("ConstantOfShape", [shape], value=_tensor(UNKNOWN, dtype))
+        return nodes.add("ScatterElements", [empty, self.rows(routes), values], axis=0)
 
     def normalised(self, raw: str, limits: tuple[float, float] | None) -> str:
         """A raw value between the reference's ``limits``, as 0 to 1; regression: shifted to begin at 0, without end."""
         result = raw if limits is None else self._between(raw, *limits)
         self.raw[result] = raw
         return result
+
+    def _sets(self) -> list[tuple[int, ...]]:
+        """Which classes go together: those with a covariance of their own, and those without."""
+        sizes = {number: len(self.reference.of_class(number)) for number in self.reference.classes}
+        neurons = int(kept_neurons(self.reference).sum())
+        many = {number: size for number, size in sizes.items() if has_covariance(size, neurons)}
+        return together({number: size for number, size in sizes.items() if number not in many}) + together(many)
 
     def _between(self, raw: str, low: float, high: float) -> str:
         nodes = self.nodes
@@ -153,12 +196,8 @@ class MonitorGraph:
         span = nodes.constant(max(high - low, 1e-30), np.float32)
         return nodes.clip(nodes.add("Div", [shifted, span]), 0.0, 1.0)
 
-    @functools.cached_property
-    def _order(self) -> str:
-        return self.nodes.add("Concat", [str(route.rows) for route in self.routes], axis=0)
 
-    def _route(self, number: int) -> Route:
-        nodes = self.nodes
-        same = nodes.add("Equal", [self.predicted, nodes.constant(number, np.int64)])
-        rows = nodes.squeeze(nodes.add("NonZero", [same]), [0])
-        return Route(number, rows, nodes.add("Gather", [self.activations, rows], axis=0))
+def _tensor(value: float, dtype: Any = np.float32) -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(np.array([value], dtype))

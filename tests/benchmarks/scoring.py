@@ -65,7 +65,7 @@ def rows(data: Path, work: Path, repeats: int, resnet: bool) -> Any:
     reference = fit(path, work / "reference.npz", images, targets)
     yield from single_heads(path, reference, images, later, repeats)
     yield from added_to("small CNN, batch 1024", path.read_bytes(), reference, _pictures(later[:1024]), repeats)
-    yield many_classes(1000, repeats)
+    yield from many_classes(1000, repeats)
     if resnet:
         rng = np.random.default_rng(0)
         wide = made_up(10, 512)
@@ -163,18 +163,19 @@ def added_to(name: str, model: bytes, reference: Reference, x: Array, repeats: i
     }
 
 
-def many_classes(classes: int, repeats: int) -> dict[str, Any]:
-    """DSA sorted by class in NumPy, on as many inputs as a file's batch has."""
+def many_classes(classes: int, repeats: int) -> Any:
+    """Sorted by class in NumPy, on as many inputs as a file's batch has, and in the graph at batch 1024."""
     reference = made_up(classes, 64)
     rng = np.random.default_rng(1)
     activations = rng.normal(size=(16_384, 64)).astype(np.float32)
     predicted = rng.integers(0, classes, len(activations))
-    row: dict[str, Any] = {"head": f"dsa, {classes} classes"}
-    function = DistanceSurprise().function(reference)
-    row["rate"] = len(activations) / best(lambda: function(activations, predicted), repeats)
-    density = LikelihoodSurprise().function(reference)
-    row["lsa_rate"] = len(activations) / best(lambda: density(activations, predicted), repeats)
-    return row
+    last = tail(rng.normal(size=(64, classes)).astype(np.float32), np.zeros(classes, np.float32))
+    for name, head in (("dsa", DistanceSurprise()), ("lsa", LikelihoodSurprise())):
+        function = head.function(reference)
+        rate = len(activations) / best(lambda f=function: f(activations, predicted), repeats)
+        session = compiled(last, {name: head}, reference, layer="hidden", whole=True)
+        inside = best(lambda s=session, n=name: s.run([n], {"x": activations[:1024]}), repeats)
+        yield {"head": f"{name}, {classes} classes", "rate": rate, "graph_rate": 1024 / inside}
 
 
 def made_up(classes: int, neurons: int, count: int = 60_000) -> Reference:

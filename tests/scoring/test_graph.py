@@ -141,7 +141,7 @@ def test_a_head_may_be_a_function(mlp, fed, later, tmp_path) -> None:
     traced = next(iter(Scorer.open(path, "classification", device="cpu", traced=True).traces(fed(later))))
     found = next(iter(scorer.score(fed(later))))
     assert found.variables["norm"] == pytest.approx(np.linalg.norm(traced.activations, axis=1), rel=1e-5)
-    with pytest.raises(ModelError, match="cannot be part of this model's graph"):
+    with pytest.raises(ModelError, match="cannot be part of the graph, having no ONNX nodes"):
         write_monitor_graph(path, tmp_path / "out.onnx", "classification", {"norm": Norm()})
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.errors import ModelError
 from opmon.scoring.graph import MonitorGraph
 from opmon.scoring.heads.dsa import DistanceSurprise
 
@@ -16,9 +15,7 @@ class Combined:
     """``χ = 1 − p₁·(1 − DSA)``, p₁ the greatest probability, DSA brought to 0…1 (Guerriero et al., ICSE 2021)."""
 
     def nodes(self, graph: MonitorGraph) -> str:
-        surprise = DistanceSurprise().nodes(graph)
-        if surprise is None:
-            raise ModelError("combined is for models of up to 100 classes; use confidence and dsa as two variables")
+        surprise = DistanceSurprise().inside(graph)
         nodes = graph.nodes
         one = nodes.constant(1.0, np.float32)
         bounded = nodes.clip(surprise, 0.0, 1.0)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.distances_core import floored
-from opmon.scoring.graph import UNKNOWN, MonitorGraph
+from opmon.scoring.graph import MonitorGraph
 from opmon.scoring.heads import dsa_core
+from opmon.scoring.heads.dsa_sorted import sorted_function
 from opmon.scoring.reference import Reference
 
 
@@ -36,22 +36,20 @@ class DistanceSurprise:
             raise InputError(f"denominator must be reference or input; got {self.denominator!r}")
 
     def nodes(self, graph: MonitorGraph) -> str | None:
-        reference, _ = graph.reference, graph.layer
-        _required(reference)
-        if not graph.routable:
-            return None
+        _required(graph.reference)
+        outside = graph.sorted_outside and self.denominator == "reference"
+        return None if outside else self.inside(graph)
+
+    def inside(self, graph: MonitorGraph) -> str:
+        """The variable as a tensor of the graph, however many classes there are."""
+        reference, _ = _required(graph.reference), graph.layer
         return graph.once(self, lambda: graph.normalised(self._raw(graph, reference), self.limits(reference)))
 
     def function(
         self, reference: Reference
     ) -> Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]:
-        """The same in NumPy, for models of so many classes that a graph with a branch for each would be slow."""
-        if self.denominator == "input":
-            raise ModelError(
-                f"dsa with denominator: input is for models of up to 100 classes; this one has {reference.columns}. "
-                f"Use denominator: reference."
-            )
-        return dsa_core.sorted_function(_required(reference), self.limits(reference))
+        """The same in NumPy, for large batches and many classes; only with ``denominator="reference"``."""
+        return sorted_function(_required(reference), self.limits(reference))
 
     def limits(self, reference: Reference) -> tuple[float, float] | None:
         return reference.limits.get(f"dsa:{self.denominator}")
@@ -59,14 +57,7 @@ class DistanceSurprise:
     def _raw(self, graph: MonitorGraph, reference: Reference) -> str:
         if self.denominator == "input":
             return dsa_core.from_input(graph, reference)
-        nodes, divisors, found = graph.nodes, floored(reference.distances), {}
-        for route in graph.routes:
-            rows = dsa_core.distinct_of(reference, route.number)
-            distance, which = dsa_core.neighbour(nodes, route.activations, reference.traces[rows])
-            divisor = nodes.add("Gather", [nodes.constant(divisors[rows]), which])
-            quotient = nodes.add("Div", [distance, divisor])
-            found[route.number] = nodes.cast(nodes.clip(quotient, 0.0, UNKNOWN, np.float64), np.float32)
-        return graph.unrouted(found)
+        return dsa_core.from_reference(graph, reference)
 
 
 def _required(reference: Reference) -> Reference:
