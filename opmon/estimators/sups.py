@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, column, constant, require_design
+from opmon.estimators.core import answered, column, require_design
 from opmon.estimators.means_core import response_weights
 from opmon.estimators.weighted_core import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
@@ -27,10 +27,7 @@ class HansenHurwitz:
     """
 
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
-        a = self.coefficients(sample)
-        sizes = np.asarray(constant(sample.draw, "stratum_size"))
-        variance = self.variance(sample, sample.outcomes)
-        return weighted_estimate(sample, a, variance, column(sample.draw, "stratum"), sizes, level)
+        return weighted_estimate(self, sample, level)
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

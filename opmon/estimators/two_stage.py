@@ -23,10 +23,7 @@ class TwoStageEstimator:
     """
 
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
-        a = self.coefficients(sample)
-        sizes = np.asarray(constant(sample.draw, "stratum_size"))
-        variance = self.variance(sample, sample.outcomes)
-        return weighted_estimate(sample, a, variance, column(sample.draw, "stratum"), sizes, level)
+        return weighted_estimate(self, sample, level)
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import accuracy, is_binary
+from opmon.estimators.core import accuracy, column, constant, is_binary
 from opmon.estimators.intervals import wilson
 from opmon.estimators.losses_core import FEW, classes_of, mean_of
 from opmon.estimators.means_core import classes_interval
@@ -19,19 +20,21 @@ BULK_NOTE = (
 )
 
 
-def weighted_estimate(
-    sample: Sample,
-    coefficients: NDArray[np.float64],
-    variance: float,
-    stratum: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    level: float,
-) -> Estimate:
-    """``1 − Σ a_k y_k`` where ``a`` (``coefficients``) is zero for draws without an answer."""
-    answers = sample.answered
+class Weighted(Protocol):
+    """An estimator that is one weighted sum, with a variance of its own."""
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64]: ...
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float: ...
+
+
+def weighted_estimate(estimator: Weighted, sample: Sample, level: float) -> Estimate:
+    """``1 − Σ a_k y_k`` where ``a`` (the coefficients) is 0 where there is no answer; post-stratified interval."""
+    coefficients, answers = estimator.coefficients(sample), sample.answered
+    stratum, sizes = column(sample.draw, "stratum"), np.asarray(constant(sample.draw, "stratum_size"))
     y, a = sample.outcomes[answers], coefficients[answers]
     loss = float(a @ y)
-    error = math.sqrt(variance) if len(y) > 1 else None
+    error = math.sqrt(estimator.variance(sample, sample.outcomes)) if len(y) > 1 else None
     notes: tuple[str, ...] = ()
     if is_binary(y):
         low, high = classes_interval(y, a, stratum[answers], sizes, level)

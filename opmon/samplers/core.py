@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +31,13 @@ def checked_share(value: float, name: str, *, one_allowed: bool = True) -> float
     if not (0 <= value < 1 or (one_allowed and value == 1)):
         raise InputError(f"{name} must lie in [0, 1{']' if one_allowed else ')'}; got {value!r}")
     return float(value)
+
+
+def checked_count(value: int, name: str, most: int) -> int:
+    """``value`` where it is a whole number in 1..``most``, else an error that names the parameter."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InputError(f"{name} must be a whole number in 1..{most}; got {value!r}")
+    return value
 
 
 def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
@@ -62,3 +71,21 @@ def take_all(frame: Frame, rng: np.random.Generator) -> Draw:
     if frame.size < 1:
         raise InputError("the frame is empty; there is nothing to draw from")
     return Draw("srs", frame.size, rng.permutation(frame.size), constants={"replacement": np.array(False)})
+
+
+@dataclass(frozen=True)
+class ByVariable(ABC):
+    """A sampler by one auxiliary variable: a frame no larger than the budget is labelled whole."""
+
+    variable: str = "confidence"
+
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        return self.prepare(frame, budget)(rng)
+
+    def prepare(self, frame: Frame, budget: int) -> Prepared:
+        values = auxiliary(frame, self.variable)
+        return (lambda rng: take_all(frame, rng)) if is_whole(frame, budget) else self.prepared(values, budget)
+
+    @abstractmethod
+    def prepared(self, values: Floats, budget: int) -> Prepared:
+        """The draws of ``budget`` from more inputs than that; ``values`` holds the variable, checked."""

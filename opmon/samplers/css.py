@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import Prepared, auxiliary, is_whole, take_all
+from opmon.samplers.core import ByVariable, Prepared
 from opmon.samplers.strata_core import Strata, proportional
-from opmon.types import Draw, Frame
+from opmon.types import Draw, Floats
 
 FRAME_SHARES = (0.8, 0.1, 0.1)
 BUDGET_SHARES = (0.2, 0.4, 0.4)
 
 
 @dataclass(frozen=True)
-class ConfidenceStratified:
+class ConfidenceStratified(ByVariable):
     """Three strata: the 80 % most trusted inputs, the next 10 %, the last 10 %, with 20, 40 and 40 % of the draws.
 
     Li et al., ESEC/FSE 2019, section 4.1. Excellent when the model fits its context, poor when it does not: the
@@ -25,16 +25,8 @@ class ConfidenceStratified:
     Column ``stratum``; constant ``stratum_size``: the inputs in each stratum.
     """
 
-    variable: str = "confidence"
-
-    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        return self.prepare(frame, budget)(rng)
-
-    def prepare(self, frame: Frame, budget: int) -> Prepared:
-        values = auxiliary(frame, self.variable)
-        if is_whole(frame, budget):
-            return lambda rng: take_all(frame, rng)
-        N = frame.size
+    def prepared(self, values: Floats, budget: int) -> Prepared:
+        N = len(values)
         cuts = np.unique(np.clip(np.rint(np.cumsum(FRAME_SHARES) * N).astype(np.int64), 1, N))
         if budget < len(cuts):
             cuts = cuts[-1:]

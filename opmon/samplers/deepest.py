@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import Prepared, auxiliary, checked_share, chunks, is_whole, take_all
+from opmon.samplers.core import ByVariable, Prepared, checked_share, chunks
 from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights, class_count
-from opmon.types import Draw, Floats, Frame, Positions
+from opmon.types import Draw, Floats, Positions
 
 
 @dataclass(frozen=True)
-class DeepEst:
+class DeepEst(ByVariable):
     """First a uniform draw, then with probability ``r`` one in proportion to the weight, else again a uniform one.
 
     ``q_{k,i} = r w_i / Σ_{h∉s} w_h + (1 − r) / (N − |s|)``, and ``1 / (N − |s|)`` while no weight is active, without
@@ -33,7 +33,6 @@ class DeepEst:
     constant ``stratum_size``: the inputs in each class.
     """
 
-    variable: str = "confidence"
     r: float = 0.8
     activation: Literal["source", "target"] = "source"
     threshold: float | None = None
@@ -43,20 +42,14 @@ class DeepEst:
         if self.activation not in ("source", "target"):
             raise InputError(f"activation must be 'source' or 'target'; got {self.activation!r}")
 
-    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        return self.prepare(frame, budget)(rng)
-
-    def prepare(self, frame: Frame, budget: int) -> Prepared:
-        values = auxiliary(frame, self.variable)
-        if is_whole(frame, budget):
-            return lambda rng: take_all(frame, rng)
+    def prepared(self, values: Floats, budget: int) -> Prepared:
         tau = self._threshold(values)
         if self.activation == "source":
             weights = Weights.of(values)
         else:
             weights = Weights.of(np.where(values > tau, values, values.dtype.type(0)), floor=0.0)
         classes = ProbabilityClasses.of(Mixture(weights, 1 - self.r), class_count(budget))
-        number = sum(int(np.count_nonzero(weights.of_chunk(part))) for part in chunks(frame.size))
+        number = sum(int(np.count_nonzero(weights.of_chunk(part))) for part in chunks(len(values)))
         above_none = self.activation == "target" and not (values > tau).any()
 
         def draw(rng: np.random.Generator) -> Draw:
@@ -65,7 +58,7 @@ class DeepEst:
             static = Mixture(weights, 1 - self.r).at(positions)
             return Draw(
                 "deepest",
-                frame.size,
+                len(values),
                 positions,
                 columns={"probability": probability, "stratum": classes.at(static)},
                 constants={"stratum_size": classes.sizes},

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import Prepared, auxiliary, is_whole, take_all
+from opmon.samplers.core import ByVariable, Prepared, checked_count
 from opmon.samplers.strata_core import Strata
-from opmon.types import Draw, Frame, Sample
+from opmon.types import Draw, Floats, Frame, Sample
 
 
 @dataclass(frozen=True)
-class GradientBased:
+class GradientBased(ByVariable):
     """Give the next draw to the stratum that the labels so far say is worth it most.
 
     The next draw goes to the stratum with the largest ``(N_h/N)² v_h / n_h²``, ties at random, where ``v_h`` is
@@ -33,23 +33,15 @@ class GradientBased:
     which each stratum's inputs would be drawn (padded with −1).
     """
 
-    variable: str = "confidence"
     strata: int = 10
     waves: int = 5
 
     def __post_init__(self) -> None:
-        if self.strata < 1 or self.strata > 200:
-            raise InputError(f"strata must lie in 1..200; got {self.strata!r}")
+        checked_count(self.strata, "strata", 200)
         if self.waves < 1:
             raise InputError(f"waves must be at least 1; got {self.waves!r}")
 
-    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        return self.prepare(frame, budget)(rng)
-
-    def prepare(self, frame: Frame, budget: int) -> Prepared:
-        values = auxiliary(frame, self.variable)
-        if is_whole(frame, budget):
-            return lambda rng: take_all(frame, rng)
+    def prepared(self, values: Floats, budget: int) -> Prepared:
         strata = Strata.by_kmeans(values, max(1, min(self.strata, budget // 2)))
         waves = max(1, min(self.waves, budget // (2 * strata.count)))
 
@@ -60,7 +52,7 @@ class GradientBased:
                 candidates[h, :some] = strata.draw(h, some, rng)
             empty = Draw(
                 "gbs",
-                frame.size,
+                len(values),
                 np.empty(0, dtype=np.int64),
                 columns={"stratum": np.empty(0, dtype=np.int64), "wave": np.empty(0, dtype=np.int64)},
                 constants={"stratum_size": strata.sizes, "waves": np.array(waves), "candidates": candidates},

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import Prepared, auxiliary, checked_share, is_whole, take_all
+from opmon.samplers.core import ByVariable, Prepared, checked_share
 from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights, class_count
-from opmon.types import Draw, Frame
+from opmon.types import Draw, Floats
 
 
 @dataclass(frozen=True)
-class RaoHartleyCochran:
+class RaoHartleyCochran(ByVariable):
     """Split the frame at random into ``budget`` groups of nearly equal size and draw one input from each.
 
     Within a group an input is drawn in proportion to ``p_i = (1 − λ) χ_i / Σχ + λ / N`` (λ is ``defensive``; 0 is the
@@ -23,27 +23,20 @@ class RaoHartleyCochran:
     and ``stratum``, the class of similar probability; constant ``stratum_size``: the inputs in each class.
     """
 
-    variable: str = "confidence"
     defensive: float = 0.1
 
     def __post_init__(self) -> None:
         checked_share(self.defensive, "defensive")
 
-    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        return self.prepare(frame, budget)(rng)
-
-    def prepare(self, frame: Frame, budget: int) -> Prepared:
-        values = auxiliary(frame, self.variable)
-        if is_whole(frame, budget):
-            return lambda rng: take_all(frame, rng)
+    def prepared(self, values: Floats, budget: int) -> Prepared:
         mixture = Mixture(Weights.of(values), self.defensive)
         probabilities = np.concatenate(list(mixture.by_chunk()))
         classes = ProbabilityClasses.of(mixture, class_count(budget))
-        ends = np.arange(1, budget + 1) * frame.size // budget
+        ends = np.arange(1, budget + 1) * len(values) // budget
         sizes = np.diff(ends, prepend=0)
 
         def draw(rng: np.random.Generator) -> Draw:
-            order = rng.permutation(frame.size)
+            order = rng.permutation(len(values))
             running = np.cumsum(probabilities[order])
             group = np.diff(running[ends - 1], prepend=0.0)
             found = np.searchsorted(running, running[ends - 1] - rng.random(budget) * group, side="left")
@@ -52,7 +45,7 @@ class RaoHartleyCochran:
             chosen = probabilities[positions][mixed]
             return Draw(
                 "rhc",
-                frame.size,
+                len(values),
                 positions[mixed],
                 columns={
                     "probability": chosen,

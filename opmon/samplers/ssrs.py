@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.errors import InputError
-from opmon.samplers.core import Prepared, auxiliary, is_whole, take_all
+from opmon.samplers.core import ByVariable, Prepared, checked_count
 from opmon.samplers.strata_core import Strata, proportional
-from opmon.types import Draw, Frame
+from opmon.types import Draw, Floats
 
 
 @dataclass(frozen=True)
-class Stratified:
+class Stratified(ByVariable):
     """Cut the frame into strata by k-means on χ and draw ``n_h ∝ N_h · sd_h(χ)`` without replacement in each.
 
     DeepSample, section 3.4.4; the allocation is Neyman's (J. R. Stat. Soc. 97, 1934) with χ standing for the outcome.
@@ -23,20 +22,12 @@ class Stratified:
     Column ``stratum``; constant ``stratum_size``: the inputs in each stratum.
     """
 
-    variable: str = "confidence"
     strata: int = 10
 
     def __post_init__(self) -> None:
-        if self.strata < 1 or self.strata > 200:
-            raise InputError(f"strata must lie in 1..200; got {self.strata!r}")
+        checked_count(self.strata, "strata", 200)
 
-    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        return self.prepare(frame, budget)(rng)
-
-    def prepare(self, frame: Frame, budget: int) -> Prepared:
-        values = auxiliary(frame, self.variable)
-        if is_whole(frame, budget):
-            return lambda rng: take_all(frame, rng)
+    def prepared(self, values: Floats, budget: int) -> Prepared:
         strata = Strata.by_kmeans(values, min(self.strata, budget))
         counts = proportional(strata.sizes * strata.spreads, budget, strata.sizes, least=1)
 
@@ -45,7 +36,7 @@ class Stratified:
             mixed = rng.permutation(budget)
             return Draw(
                 "ssrs",
-                frame.size,
+                len(values),
                 positions[mixed],
                 columns={"stratum": np.repeat(np.arange(strata.count), counts)[mixed]},
                 constants={"stratum_size": strata.sizes},

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import Prepared, auxiliary, checked_share, is_whole, take_all
+from opmon.samplers.core import ByVariable, Prepared, checked_share
 from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights, class_count
-from opmon.types import Draw, Frame
+from opmon.types import Draw, Floats
 
 
 @dataclass(frozen=True)
-class ProportionalToSize:
+class ProportionalToSize(ByVariable):
     """Draw with replacement with probability ``p_i = (1 − λ) χ_i / Σχ + λ / N`` (DeepSample, section 3.4.2).
 
     ``λ`` is ``defensive``. λ = 0 is the paper's design: it exposes most failures, but one failure among the inputs
@@ -22,25 +22,19 @@ class ProportionalToSize:
     Columns: ``probability`` (p_i) and ``stratum``, the class of similar probability the draw is in;
     constant ``stratum_size``: the inputs in each class.
 
+    >>> from opmon.types import Frame
     >>> frame = Frame({"confidence": np.array([0.9, 0.1, 0.1, 0.1])})
     >>> draw = ProportionalToSize(defensive=0.0).draw(frame, 2, np.random.default_rng(1))
     >>> draw.columns["probability"].round(3)
     array([0.083, 0.75 ])
     """
 
-    variable: str = "confidence"
     defensive: float = 0.1
 
     def __post_init__(self) -> None:
         checked_share(self.defensive, "defensive")
 
-    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        return self.prepare(frame, budget)(rng)
-
-    def prepare(self, frame: Frame, budget: int) -> Prepared:
-        values = auxiliary(frame, self.variable)
-        if is_whole(frame, budget):
-            return lambda rng: take_all(frame, rng)
+    def prepared(self, values: Floats, budget: int) -> Prepared:
         mixture = Mixture(Weights.of(values), self.defensive)
         classes = ProbabilityClasses.of(mixture, class_count(budget))
 
@@ -49,7 +43,7 @@ class ProportionalToSize:
             probability = mixture.at(positions)
             return Draw(
                 "sups",
-                frame.size,
+                len(values),
                 positions,
                 columns={"probability": probability, "stratum": classes.at(probability)},
                 constants={"stratum_size": classes.sizes},

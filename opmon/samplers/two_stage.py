@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.errors import InputError
-from opmon.samplers.core import Prepared, auxiliary, checked_share, is_whole, take_all
+from opmon.samplers.core import ByVariable, Prepared, checked_count, checked_share
 from opmon.samplers.strata_core import Strata
 from opmon.samplers.weights_core import FLOOR
-from opmon.types import Draw, Frame, Positions
+from opmon.types import Draw, Floats, Positions
 
 
 @dataclass(frozen=True)
-class TwoStage:
+class TwoStage(ByVariable):
     """For each draw a stratum with probability ``ψ_h = (1 − λ) Σ_{i∈h} χ_i / Σχ + λ N_h / N``, then an input inside it.
 
     Strata come back with replacement, inputs inside a stratum without it until all of them are drawn (DeepSample,
@@ -23,25 +22,17 @@ class TwoStage:
     Column ``stratum``; constants ``stratum_size`` (N_h) and ``stratum_probability`` (ψ_h).
     """
 
-    variable: str = "confidence"
     strata: int = 10
     defensive: float = 0.1
 
     def __post_init__(self) -> None:
         checked_share(self.defensive, "defensive")
-        if self.strata < 1 or self.strata > 200:
-            raise InputError(f"strata must lie in 1..200; got {self.strata!r}")
+        checked_count(self.strata, "strata", 200)
 
-    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
-        return self.prepare(frame, budget)(rng)
-
-    def prepare(self, frame: Frame, budget: int) -> Prepared:
-        values = auxiliary(frame, self.variable)
-        if is_whole(frame, budget):
-            return lambda rng: take_all(frame, rng)
+    def prepared(self, values: Floats, budget: int) -> Prepared:
         strata = Strata.by_kmeans(values, self.strata)
-        sums = np.maximum(strata.sums, max(FLOOR * strata.sums.sum() / frame.size, 1e-300) * strata.sizes)
-        psi = (1 - self.defensive) * sums / sums.sum() + self.defensive * strata.sizes / frame.size
+        sums = np.maximum(strata.sums, max(FLOOR * strata.sums.sum() / len(values), 1e-300) * strata.sizes)
+        psi = (1 - self.defensive) * sums / sums.sum() + self.defensive * strata.sizes / len(values)
         psi /= psi.sum()
 
         def draw(rng: np.random.Generator) -> Draw:
@@ -52,7 +43,7 @@ class TwoStage:
                 positions[here] = _inside(strata, int(h), len(here), rng)
             return Draw(
                 "two_stage",
-                frame.size,
+                len(values),
                 positions,
                 columns={"stratum": chosen},
                 constants={"stratum_size": strata.sizes, "stratum_probability": psi},
