@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import yaml
 
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
+from opmon.registry import cache
 from opmon.registry.connection import Connection
 from opmon.registry.conversion import write_onnx
 from opmon.registry.signature import read_signature
@@ -76,8 +76,8 @@ def fetch_onnx(
             f"{model.uri} names {str(relative)!r} as its ONNX file, which is outside of the model; log it again"
         )
     known = hashlib.sha256(f"{model.run_id} {model.model_id}".encode()).hexdigest()[:8]
-    folder = into / quote(model.name, safe=" ") / f"{model.version}-{known}{'' if native else '-converted'}"
-    if not (folder / relative).is_file():
+    folder = cache.folder_of(into, model.name) / f"{model.version}-{known}{'' if native else '-converted'}"
+    if not cache.take(folder, relative):
         try:
             _download(connection, model, described, folder, relative, native)
         except OSError as exc:
@@ -93,8 +93,7 @@ def _download(
     connection: Connection, model: ModelVersion, described: Mapping[str, Any], folder: Path, file: Path, native: bool
 ) -> None:
     """Fill ``folder`` in one step: it is never seen half full."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as temporary:
+    with cache.fetching(folder) as temporary:
         whole = Path(temporary) / "model"
         whole.mkdir()
         with translated(f"downloading {model.uri}", connection.where):

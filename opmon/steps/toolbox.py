@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,14 +15,18 @@ from sqlalchemy.engine import Connection
 
 from opmon import plugins
 from opmon.config import MonitorSettings
+from opmon.errors import OpmonError
 from opmon.plugins import Sampler, Source
-from opmon.registry import Registry
+from opmon.registry import Registry, cache
 from opmon.scoring.scorer import Scorer
 from opmon.steps.models import open_scorer
+from opmon.store import rounds
 from opmon.store.engine import Store
 from opmon.store.leases import Lease
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion
+
+log = logging.getLogger(__name__)
 
 
 class Progress(Protocol):
@@ -79,10 +84,26 @@ class Toolbox:
         """A version's model, with activations where they are asked for."""
         known = self.scorers.get(model.uri)
         if known is None or (traced and not known.traced):
+            had = cache.versions(self.folder / "models", model.name)
             known = open_scorer(self.settings, self.registry, model, self.folder, traced)
+            if had and model.version not in had:
+                self._forget_models(model)
             self.scorers.clear()  # one model in memory is enough: rounds come in order
             self.scorers[model.uri] = known
         return known
+
+    def _forget_models(self, new: ModelVersion) -> None:
+        """A version was downloaded: those go that no open round, no monitor and no rule needs any more."""
+        with self.store.read() as connection:
+            needed = rounds.versions_needed(connection, new.name) | {new.version}
+        rivals = (getattr(rule.plugin, "rival", None) for rule in self.settings.rules)
+        try:
+            named = [self.registry.resolve(str(uri)) for uri in (self.settings.model, *rivals) if uri is not None]
+        except OpmonError as exc:
+            log.warning("old versions of %s are kept for now: %s", new.name, exc)
+            return
+        needed |= {model.version for model in named if model.name == new.name}
+        cache.forget(self.folder / "models", new.name, needed)
 
     def round_folder(self, round_: Round) -> Path:
         """Where a round's files are made; another database's round of the same number has another."""

@@ -5,6 +5,7 @@ Every function takes a connection and does not commit: what belongs together is 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -194,6 +195,27 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
         .order_by(rounds.c.number)
     )
     return [Round(**row._mapping) for row in connection.execute(query)]
+
+
+def versions_needed(connection: Connection, model_name: str) -> set[str]:
+    """The versions of a model that rounds are open of, and each monitor's newest two: the current and the one before.
+
+    Of all monitors: they may share one folder of models.
+    """
+    unfinished_ = sa.func.sum(sa.case((rounds.c.state.in_(("closed", "abandoned")), 0), else_=1))
+    query = (
+        sa.select(rounds.c.monitor, rounds.c.model_version, unfinished_.label("open"))
+        .where(rounds.c.model_name == model_name)
+        .group_by(rounds.c.monitor, rounds.c.model_version)
+        .order_by(sa.func.max(rounds.c.number).desc())
+    )
+    found: set[str] = set()
+    newest_two: Counter[str] = Counter()
+    for row in connection.execute(query):
+        newest_two[row.monitor] += 1
+        if row.open or newest_two[row.monitor] <= 2:
+            found.add(row.model_version)
+    return found
 
 
 def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from click.testing import CliRunner
 from sklearn.neural_network import MLPClassifier
 
 from opmon.cli import group
+from opmon.labels import store as queue
 from opmon.registry.conversion import convert
 from opmon.store import rounds
+from opmon.types import Label
 
 
 @pytest.fixture
@@ -109,3 +112,26 @@ def test_a_round_stops_where_too_much_cannot_be_scored(workbench: Any, tmp_path:
     assert "60 of 200 inputs cannot be scored" in str(problem)
     assert "column 'pixels' is empty (60)" in str(problem)
     assert workbench.monitor(database, round=limits | {"max_unscorable": 0.5}).advance().problems == []
+
+
+def test_versions_that_nothing_needs_leave_the_disk(workbench: Any, tmp_path: Path) -> None:
+    """Four versions in turn: the first is done with, the second has a round that waits, the third was the last one."""
+    own = workbench.sibling(tmp_path / "own")
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    models = own.folder / ".opmon" / "models" / "digits"
+    for version in ("1", "2", "3", "4"):
+        if version != "1":
+            assert own.new_version() == version
+        for path in models.glob("*"):
+            os.utime(path, (0, 0))  # nobody has asked for it for long
+        own.write_window()
+        monitor = own.monitor(database)
+        assert monitor.advance().problems == []
+        if version != "2":
+            with monitor.store.read() as connection:
+                tasks = [task for task in queue.open_tasks(connection, own.name) if task.round == int(version)]
+            with monitor.store.write() as connection:
+                given = [Label(task.id, "ann", own.truth[task.input_id], monitor.clock()) for task in tasks]
+                queue.record(connection, given, monitor.clock())
+            assert monitor.advance().closed == 1
+    assert {path.name.partition("-")[0] for path in models.iterdir()} == {"2", "3", "4"}

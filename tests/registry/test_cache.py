@@ -1,0 +1,76 @@
+"""Versions on this machine come and go while several processes use them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import time
+from datetime import timedelta
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import pytest
+
+from opmon.registry import Registry, cache
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four versions that nobody used today, a download that was killed long ago and one that goes on."""
+    for name in ("1-aaaaaaaa", "2-bbbbbbbb", "2-cccccccc-converted", "10-dddddddd", ".fetching-old", ".fetching-new"):
+        path = tmp_path / "digits" / name
+        path.mkdir(parents=True)
+        (path / "model.onnx").write_bytes(b"onnx")
+        os.utime(path, (time.time() - 200_000,) * 2)
+    os.utime(tmp_path / "digits" / ".fetching-new")
+    return tmp_path
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "digits").iterdir()}
+
+
+def test_what_is_not_needed_goes(folder: Path) -> None:
+    assert cache.versions(folder, "digits") == {"1", "2", "10"}
+    assert cache.forget(folder, "digits", keep={"2"}) == ["1-aaaaaaaa", "10-dddddddd"]
+    assert left(folder) == {"2-bbbbbbbb", "2-cccccccc-converted", ".fetching-new"}
+
+
+def test_what_was_just_asked_for_stays(folder: Path) -> None:
+    assert cache.take(folder / "digits" / "1-aaaaaaaa", Path("model.onnx"))
+    assert not cache.take(folder / "digits" / "3-eeeeeeee", Path("model.onnx"))
+    assert cache.forget(folder, "digits", keep=set()) == ["10-dddddddd", "2-bbbbbbbb", "2-cccccccc-converted"]
+    assert "1-aaaaaaaa" in left(folder)
+
+
+def test_a_model_without_versions_here(tmp_path: Path) -> None:
+    assert cache.versions(tmp_path, "digits") == set()
+    assert cache.forget(tmp_path, "digits", keep={"1"}) == []
+
+
+def _forget_for_ever(folder: Path, unused: float, stop: Event) -> None:
+    while not stop.is_set():
+        cache.forget(folder, "digits", keep=set(), unused=timedelta(seconds=unused))
+        time.sleep(0.001)
+
+
+def test_two_processes_never_take_a_version_from_each_other(registry: Registry, tmp_path: Path) -> None:
+    """One removes whatever was not used for 0.3 s; the other asks, reads at its leisure, and always finds it whole."""
+    version = registry.resolve("models:/digits@champion")
+    whole = registry.fetch_onnx(version, tmp_path).read_bytes()
+    context = multiprocessing.get_context("forkserver")
+    stop, dice, gone = context.Event(), random.Random(0), 0
+    other = context.Process(target=_forget_for_ever, args=(tmp_path, 0.3, stop))
+    other.start()
+    try:
+        for _ in range(30):
+            gone += not cache.versions(tmp_path, "digits")
+            path = registry.fetch_onnx(version, tmp_path)
+            time.sleep(dice.uniform(0, 0.2))
+            assert path.read_bytes() == whole
+            time.sleep(dice.choice((0.0, 0.09, 0.2, 0.45)))
+    finally:
+        stop.set()
+        other.join()
+    assert gone > 3, "it was removed again and again"
