@@ -84,12 +84,16 @@ class ColumnSettings(Part):
 
 
 class RoundSettings(Part):
-    """When a round opens: at ``min_inputs``, or when the oldest input is ``max_age`` old."""
+    """When a round opens: at ``min_inputs``, or when the oldest input is ``max_age`` old.
+
+    It stops where more than the share ``max_unscorable`` of its inputs cannot be scored: the rest would not speak for
+    them. One alone stops nothing.
+    """
 
     min_inputs: Count = 1000
     max_age: Duration = Field(default="1h")  # type: ignore[assignment]
     max_inputs: Count = 1_000_000
-    max_unscorable: Annotated[Number, Field(gt=0, le=1)] = 1.0
+    max_unscorable: Annotated[Number, Field(gt=0, le=1)] = 0.1
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

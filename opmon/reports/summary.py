@@ -108,7 +108,7 @@ def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
     """What happened, as (name, value, remark)."""
     rows = [
         ("Inputs received", f"{facts.received:,}", ""),
-        ("Unscorable", f"{facts.unscorable:,}", "the model could not be run on these" if facts.unscorable else ""),
+        ("Unscorable", f"{facts.unscorable:,}", _unscorable_remark(facts)),
         ("Duplicates", f"{facts.duplicates:,}", "logged more than once, counted once" if facts.duplicates else ""),
         ("Labels", f"{facts.returned:,} of {facts.asked:,}", f"response {percent(facts.response)}"),
         ("Failures exposed", f"{facts.failures:,}", _failure_remark(facts)),
@@ -116,6 +116,11 @@ def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
     if facts.skew is not None:
         rows.append(("Serving skew", percent(facts.skew), "inputs where the registered model answers otherwise"))
     return rows
+
+
+def _unscorable_remark(facts: RoundFacts) -> str:
+    share = facts.unscorable / max(1, facts.received)
+    return f"{percent(share)}: the model could not be run on these, and the estimate is of the others" if share else ""
 
 
 def _failure_remark(facts: RoundFacts) -> str:

@@ -69,6 +69,7 @@ def timeline_metrics(estimate: Estimate | None, facts: RoundFacts) -> dict[str, 
     known: dict[str, float | None] = {
         "inputs/received": facts.received,
         "inputs/unscorable": facts.unscorable,
+        "inputs/unscorable_share": facts.unscorable / facts.received if facts.received else None,
         "inputs/duplicates": facts.duplicates,
         "labels/asked": facts.asked,
         "labels/returned": facts.returned,

@@ -96,7 +96,14 @@ def _loss(task: Answered, problem: str) -> float:
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimator = plugins.make("estimator", answers.sample.draw.design)
     estimate: Estimate = estimator.estimate(answers.sample, round_.plan["level"])
-    return replace(estimate, provisional=provisional)
+    return replace(estimate, provisional=provisional, notes=(*estimate.notes, *_left_out(round_)))
+
+
+def _left_out(round_: Round) -> tuple[str, ...]:
+    if not round_.unscorable:
+        return ()
+    share = round_.unscorable / round_.received
+    return (f"{round_.unscorable} of {round_.received} inputs cannot be scored ({share:.1%}): this is of the others",)
 
 
 def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:

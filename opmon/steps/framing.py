@@ -180,12 +180,13 @@ def _names(good: Sequence[Scored]) -> Sequence[str]:
 def _tell_rejected(work: Toolbox, round_: Round, scored: list[Scored], count: int) -> None:
     """Say how many could not be scored; an error where they are so many that the others do not speak for them."""
     most = work.settings.round.max_unscorable
-    if count > most * round_.received:
+    if count > max(1, most * round_.received):
         reasons = Counter(reason for part in scored for reason in part.rejected.values())
         told = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
         raise SourceError(
-            f"{count} of {round_.received} inputs cannot be scored, and max_unscorable is {most:g}: {told}. Mend the "
-            f"inputs or how they are read, and run again, or raise round.max_unscorable."
+            f"{count} of {round_.received} inputs cannot be scored ({count / round_.received:.1%}), and "
+            f"round.max_unscorable is {most:g}: {told}. The round waits and nothing is lost: correct how inputs are "
+            f"read or what they point to, or raise the limit, and run again; opmon rounds abandon gives it up."
         )
     if count:
         reason = next(reason for part in scored for reason in part.rejected.values())

@@ -24,6 +24,7 @@ def test_a_final_round_has_every_metric() -> None:
         "failures/rate": 0.1,
         "inputs/received": 1000,
         "inputs/unscorable": 2,
+        "inputs/unscorable_share": 0.002,
         "inputs/duplicates": 3,
         "labels/asked": 50,
         "labels/returned": 40,

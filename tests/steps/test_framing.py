@@ -15,7 +15,10 @@ import sqlalchemy as sa
 
 from opmon.errors import SourceError
 from opmon.steps import identities, opening
-from opmon.store import rounds, schema
+from opmon.store import revisions, rounds, schema
+
+LIMITS = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d"}
+ANY = LIMITS | {"max_unscorable": 1.0}
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def rewrite(path: Path, column: str, values: pa.Array) -> None:
 
 @pytest.mark.parametrize("bad", [{0}, {1}, {0, 1}])
 def test_a_batch_without_one_good_row_costs_only_itself(workbench: Any, lite: str, bad: set[int]) -> None:
-    monitor = workbench.monitor(lite)
+    monitor = workbench.monitor(lite, round=ANY)
     for number in range(2):
         path = workbench.write_window(size=100)
         pixels = pq.read_table(path)["pixels"].combine_chunks().cast(pa.list_(pa.float32()))
@@ -159,7 +162,7 @@ def test_an_input_in_a_round_that_waits_counts_once(workbench: Any, lite: str) -
 
 
 def test_an_input_that_could_not_be_scored_is_counted_when_it_is_logged_again(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite)
+    monitor = workbench.monitor(lite, round=ANY)
     path = workbench.write_window()
     whole = pq.read_table(path)
     pixels = whole["pixels"].combine_chunks().cast(pa.list_(pa.float32()))
@@ -183,7 +186,9 @@ def test_ids_of_rounds_long_past_are_forgotten(workbench: Any, lite: str) -> Non
 
 def test_lines_of_text_with_everything_missing(workbench: Any, lite: str) -> None:
     """JSON lines: null pixels, an empty id's neighbour, a prediction that comes and goes."""
-    monitor = workbench.monitor(lite, columns={"id": "id", "prediction": "said"}, source={"path": "production"})
+    monitor = workbench.monitor(
+        lite, columns={"id": "id", "prediction": "said"}, source={"path": "production"}, round=ANY
+    )
     rows = [{"id": f"é{k}", "pixels": None if k % 4 == 0 else [0.5] * 64, "said": "3"} for k in range(200)]
     for row in rows[::3]:
         del row["said"]
@@ -191,3 +196,53 @@ def test_lines_of_text_with_everything_missing(workbench: Any, lite: str) -> Non
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     assert monitor.advance().problems == []
     assert (one(monitor).inputs, one(monitor).unscorable) == (150, 50)
+
+
+def spoil(path: Path, count: int) -> pa.Table:
+    """Makes the first inputs of a file unscorable; gives the file as it was."""
+    whole = pq.read_table(path)
+    pixels = whole["pixels"].combine_chunks().cast(pa.list_(pa.float32()))
+    rewrite(path, "pixels", pa.concat_arrays([pa.nulls(count, pixels.type), pixels[count:]]))
+    return whole
+
+
+def test_a_stream_of_corrupt_inputs_stops_the_round_and_raising_the_limit_lets_it_go_on(
+    workbench: Any, lite: str
+) -> None:
+    strict = workbench.monitor(lite, round=LIMITS)
+    spoil(workbench.write_window(), 21)
+    workbench.write_window()
+    for _ in range(2):
+        (problem,) = strict.advance().problems
+        assert isinstance(problem, SourceError)
+        assert "21 of 200 inputs cannot be scored (10.5%), and round.max_unscorable is 0.1" in str(problem)
+        assert "column 'pixels' is empty (21)" in str(problem)
+        assert "nothing is lost" in str(problem)
+    assert (one(strict).state, one(strict, 2).state) == ("opened", "labelling")
+    monitor = workbench.monitor(lite, round=LIMITS | {"max_unscorable": 0.2})
+    assert monitor.advance().problems == []
+    assert (one(monitor).inputs, one(monitor).unscorable, one(monitor).state) == (179, 21, "labelling")
+    workbench.answer(monitor)
+    monitor.advance()
+    with monitor.store.read() as connection:
+        said = revisions.latest_estimate(connection, one(monitor).id)
+    assert "21 of 200 inputs cannot be scored (10.5%): this is of the others" in said.estimate.notes
+
+
+def test_a_stopped_round_goes_on_once_its_inputs_are_read_rightly(workbench: Any, lite: str) -> None:
+    path = workbench.write_window()
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("old", pa.nulls(200, pa.list_(pa.float32()))), path)
+    (problem,) = workbench.monitor(lite, round=LIMITS, inputs={"tensor": "old"}).advance().problems
+    assert "200 of 200 inputs cannot be scored" in str(problem)
+    monitor = workbench.monitor(lite, round=LIMITS)
+    assert monitor.advance().problems == []
+    assert (one(monitor).inputs, one(monitor).unscorable) == (200, 0)
+
+
+@pytest.mark.parametrize(("bad", "stops"), [(0, False), (1, False), (2, True), (3, True)])
+def test_one_bad_input_of_three_stops_nothing(workbench: Any, lite: str, bad: int, stops: bool) -> None:
+    monitor = workbench.monitor(lite, round={"min_inputs": 3, "max_inputs": 3, "max_age": "3650d"})
+    spoil(workbench.write_window(size=3), bad)
+    assert bool(monitor.advance().problems) == stops
+    assert one(monitor).unscorable == (None if stops else bad)
