@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -83,15 +83,18 @@ class Workbench:
         register_digits(uri)
         return Workbench(folder, uri, self.name, self.model)
 
-    def register(self, model: object, name: str) -> None:
-        """Watch another model, an ONNX one, registered under a name of its own."""
+    def register(self, model: object, name: str, columns: Sequence[str] = ()) -> None:
+        """Watch another model, an ONNX one, registered under a name of its own; ``columns`` are its signature."""
         import mlflow
+        from mlflow.models import ModelSignature
+        from mlflow.types import ColSpec, Schema
 
+        signature = ModelSignature(Schema([ColSpec("double", column) for column in columns])) if columns else None
         point_mlflow_at(self.tracking_uri)
         experiment = mlflow.MlflowClient().get_experiment_by_name("training").experiment_id
         with mlflow.start_run(experiment_id=experiment):
             logged = mlflow.onnx.log_model(
-                model, name="model", registered_model_name=name, pip_requirements=["onnxruntime"]
+                model, name="model", registered_model_name=name, pip_requirements=["onnxruntime"], signature=signature
             )
         self.model = f"models:/{name}/{logged.registered_model_version}"
 

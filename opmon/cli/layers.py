@@ -25,7 +25,7 @@ def layers(model: str | None, path: Path | None, monitor: str | None, as_json: b
     from opmon.scoring.scorer import Scorer
 
     subject = subject_of(path, monitor, model)
-    scorer = Scorer.open(subject.path, subject.settings.problem, device="cpu", **subject.reading)
+    scorer = Scorer.open(subject.path, subject.settings.problem, **{**subject.reading, "device": "cpu"})
     found = found_in(read_model(subject.path), scorer.outputs.score)
     default = next((layer.name for layer in reversed(found) if layer.feeds in ("Gemm", "MatMul")), None)
     rows: list[dict[str, object]] = [

@@ -89,7 +89,6 @@ def _fit(
         label=label,
         autoencoders=autoencoders,
         seed=seed,
-        device=subject.settings.device,
         **subject.reading,
     )
     return fit, fit.run(_counted(_batches(data), quiet))

@@ -151,7 +151,7 @@ def _mapped(
     truth = [None if label is None or row.get(label) is None else str(row[label]) for row in rows]
     plain = [{name: value for name, value in row.items() if name != label} for row in rows]
     watched = subject.settings
-    scorer = Scorer.open(subject.path, watched.problem, device=watched.device, **subject.reading)
+    scorer = Scorer.open(subject.path, watched.problem, **subject.reading)
     traced = open_traced(subject.path, watched) if settings.kind == "image" and settings.quality else None
     ready = prepared(scorer, settings, plain, truth, None, traced)
     if ready.left_out:

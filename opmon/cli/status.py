@@ -10,6 +10,8 @@ import click
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 
 if TYPE_CHECKING:
+    from opmon.config import MonitorSettings
+    from opmon.steps.rolling import RollingPoint
     from opmon.store.engine import Store
 
 
@@ -24,7 +26,7 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
     settings = settings_of(path)
     store = open_store(settings.database.get_secret_value())
-    found = [_status(store, name, shown) for name in chosen(settings, monitors)]
+    found = [_status(store, settings.monitor(name), shown) for name in chosen(settings, monitors)]
     if as_json:
         for entry in found:
             print_json(entry)
@@ -33,10 +35,12 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
         _show(entry)
 
 
-def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
+def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
     from opmon.labels import store as queue
+    from opmon.steps.rolling import newest_rolling
     from opmon.store import revisions, rounds, verdicts
 
+    name = settings.name
     with store.read() as connection:
         newest = rounds.newest(connection, name, shown)
         numbers = {round_.number for round_ in newest}
@@ -48,6 +52,7 @@ def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
         said = {round_.number: verdicts.latest_verdicts(connection, round_.id) for round_ in newest}
         told = queue.progress_of(connection, [round_.id for round_ in newest])
         latest = revisions.latest_final(connection, name)
+        rolling = None if latest is None else newest_rolling(connection, settings, latest[0])
         asked, spoken = queue.progress(connection, name).get(name, (0, 0))
         total = rounds.count(connection, name)
     entry: dict[str, Any] = {
@@ -57,6 +62,7 @@ def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
         "tasks_open": asked - spoken,
         "labels_returned": spoken,
         "latest": None,
+        "rolling": None if rolling is None else _rolling(rolling),
         "newest": [
             _round(round_, estimates.get(round_.number), said[round_.number]) | _waits(round_, told.get(round_.id))
             for round_ in newest
@@ -68,6 +74,19 @@ def _status(store: Store, name: str, shown: int) -> dict[str, Any]:
         states = {verdict.state for verdict in judged}
         entry["status"] = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
     return entry
+
+
+def _rolling(point: RollingPoint) -> dict[str, Any]:
+    """The last rounds of the newest model version together."""
+    estimate = point.estimate
+    return {
+        "accuracy": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
+        "rounds": list(point.rounds),
+        "provisional": estimate.provisional,
+    }
 
 
 def _waits(round_: Any, progress: tuple[int, int] | None) -> dict[str, Any]:
@@ -131,6 +150,9 @@ def _show(entry: dict[str, Any]) -> None:
     if latest is not None:
         head.append(f"  accuracy {_interval(latest)} in round {latest['round']} ({ago(latest['ends_at'])})")
     out.print(head)
+    rolling = entry["rolling"]
+    if rolling is not None and len(rolling["rounds"]) > 1:
+        out.print(f"  accuracy {_interval(rolling)} over the last {len(rolling['rounds'])} rounds of this version")
     out.print(f"  {entry['rounds']} rounds, {entry['tasks_open']} tasks wait for annotators", style="dim")
     for verdict in (latest or {}).get("verdicts", []):
         out.print(

@@ -27,18 +27,12 @@ class Subject:
     @property
     def reading(self) -> dict[str, Any]:
         """How the monitor says the model is to be read, as arguments of ``Scorer.open``."""
-        from opmon.steps.models import reading_of
+        from opmon.steps.models import answering, reading_of, signature_of
 
-        settings = self.settings
-        return {
-            "classes": settings.classes,
-            "features": settings.inputs.features,
-            "tensor": settings.inputs.tensor,
-            "threads": settings.threads,
-            "output": settings.output,
-            "scores": settings.scores,
-            "reading": reading_of(settings),
-        }
+        signature: tuple[str, ...] = ()
+        if self.registry is not None and self.version is not None:
+            signature = signature_of(self.registry, self.version)
+        return {**answering(self.settings), "reading": reading_of(self.settings), "signature": signature}
 
 
 def subject_of(config: Path | None, monitor: str | None, model: str | None) -> Subject:

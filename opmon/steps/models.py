@@ -64,7 +64,7 @@ def open_scorer(
             layer=settings.layer,
             traced=traced,
             reading=reading_of(settings),
-            signature=_signature(registry, model),
+            signature=signature_of(registry, model),
         )
     except ModelError as exc:
         raise ModelError(f"{model.uri}: {exc}") from exc
@@ -91,7 +91,8 @@ def reading_of(settings: MonitorSettings) -> ReaderPlan | None:
     return None if inputs.function is None else FunctionInput(inputs.function)
 
 
-def _signature(registry: Registry, model: ModelVersion) -> tuple[str, ...]:
+def signature_of(registry: Registry, model: ModelVersion) -> tuple[str, ...]:
+    """The columns that a model says it takes, in their order; none where it does not say."""
     signature = registry.signature(model)
     return () if signature is None else signature.names
 
