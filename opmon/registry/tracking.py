@@ -1,0 +1,210 @@
+"""MLflow's tracking server: experiments, runs, what is logged to them, artifacts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from opmon.errors import InputError, NotFoundError
+from opmon.registry.connection import Connection
+from opmon.registry.translation import translated
+from opmon.types import ModelVersion
+
+KEY_TAG = "opmon.key"
+_KEY = re.compile(r"[\w\-. /]+")
+_PARAM_CHARACTERS = 6000
+_EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else its page is laid out for chat models
+_BATCH = {"metrics": 1000, "params": 100, "tags": 100}
+
+
+class Tracking:
+    """Experiments and runs. Opening a run by its key and logging to it may be repeated: nothing is doubled."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def address(self) -> str:
+        """Where it is, without credentials."""
+        return self._connection.where
+
+    def experiment(self, name: str) -> str:
+        """The id of the experiment, made where there is none, restored where it was deleted.
+
+        A SQLite store keeps a new experiment's artifacts in a folder beside its file: MLflow's own default is the
+        folder the process happens to run in, and a scheduled job runs anywhere.
+        """
+        with self._translated(f"opening the experiment {name!r}"):
+            found = self._client.get_experiment_by_name(name)
+            if found is None:
+                try:
+                    return str(self._client.create_experiment(name, self._beside(name), tags=_EXPERIMENT_TAGS))
+                except Exception as exc:
+                    if getattr(exc, "error_code", None) != "RESOURCE_ALREADY_EXISTS":
+                        raise
+                    found = self._client.get_experiment_by_name(name)  # another process was quicker
+            if found.lifecycle_stage == "deleted":
+                self._client.restore_experiment(found.experiment_id)
+            return str(found.experiment_id)
+
+    def run(
+        self,
+        experiment_id: str,
+        key: str,
+        name: str,
+        parent: str | None = None,
+        tags: Mapping[str, object] | None = None,
+        started: datetime | None = None,
+    ) -> str:
+        """The id of the run with this key, made where there is none, so that a crash in between doubles nothing.
+
+        MLflow has no unique key: two processes that ask at the same moment may both make one. Callers hold a lease;
+        where there are two all the same, every later call takes the older.
+        """
+        if not key or "'" in key or "\\" in key:
+            raise InputError(f"a run's key is not empty and has no quote or backslash in it; got {key!r}")
+        with self._translated(f"opening the run {name!r}"):
+            found = self._client.search_runs(
+                [experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=1, order_by=["attributes.start_time ASC"]
+            )
+            if found:
+                return str(found[0].info.run_id)
+            all_tags = {str(k): str(v) for k, v in (tags or {}).items()} | {KEY_TAG: key}
+            if parent is not None:
+                all_tags["mlflow.parentRunId"] = parent
+            made = self._client.create_run(
+                experiment_id, start_time=_milliseconds(started), tags=all_tags, run_name=name
+            )
+            return str(made.info.run_id)
+
+    def finish_run(
+        self, run_id: str, status: Literal["FINISHED", "FAILED", "KILLED"] = "FINISHED", at: datetime | None = None
+    ) -> None:
+        with self._translated(f"finishing run {run_id}"):
+            self._client.set_terminated(run_id, status, _milliseconds(at))
+
+    def tag_run(self, run_id: str, tags: Mapping[str, object]) -> None:
+        from mlflow.entities import RunTag
+
+        self._log(run_id, "tags", [RunTag(key, str(value)) for key, value in tags.items()])
+
+    def log_params(self, run_id: str, params: Mapping[str, object]) -> None:
+        """The same again is fine; another value for a key that was logged is an error."""
+        from mlflow.entities import Param
+
+        self._log(run_id, "params", [Param(key, str(value)[:_PARAM_CHARACTERS]) for key, value in params.items()])
+
+    def log_metrics(
+        self,
+        run_id: str,
+        metrics: Mapping[str, float | None],
+        step: int,
+        at: datetime,
+        model: ModelVersion | None = None,
+    ) -> None:
+        """Log numbers at a step and moment; the same again is fine, and None, NaN and infinity are left out.
+
+        They are attached to the model's LoggedModel too, where MLflow knows one; where that one was deleted, the
+        numbers are kept all the same.
+        """
+        from mlflow.entities import Metric
+
+        values = {_metric_key(key): float(value) for key, value in metrics.items() if value is not None}
+        finite = {key: value for key, value in values.items() if math.isfinite(value)}
+
+        def log(model_id: str | None) -> None:
+            found = [Metric(key, value, _milliseconds(at), step, model_id=model_id) for key, value in finite.items()]
+            self._log(run_id, "metrics", found)
+
+        model_id = model.model_id if model else None
+        try:
+            log(model_id)
+        except (InputError, NotFoundError):
+            if model_id is None:
+                raise
+            log(None)
+
+    def metric_history(self, run_id: str, key: str) -> list[tuple[int, datetime, float]]:
+        """All values of a metric as (step, moment, value), by step."""
+        with self._translated(f"reading {key!r} of run {run_id}"):
+            found = self._client.get_metric_history(run_id, key)
+        rows = [(one.step, datetime.fromtimestamp(one.timestamp / 1000, UTC), float(one.value)) for one in found]
+        return sorted(rows)
+
+    # --- artifacts -----------------------------------------------------------------------------------------------
+
+    def log_artifact(self, run_id: str, path: Path, folder: str | None = None) -> None:
+        _require_file(path, path.is_file(), "file")
+        with self._translated(f"writing {path.name} to run {run_id}"):
+            self._client.log_artifact(run_id, str(path), folder)
+
+    def log_artifacts(self, run_id: str, directory: Path, folder: str | None = None) -> None:
+        _require_file(directory, directory.is_dir(), "folder")
+        with self._translated(f"writing {directory.name} to run {run_id}"):
+            self._client.log_artifacts(run_id, str(directory), folder)
+
+    def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
+        """An artifact, file or folder, copied below ``into``."""
+        path = PurePosixPath(artifact_path)
+        if path.is_absolute() or ".." in path.parts:
+            raise InputError(f"an artifact's path stays inside its run; got {artifact_path!r}")
+        into.mkdir(parents=True, exist_ok=True)
+        with self._translated(f"downloading {artifact_path} of run {run_id}"):
+            return Path(self._client.download_artifacts(run_id, artifact_path, str(into)))
+
+    def artifact_uri(self, run_id: str, path: str = "") -> str:
+        with self._translated(f"looking up run {run_id}"):
+            root = str(self._client.get_run(run_id).info.artifact_uri)
+        return f"{root.rstrip('/')}/{path}" if path else root
+
+    # -------------------------------------------------------------------------------------------------------------
+
+    def _beside(self, name: str) -> str | None:
+        scheme, _, path = self._connection.tracking_uri.partition(":///")
+        if not scheme.startswith("sqlite") or not path:
+            return None
+        folder = re.sub(r"[^\w.-]+", "-", name)
+        return (Path(path).absolute().parent / "mlartifacts" / folder).as_uri()
+
+    @property
+    def _client(self) -> Any:
+        return self._connection.client
+
+    def _translated(self, doing: str) -> Any:
+        return translated(doing, self._connection.where)
+
+    def _log(self, run_id: str, kind: str, items: list[Any]) -> None:
+        with self._translated(f"logging {kind} to run {run_id}"):
+            for start in range(0, len(items), _BATCH[kind]):
+                self._client.log_batch(run_id, **{kind: items[start : start + _BATCH[kind]]}, synchronous=True)
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        raise InputError(f"a moment must carry a time zone; got {moment.isoformat()} without one")
+    return round(moment.timestamp() * 1000)
+
+
+def _metric_key(key: str) -> str:
+    if (
+        not _KEY.fullmatch(key)
+        or str(PurePosixPath(key)) != key
+        or key.startswith("/")
+        or ".." in key.split("/")
+        or len(key) > 250
+    ):
+        raise InputError(
+            f"a metric's name is letters, digits and _ - . / or blank, at most 250, such as accuracy/low; got {key!r}"
+        )
+    return key
+
+
+def _require_file(path: Path, there: bool, what: str) -> None:
+    if not there:
+        raise InputError(f"there is no {what} {str(path)!r} to write to MLflow")
