@@ -15,6 +15,7 @@ from opmon.config.groups import (
     InputSettings,
     LabelSettings,
     MlflowSettings,
+    RollingSettings,
     RoundSettings,
     ScheduleSettings,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "MlflowSettings",
     "MonitorSettings",
     "Plugged",
+    "RollingSettings",
     "RoundSettings",
     "RuleSettings",
     "SamplerSettings",

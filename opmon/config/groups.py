@@ -118,6 +118,19 @@ class DriftSettings(Part):
     max_rows: Count = 10_000
 
 
+class RollingSettings(Part):
+    """What the rolling estimate holds: the last ``rounds`` of a model version, those ``within`` a time, or both."""
+
+    rounds: Count | None = None
+    within: Duration | None = None
+
+    @model_validator(mode="after")
+    def _at_least_one(self) -> Self:
+        if self.rounds is None and self.within is None:
+            raise ValueError("must hold rounds (such as 5), within (such as 30d), or both: the narrower one counts")
+        return self
+
+
 class ScheduleSettings(Part):
     """When ``opmon serve`` looks at the monitor: ``every`` some time, or at the times of ``cron``."""
 

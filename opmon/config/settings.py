@@ -19,6 +19,7 @@ from opmon.config.groups import (
     InputSettings,
     LabelSettings,
     MlflowSettings,
+    RollingSettings,
     RoundSettings,
     ScheduleSettings,
 )
@@ -66,6 +67,7 @@ class MonitorSettings(Part):
     sampler: SamplerSettings
     level: Number = 0.95
     labels: LabelSettings = LabelSettings()
+    rolling: RollingSettings = RollingSettings(rounds=5)
     rules: tuple[RuleSettings, ...] = ()
     actions: tuple[ActionSettings, ...] = Field(default=({"type": "registry_tag"},))  # type: ignore[arg-type]
     drift: DriftSettings = DriftSettings()

@@ -53,6 +53,29 @@ def combine(estimates: Sequence[Estimate]) -> Estimate:
     )
 
 
+def window(
+    count: int,
+    *,
+    rounds: int | None = None,
+    ends: Sequence[datetime] | None = None,
+    within: timedelta | None = None,
+) -> list[int]:
+    """Which of ``count`` rounds, oldest first, count as of the last one: by number, by time, or the narrower of both.
+
+    >>> window(8, rounds=3)
+    [5, 6, 7]
+    """
+    if rounds is not None and rounds < 1:
+        raise InputError(f"rounds must be at least 1; got {rounds}")
+    if within is not None and (ends is None or len(ends) != count):
+        raise InputError("within needs ends, the end of each round, one per estimate")
+    kept = list(range(count))
+    if within is not None and ends:
+        last = max(ends)
+        kept = [i for i in kept if last - ends[i] <= within]
+    return kept[-rounds:] if rounds is not None else kept
+
+
 def rolling(
     estimates: Sequence[Estimate],
     *,
@@ -64,12 +87,4 @@ def rolling(
 
     ``ends`` are the rounds' ends, needed for ``within``; with both limits the narrower one counts.
     """
-    if rounds is not None and rounds < 1:
-        raise InputError(f"rounds must be at least 1; got {rounds}")
-    if within is not None and (ends is None or len(ends) != len(estimates)):
-        raise InputError("within needs ends, the end of each round, one per estimate")
-    kept = list(estimates)
-    if within is not None and ends:
-        last = max(ends)
-        kept = [estimate for estimate, end in zip(estimates, ends, strict=True) if last - end <= within]
-    return combine(kept[-rounds:] if rounds is not None else kept)
+    return combine([estimates[i] for i in window(len(estimates), rounds=rounds, ends=ends, within=within)])

@@ -32,6 +32,8 @@ class AccuracyPoint:
     alarm: bool = False
     model_version: str | None = None
     level: float = 0.95
+    rolling: float | None = None
+    """The estimate over the last rounds, as of this one."""
 
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:

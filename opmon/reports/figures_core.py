@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opmon.reports.figures_marks import (
     draw_alarms,
     draw_estimates,
+    draw_rolling,
     draw_threshold,
     draw_truth,
     draw_versions,
@@ -58,6 +59,7 @@ def draw(
     known = {point.round: value for point, value in zip(points, truth, strict=True) if value is not None}
     for part, name, palette in estimates_by_version(points, colours):
         draw_estimates(axes, part, len(points), name, palette)
+        draw_rolling(axes, part, palette)
         draw_truth(axes, [point for point in part if point.round in known], known, len(points), colours)
     draw_alarms(figure, axes, points, colours)
     _rounds(axes, points, width, colours)

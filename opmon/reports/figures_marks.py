@@ -111,6 +111,13 @@ def draw_estimates(axes: Axes, part: Sequence[AccuracyPoint], count: int, name: 
             _legend_mark(axes, label, provisional, line, colours)
 
 
+def draw_rolling(axes: Axes, part: Sequence[AccuracyPoint], colours: Palette) -> None:
+    """The last rounds together, as a line; one round alone says the same as its estimate."""
+    known = [(point.round, point.rolling) for point in part if point.rolling is not None]
+    if len(known) > 1:
+        axes.plot(*zip(*known, strict=True), color=colours.rolling, linewidth=1.8, label="rolling", zorder=3.5)
+
+
 def _legend_mark(axes: Axes, label: str, provisional: bool, line: float, colours: Palette) -> None:
     """The legend's own mark: as drawn, but never too small to be seen."""
     axes.plot(

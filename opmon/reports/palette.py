@@ -16,6 +16,7 @@ class Palette:
     estimate: str = "#0072b2"
     threshold: str = "#8a4b00"
     alarm: str = "#d55e00"
+    rolling: str = "#8c6bb1"
     truth: str = "#1f2430"
     others: tuple[str, ...] = ("#009e73", "#cc79a7", "#56b4e9")
     """For the other versions, where several are in production at once."""
@@ -30,6 +31,7 @@ DARK = Palette(
     estimate="#56b4e9",
     threshold="#e69f00",
     alarm="#ff8a3d",
+    rolling="#b9a3e3",
     truth="#f4f6fa",
     others=("#2fc79a", "#e79ac6", "#9db2ff"),
 )

@@ -56,6 +56,13 @@ class RoundFacts:
         return self.failures / self.returned if self.returned else None
 
 
+def rolling_metrics(estimate: Estimate) -> dict[str, float]:
+    """MLflow metrics of the last rounds together, beside those of the round: ``accuracy/rolling`` and its bounds."""
+    key = f"{estimate.quantity}/rolling"
+    found = {key: estimate.value, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
+    return {name: float(value) for name, value in found.items() if math.isfinite(value)}
+
+
 def timeline_metrics(estimate: Estimate | None, facts: RoundFacts) -> dict[str, float]:
     """MLflow metrics of one round, by key; what is not known is left out, never logged as zero or NaN.
 

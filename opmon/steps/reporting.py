@@ -8,7 +8,7 @@ import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.reports.timeline import RoundFacts, timeline_metrics
 from opmon.steps.estimating import Answers, read_answers
+from opmon.steps.points import accuracy_points
+from opmon.steps.rolling import log_rolling
 from opmon.steps.tomography import map_round, tomography_metrics
 from opmon.steps.toolbox import Toolbox
 from opmon.steps.weights import weight_of
@@ -31,9 +33,6 @@ from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Verdict
 
 log = logging.getLogger(__name__)
-
-SHOWN_ROUNDS = 300
-"""The most rounds that a figure shows."""
 
 
 def report_round(work: Toolbox, round_: Round) -> bool:
@@ -46,9 +45,6 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         revision = revisions.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
         found = verdicts.latest_verdicts(connection, round_.id)
-        history = revisions.latest_estimates(connection, work.name, limit=SHOWN_ROUNDS)
-        alarms = verdicts.alarming_rounds(connection, work.name)
-        versions = rounds.versions(connection, work.name)
     if revision is None or round_.run_id is None or round_.timeline_run_id is None:
         return False
     if answers.labels_seen != revision.labels_seen and answers.returned:
@@ -57,7 +53,9 @@ def report_round(work: Toolbox, round_: Round) -> bool:
     _log_metrics(work, round_, revision, facts)
     if not revision.estimate.provisional:
         folder = work.round_folder(round_) / "report"
-        points = [_point(entry, alarms, versions) for entry in history]
+        log_rolling(work, round_, _model(work, round_))
+        with work.store.read() as connection:
+            points = accuracy_points(work, connection)
         _write_report(work, round_, revision, answers, facts, found, points, folder)
         if round_.state != "closed":
             _map_robustness(work, round_, folder / "robustness")
@@ -120,22 +118,6 @@ def _model(work: Toolbox, round_: Round) -> ModelVersion | None:
     except (NotFoundError, ModelError) as exc:
         log.warning("round %d of %s is told without its model version: %s", round_.number, work.name, exc)
         return None
-
-
-def _point(entry: Revision, alarms: set[int], versions: dict[int, tuple[str, datetime]]) -> AccuracyPoint:
-    model_version, at = versions[entry.round_number]
-    estimate = entry.estimate
-    return AccuracyPoint(
-        entry.round_number,
-        estimate.value,
-        estimate.low,
-        estimate.high,
-        at=at,
-        provisional=estimate.provisional,
-        alarm=entry.round_number in alarms,
-        model_version=model_version,
-        level=estimate.level,
-    )
 
 
 def _write_report(

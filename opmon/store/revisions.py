@@ -120,6 +120,21 @@ def _revision(row: Any) -> Revision:
     return Revision(row.number, row.revision, estimate, row.failures, row.labels_seen, row.made_at)
 
 
+def finals(connection: Connection, monitor: str, model: tuple[str, str]) -> list[tuple[int, int]]:
+    """Every final estimate ever made of a model version's rounds, in the order in which they were made.
+
+    As (number of the round, a number that only grows).
+    """
+    query = (
+        sa.select(rounds.c.number, estimates.c.id)
+        .join(rounds, rounds.c.id == estimates.c.round_id)
+        .where(rounds.c.monitor == monitor, ~estimates.c.provisional)
+        .where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
+        .order_by(estimates.c.id)
+    )
+    return [(row.number, row.id) for row in connection.execute(query)]
+
+
 def latest_final(connection: Connection, monitor: str) -> tuple[Round, Revision, list[Verdict]] | None:
     """The newest round that has a final estimate, with that estimate and what the rules said."""
     query = (

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from opmon.steps.rolling import rolling_points
 from opmon.store import revisions, rounds, schema
 from opmon.store.engine import Store
 
@@ -155,6 +156,19 @@ def _facts_as_if_undisturbed(
     return facts
 
 
+def _require_rolling(monitor: Any, name: str) -> None:
+    """The newest that MLflow was told of each step is what the database says at the end."""
+    with monitor.store.read() as connection:
+        last = rounds.newest(connection, name, 1)[0]
+        history = revisions.latest_estimates(connection, name)
+        ends = {number: at for number, (_, at) in rounds.versions(connection, name).items()}
+    expected = {
+        point.round_number: point.estimate.value for point in rolling_points(history, ends, monitor.settings.rolling)
+    }
+    told = {step: value for step, _, value in monitor.registry.metric_history(last.timeline_run_id, "accuracy/rolling")}
+    assert told == pytest.approx(expected)
+
+
 @pytest.mark.timeout(900)
 def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, database: str, tmp_path: Path) -> None:
     calm = workbench.sibling(tmp_path / "calm")
@@ -166,6 +180,7 @@ def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, data
 
     facts = _facts_as_if_undisturbed(workbench, monitor, calm, calm_database)
     assert [row[1] for row in facts["rounds"]] == [200] * windows
+    _require_rolling(monitor, workbench.name)
     keys = [f"round/{number}" for number in range(1, windows + 1)] + ["timeline/digits/1"]
     assert _runs(monitor, workbench.name) == sorted(keys)
 
@@ -180,4 +195,5 @@ def test_killed_while_a_sampler_looks_at_a_layer(workbench: Any, tmp_path: Path)
     monitor, _ = _live(workbench, databases[0], 12, pace, **ces)
     facts = _facts_as_if_undisturbed(workbench, monitor, calm, databases[1], **ces)
     assert [row[2] for row in facts["rounds"]] == [200] * workbench.windows
+    _require_rolling(monitor, workbench.name)
     assert list((workbench.folder / ".opmon" / "rounds").rglob("*.*")) == [], "nothing of the activations is left"

@@ -180,3 +180,12 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
         figure_bytes(points(2), threshold=float("nan"))
     with pytest.raises(InputError, match="round 4"):
         AccuracyPoint(4, 0.9, 0.95, 0.99)
+
+
+def test_the_last_rounds_are_a_line_of_their_own() -> None:
+    plain = points(20)
+    rolling = [replace(point, rolling=point.value + 0.01) for point in plain]
+    assert near(pixels(figure_bytes(plain)), LIGHT.rolling) == 0
+    assert near(pixels(figure_bytes(rolling)), LIGHT.rolling) > 400
+    assert near(pixels(figure_bytes(rolling, dark=True)), DARK.rolling) > 400
+    assert near(pixels(figure_bytes(rolling[:1])), LIGHT.rolling) == 0, "one round says the same as its estimate"
