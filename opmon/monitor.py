@@ -36,7 +36,7 @@ from opmon.store import revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
-from opmon.triggers import outbox
+from opmon.triggers import delivery
 from opmon.types import ModelVersion
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class Monitor:
                 newest = self._advance_rounds(work, cycle, after=newest)
             with work.store.read() as connection:
                 cycle.waiting = rounds.waiting(connection, work.name)
-            cycle.delivered, cycle.undelivered = outbox.deliver(
+            cycle.delivered, cycle.undelivered = delivery.deliver(
                 work.lease, work.name, self._actions(work), self.clock, self.stopping
             )
         if cycle.faults:
@@ -131,7 +131,7 @@ class Monitor:
         """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""
         with self.store.read() as connection:
             name = self.settings.name
-            return rounds.has_settled(connection, name) or bool(outbox.due(connection, name, self.clock()))
+            return rounds.has_settled(connection, name) or bool(delivery.due(connection, name, self.clock()))
 
     def _advance_rounds(self, work: Toolbox, cycle: Cycle, *, after: int | None = None) -> int:
         """Every unfinished round in order, or only those just opened; gives the number of the last one."""

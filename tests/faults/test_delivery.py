@@ -23,7 +23,7 @@ import pytest
 from opmon.store import rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
-from opmon.triggers import outbox
+from opmon.triggers import delivery, outbox
 from opmon.triggers.webhook import Webhook
 from opmon.types import Slice
 
@@ -169,7 +169,7 @@ def work(database: str, url: str, hours: float, allow: tuple[str, ...] = ("127.0
     with hold(store, NAME) as lease:
         if begun is not None:
             begun.set()
-        outbox.deliver(lease, NAME, {"hook": hook}, lambda: datetime.now(UTC) + timedelta(hours=hours))
+        delivery.deliver(lease, NAME, {"hook": hook}, lambda: datetime.now(UTC) + timedelta(hours=hours))
 
 
 def states(store: Store) -> Counter[str]:
@@ -229,7 +229,7 @@ def free_lease(store: Store) -> None:
 
 
 def test_retry_after_is_kept_to(store: Store, target: Target, database: str) -> None:
-    add_events(store, outbox.PATIENCE)
+    add_events(store, delivery.PATIENCE)
     target.patience, target.dice = 1.0, random.Random(1)
     before = datetime.now(UTC)
     MOOD = busy("429 Too Many Requests", "Retry-After: 3600")

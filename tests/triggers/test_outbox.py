@@ -10,7 +10,7 @@ from opmon.errors import DeliveryError, NotFoundError
 from opmon.store import rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
-from opmon.triggers import outbox
+from opmon.triggers import delivery, outbox
 from opmon.types import Slice
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ def add(store: Store, *actions: str) -> bool:
 
 def deliver(store: Store, actions: Mapping[str, Target], at: datetime = NOW) -> tuple[int, int]:
     with hold(store, "digits") as lease:
-        return outbox.deliver(lease, "digits", actions, lambda: at)
+        return delivery.deliver(lease, "digits", actions, lambda: at)
 
 
 def state_of(store: Store) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def test_after_many_refusals_it_is_dead_but_kept(store: Store) -> None:
     for _ in range(50):
         deliver(store, {"hook": target}, at)
         at += timedelta(days=1)
-    assert len(target.got) == outbox.ATTEMPTS
+    assert len(target.got) == delivery.ATTEMPTS
     assert state_of(store)["state"] == "dead"
     assert state_of(store)["problem"] == "500"
 
@@ -130,10 +130,10 @@ def test_an_action_that_is_no_longer_configured_is_said(store: Store) -> None:
 
 
 def test_the_target_is_not_asked_sooner_than_it_wants(store: Store) -> None:
-    assert outbox.wait_after(1, retry_after=3600) >= timedelta(hours=1)
-    assert outbox.wait_after(1) <= outbox.FIRST_WAIT
-    assert outbox.wait_after(30) <= outbox.LONGEST_WAIT
-    assert outbox.wait_after(1, retry_after=10**9) <= timedelta(days=1)
+    assert delivery.wait_after(1, retry_after=3600) >= timedelta(hours=1)
+    assert delivery.wait_after(1) <= delivery.FIRST_WAIT
+    assert delivery.wait_after(30) <= delivery.LONGEST_WAIT
+    assert delivery.wait_after(1, retry_after=10**9) <= timedelta(days=1)
 
 
 def test_an_unknown_event_cannot_be_replayed(store: Store) -> None:
@@ -146,7 +146,7 @@ def test_told_to_stop_it_leaves_the_rest_for_the_next_time(store: Store) -> None
     add(store, "first", "second")
     with hold(store, "digits") as lease:
         actions = {"first": first, "second": second}
-        assert outbox.deliver(lease, "digits", actions, lambda: NOW, lambda: bool(first.got)) == (1, 1)
+        assert delivery.deliver(lease, "digits", actions, lambda: NOW, lambda: bool(first.got)) == (1, 1)
     assert second.got == []
     assert deliver(store, {"first": first, "second": second}) == (1, 0)
     assert (len(first.got), len(second.got)) == (1, 1)
@@ -170,7 +170,7 @@ def test_a_target_that_fails_and_fails_is_left_alone_and_holds_up_nobody(store: 
             about = {**body(number), "rule": f"rule-{number}"}
             outbox.add(connection, rounds.get(connection, "digits", 1).id, about, ["bad", "good"], NOW)
     assert deliver(store, {"bad": bad, "good": good}) == (6, 6)
-    assert (len(bad.got), len(good.got)) == (outbox.PATIENCE, 6)
+    assert (len(bad.got), len(good.got)) == (delivery.PATIENCE, 6)
 
 
 def test_what_waits_is_withdrawn_when_it_is_over(store: Store) -> None:

@@ -1,0 +1,134 @@
+"""Tries what waits in the outbox until every action has taken it.
+
+Deliveries are tried until the action says yes: at least once, always with the same event id, so that a receiver that
+remembers ids sees each event once. After ``ATTEMPTS`` refusals, or one that no retry can help, a delivery is dead.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.errors import DeliveryError, OpmonError
+from opmon.store.leases import Lease
+from opmon.store.schema import deliveries, events
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 12
+PATIENCE = 3
+"""Failures running after which an action is left alone for this time."""
+FIRST_WAIT = timedelta(seconds=5)
+LONGEST_WAIT = timedelta(hours=6)
+
+
+class Acting(Protocol):
+    def act(self, event: Mapping[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One event on its way to one action."""
+
+    id: int
+    event_id: str
+    action: str
+    state: str
+    attempts: int
+    body: Mapping[str, Any]
+
+
+def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
+    """What should be tried now, oldest first. An action hears of the events of a rule in their order: a recovery waits
+    until the alarm before it was taken."""
+    older, its_event = deliveries.alias(), events.alias()
+    before = (
+        sa.select(older.c.id)
+        .join(its_event, its_event.c.id == older.c.event_id)
+        .where(older.c.state == "pending", older.c.action == deliveries.c.action, older.c.id < deliveries.c.id)
+        .where(its_event.c.monitor == events.c.monitor, its_event.c.rule == events.c.rule)
+    )
+    query = (
+        sa.select(deliveries, events.c.body)
+        .join(events, events.c.id == deliveries.c.event_id)
+        .where(events.c.monitor == monitor, deliveries.c.state == "pending", deliveries.c.next_at <= at)
+        .where(~before.exists())
+        .order_by(deliveries.c.id)
+    )
+    return [
+        Delivery(row.id, row.event_id, row.action, row.state, row.attempts, row.body)
+        for row in connection.execute(query)
+    ]
+
+
+def deliver(
+    lease: Lease,
+    monitor: str,
+    actions: Mapping[str, Acting],
+    clock: Callable[[], datetime],
+    stopping: Callable[[], bool] = lambda: False,
+) -> tuple[int, int]:
+    """Try every delivery that is due once, until told to stop; gives how many were taken and how many were not.
+
+    An action that fails ``PATIENCE`` times running is left alone until the next time, so that a target that hangs does
+    not hold up the others.
+    """
+    tried: set[int] = set()
+    failed: Counter[str] = Counter()
+    taken = 0
+    while True:
+        with lease.store.read() as connection:
+            waiting = [delivery for delivery in due(connection, monitor, clock()) if delivery.id not in tried]
+        now = next((delivery for delivery in waiting if failed[delivery.action] < PATIENCE), None)
+        if now is None or stopping():
+            return taken, len(tried) - taken + len(waiting)
+        tried.add(now.id)
+        values = _attempt(now, actions.get(now.action), clock)
+        delivered = values["state"] == "delivered"
+        taken += delivered
+        failed[now.action] = failed[now.action] + 1 if values["state"] == "pending" else 0
+        with lease.write() as connection:
+            connection.execute(deliveries.update().where(deliveries.c.id == now.id).values(**values))
+
+
+def wait_after(attempts: int, retry_after: float | None = None) -> timedelta:
+    """Exponential backoff with full jitter above a half; never sooner than the target asked for."""
+    longest = min(FIRST_WAIT * 3.0 ** min(attempts - 1, 20), LONGEST_WAIT)
+    wait = longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
+    return max(wait, min(timedelta(seconds=retry_after or 0), timedelta(days=1)))
+
+
+def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], datetime]) -> dict[str, Any]:
+    attempts = delivery.attempts + 1
+    if action is None:
+        return {
+            "state": "dead",
+            "problem": f"no action {delivery.action!r} is configured any more; put it back and replay the event",
+        }
+    try:
+        action.act(delivery.body)
+    except DeliveryError as exc:
+        final, problem, retry_after = exc.final, str(exc), exc.retry_after
+    except OpmonError as exc:
+        final, problem, retry_after = False, str(exc), None
+    except Exception as exc:
+        log.exception("action %s failed on event %s", delivery.action, delivery.event_id)
+        final, problem, retry_after = False, f"{type(exc).__name__}: {exc}", None
+    else:
+        return {"state": "delivered", "attempts": attempts, "delivered_at": clock(), "problem": None}
+    log.warning("action %s did not take event %s: %s", delivery.action, delivery.event_id, problem)
+    dead = final or attempts >= ATTEMPTS
+    return {
+        "state": "dead" if dead else "pending",
+        "attempts": attempts,
+        "next_at": clock() + wait_after(attempts, retry_after),
+        "problem": problem,
+    }
