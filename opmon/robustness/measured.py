@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.robustness.anchors_core import Anchors
+from opmon.robustness.anchors_core import Anchors, boundary
 from opmon.robustness.evaluation import Judged
 from opmon.robustness.sequences_core import share_bounds
 from opmon.robustness.space import Tests
 
 Floats = NDArray[np.float64]
+Visit = tuple[list[int], int, int]
+"""Tests, as rows, that look at the inputs from the second number up to the third."""
+_COMMON_BLOCKS, _COMMON_SHARE = 2, 0.15
 _PER_TEST = ("right", "seen", "share", "error", "low", "high", "finished")
 
 
@@ -39,7 +42,8 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What tests gave. ``right[t, i]`` is 1 or 0 for the first ``seen[t]`` inputs, −1 beyond; ``margin`` beside it.
+    """What tests gave. ``right[t, i]`` is 1 or 0 for the ``seen[t]`` inputs that test t looked at, −1 for others;
+    ``margin`` beside it.
 
     ``share`` is r_σ as estimated for all inputs, ``error`` its standard error (0 where all were seen), ``low`` and
     ``high`` bounds that hold whenever the test was stopped.
@@ -70,12 +74,22 @@ class Measured:
         arrays = {name: getattr(self, name)[which] for name in _PER_TEST}
         return Measured(tests=self.tests.take(which), margin=margin, weights=self.weights, **arrays)
 
+    def with_shares(self, share: Floats, error: Floats) -> Measured:
+        """The same with better shares: bounds move with them, and are not wider than they were."""
+        half = np.minimum(self.half_width, _bounding(self.seen, self.right.shape[1], error))
+        low, high = np.maximum(share - half, 0), np.minimum(share + half, 1)
+        return replace(self, share=np.clip(share, 0, 1), error=error, low=low, high=high)
+
     def __add__(self, other: Measured) -> Measured:
         margin = None
         if self.margin is not None and other.margin is not None:
             margin = np.concatenate([self.margin, other.margin])
         arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _PER_TEST}
         return Measured(tests=self.tests + other.tests, margin=margin, weights=self.weights, **arrays)
+
+
+def _bounding(seen: NDArray[np.int64], inputs: int, error: Floats) -> Floats:
+    return np.asarray(error * np.array([boundary(int(n), inputs, 0.95) for n in seen]))
 
 
 def nothing_yet(tests: Tests, inputs: int, weights: Floats | None = None) -> Measured:
@@ -95,37 +109,59 @@ def nothing_yet(tests: Tests, inputs: int, weights: Floats | None = None) -> Mea
     )
 
 
-def with_block(
+def with_visits(
     state: Measured,
-    outcomes: Iterable[tuple[list[int], Judged]],
+    outcomes: Iterable[tuple[Visit, Judged]],
     active: NDArray[np.int64],
-    start: int,
-    stop: int,
     plan: Plan,
     anchors: Anchors | None,
 ) -> Measured:
-    """The state after the active tests have looked at inputs ``start`` to ``stop``."""
+    """The state after the active tests have looked at one more block of inputs each."""
     inputs = state.right.shape[1]
     right, margin = state.right.copy(), None if state.margin is None else state.margin.copy()
-    for rows, found in outcomes:
+    for (rows, start, stop), found in outcomes:
         right[rows, start:stop] = found.right.reshape(len(rows), -1)
         if found.margin is not None:
             if margin is None:
                 margin = np.full(right.shape, np.nan, np.float32)
             margin[rows, start:stop] = found.margin.reshape(len(rows), -1)
     seen, finished = state.seen.copy(), state.finished.copy()
-    seen[active] = stop
     share, error, low, high = (a.copy() for a in (state.share, state.error, state.low, state.high))
-    known = right[active, :stop]
+    known = right[active]
+    seen[active] = n = (known >= 0).sum(axis=1)
     helped = anchors or Anchors.of(np.empty((0, inputs)), None, state.weights, inputs)
     share[active], error[active], half = helped.estimate(known, plan.level)
     if anchors is None and state.weights is None:
-        low[active], high[active] = share_bounds(known.sum(axis=1), stop, inputs, plan.level)
+        low[active], high[active] = share_bounds((known > 0).sum(axis=1), n, inputs, plan.level)
     else:
         low[active], high[active] = np.maximum(share[active] - half, 0), np.minimum(share[active] + half, 1)
-    finished[active] = stop == inputs
+    finished[active] = n == inputs
     if plan.half_width is not None:
         finished |= (high - low) / 2 <= plan.half_width
     return replace(
         state, right=right, margin=margin, seen=seen, share=share, error=error, low=low, high=high, finished=finished
     )
+
+
+def block_orders(tests: Tests, inputs: int, plan: Plan) -> NDArray[np.int64]:
+    """In which order each test looks at the blocks of inputs, one row per test.
+
+    A few blocks are the first of all tests: what is made of several tests input by input is known there. The others
+    come in a random order for each set of perturbations, and the severities of the first of them begin at places evenly
+    spread over it. So every test looks at a random part of the inputs, tests that begin alike look at the same (and
+    what they begin with is perturbed once), and neighbouring severities look at different ones: each input is seen
+    under tests all over the space, and what it does under the others lies between
+    (:mod:`opmon.robustness.completed_core`).
+    """
+    blocks, top = -(-inputs // plan.block), int(tests.severities.max(initial=1))
+    orders = np.tile(np.arange(blocks), (len(tests), 1))
+    common = max(_COMMON_BLOCKS, round(_COMMON_SHARE * blocks))
+    if plan.half_width is None or blocks <= common:
+        return orders
+    for row, chain in enumerate(tests.chains()):
+        if chain:
+            numbers = [number for number, _ in chain]
+            order = np.random.default_rng([plan.seed, 0xB10C, *numbers]).permutation(np.arange(common, blocks))
+            place = chain[0][1] if len(chain) <= 2 else sum((i + 1) * s for i, (_, s) in enumerate(chain))
+            orders[row, common:] = np.roll(order, -(place * len(order) // top))
+    return orders

@@ -30,8 +30,8 @@ def grade(
     original = subject.evaluation.inputs[:count]
     chains = run.chains()
     found: dict[tuple[tuple[int, int], ...], float] = {}
-    for rows, inputs in subject.batches(run, np.arange(len(run)), 0, count):
-        for place, row in enumerate(rows):
+    for pieces, inputs in subject.batches(run, [(list(range(len(run))), 0, count)]):
+        for place, (row, _, _) in enumerate(pieces):
             perturbed = inputs[place * count : (place + 1) * count]
             found[chains[row]] = quality(perturbed, original) if chains[row] else 0.0
         if progress is not None:
@@ -57,7 +57,8 @@ def predicted_quality(space: Space, found: dict[tuple[tuple[int, int], ...], flo
     rows = [place for place, row in enumerate(beyond.tolist()) if keys[row] in root]
     mean = features.mean(axis=1)
     residual = np.array([root[keys[beyond[place]]] for place in rows]) - mean[rows]
-    process = Interactions(tests.take(beyond), features / size, space.levels)
+    apart = (features - mean[:, None]) / size
+    process = Interactions(tests.take(beyond), apart, space.levels, np.zeros((len(beyond), 1)))
     fitted = fit(process, rows, residual / size, np.full(len(rows), 1e-4), 0.9)
     guess = np.maximum(mean + size * fitted.mean, 0)
     spread = size * fitted.stretch * np.sqrt(fitted.variance)

@@ -1,6 +1,7 @@
 """Runs tests: perturbs, asks the model, counts, and stops each test when its share is known well enough.
 
-All tests look at the same inputs in the same order (common random numbers), block after block. A block is perturbed
+All tests draw from the same inputs, with the same random numbers for the same input (common random numbers), block
+after block, each test in its own order of blocks (:func:`opmon.robustness.measured.block_orders`). A block is perturbed
 along a tree, so that what several tests begin with is done once; while the model answers one batch, the next is
 perturbed in another thread. After every block the tests whose confidence sequence is narrow enough are left out.
 """
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.robustness.anchors_core import Anchors
 from opmon.robustness.evaluation import Evaluation, Judged, Model, judged, own_answers
-from opmon.robustness.measured import Measured, Plan, nothing_yet, with_block
+from opmon.robustness.measured import Measured, Plan, Visit, block_orders, nothing_yet, with_visits
 from opmon.robustness.perturbations.core import Perturbation
 from opmon.robustness.space import Step, Tests
 
@@ -37,8 +38,8 @@ class Codec(Protocol):
     def decode(self, inputs: NDArray[Any]) -> NDArray[Any]: ...
 
 
-Look = Callable[[Tests, NDArray[np.int64], int, int], Iterator[tuple[list[int], Judged]]]
-"""What the tests in these rows give on inputs ``start`` to ``stop``: (rows, outcomes one row after the other)."""
+Look = Callable[[Tests, Sequence[Visit]], Iterator[tuple[Visit, Judged]]]
+"""What the tests of every visit give, in parts of visits: the outcomes of one row after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +67,21 @@ class Subject:
         fitted = [p.fitted(evaluation.inputs) if hasattr(p, "fitted") else p for p in perturbations]
         return cls(model, shuffled, tuple(fitted), codec, truth, plan)
 
-    def look(self, tests: Tests, rows: NDArray[np.int64], start: int, stop: int) -> Iterator[tuple[list[int], Judged]]:
+    def look(self, tests: Tests, visits: Sequence[Visit]) -> Iterator[tuple[Visit, Judged]]:
         """One batch perturbs in another thread while the model answers the one before."""
-        batches = self.batches(tests, rows, start, stop)
-        truth = self.truth[start:stop]
+        batches = self.batches(tests, visits)
         with ThreadPoolExecutor(max_workers=1) as pool:
             coming = pool.submit(next, batches, None)
             while (batch := coming.result()) is not None:
                 coming = pool.submit(next, batches, None)
-                which, inputs = batch
-                yield which, judged(self.model(inputs), np.tile(truth, len(which)), self.evaluation)
+                pieces, inputs = batch
+                truth = np.concatenate([self.truth[start:stop] for _, start, stop in pieces])
+                found, at = judged(self.model(inputs), truth, self.evaluation), 0
+                for row, start, stop in pieces:
+                    end = at + stop - start
+                    margin = None if found.margin is None else found.margin[at:end]
+                    yield ([row], start, stop), Judged(found.right[at:end], margin)
+                    at = end
 
     def perturbed(self, steps: Sequence[Step], count: int) -> NDArray[Any]:
         """The first inputs under one test, as the model takes them: what a gallery shows and quality is measured on."""
@@ -91,21 +97,24 @@ class Subject:
         return np.concatenate(parts)[:count]
 
     def batches(
-        self, tests: Tests, rows: NDArray[np.int64], start: int, stop: int
-    ) -> Iterator[tuple[list[int], NDArray[Any]]]:
-        """(tests, their perturbed inputs one after the other) in batches that suit the model."""
-        inputs = self.evaluation.inputs[start:stop]
-        tree = _tree([(tests.steps(row), row) for row in rows.tolist()])
-        which: list[int] = []
+        self, tests: Tests, visits: Sequence[Visit]
+    ) -> Iterator[tuple[list[tuple[int, int, int]], NDArray[Any]]]:
+        """(pieces, their perturbed inputs one after the other) in batches that suit the model; a piece is a test and
+        the inputs it looks at, from one number up to another."""
+        pieces: list[tuple[int, int, int]] = []
         parts: list[NDArray[Any]] = []
-        for row, part in self._grown(tree, inputs, start):
-            which.append(row)
-            parts.append(part)
-            if len(which) * (stop - start) >= self.plan.batch:
-                yield which, np.concatenate(parts)
-                which, parts = [], []
-        if which:
-            yield which, np.concatenate(parts)
+        count = 0
+        for rows, start, stop in visits:
+            tree = _tree([(tests.steps(row), row) for row in rows])
+            for row, part in self._grown(tree, self.evaluation.inputs[start:stop], start):
+                pieces.append((row, start, stop))
+                parts.append(part)
+                count += stop - start
+                if count >= self.plan.batch:
+                    yield pieces, np.concatenate(parts)
+                    pieces, parts, count = [], [], 0
+        if pieces:
+            yield pieces, np.concatenate(parts)
 
     def _grown(self, tree: dict[Any, Any], inputs: NDArray[Any], start: int) -> Iterator[tuple[int, NDArray[Any]]]:
         """Every test of the tree with its perturbed inputs; each branch is perturbed once."""
@@ -152,11 +161,17 @@ def measure(
     given, with the same result as without a break.
     """
     state = resume if resume is not None else nothing_yet(tests, inputs, weights)
+    orders = block_orders(tests, inputs, plan)
     while not state.finished.all():
-        start = int(state.seen[~state.finished].min())
-        active = np.flatnonzero(~state.finished & (state.seen == start))
-        stop = min(start + plan.block, inputs)
-        state = with_block(state, look(state.tests, active, start, stop), active, start, stop, plan, anchors)
+        visited = -(-state.seen // plan.block)
+        step = int(visited[~state.finished].min())
+        active = np.flatnonzero(~state.finished & (visited == step))
+        at = orders[active, step]
+        visits = [
+            (active[at == block].tolist(), start, min(start + plan.block, inputs))
+            for block, start in ((block, block * plan.block) for block in np.unique(at).tolist())
+        ]
+        state = with_visits(state, look(state.tests, visits), active, plan, anchors)
         if progress is not None:
             progress(state.inferences, state.inferences + int((inputs - state.seen[~state.finished]).sum()))
         if save is not None:

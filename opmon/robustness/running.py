@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,20 +19,19 @@ from opmon.robustness.space import Space, Tests
 from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.interactions import Surrogate, interactions
 
-_COARSE, _FINER = 4 / 3, 0.85
-_SHARED = 4.0
-"""How much heavier the variance that all tests share weighs: the mean over a query's tests does not lessen it."""
+_COARSE, _FINER = 4 / 3, (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+_MOST_BEYOND = 240
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How much is spent beyond pairs.
 
-    ``beyond_pairs`` tests at the plan's half-width; or, where ``inferences`` says how many there may be in all,
-    whatever lessens the errors most: more tests beyond pairs, or all tests on more inputs. None: no limit of that kind.
+    ``beyond_pairs`` tests (None: :func:`suggested` of them). Where ``inferences`` says how many there may be in all,
+    what is left of it goes into all tests on more inputs.
     """
 
-    beyond_pairs: int | None = 24
+    beyond_pairs: int | None = None
     inferences: int | None = None
 
     def __post_init__(self) -> None:
@@ -39,6 +39,14 @@ class Budget:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise InputError(f"{name} counts and cannot be negative; got {value}")
+
+
+def suggested(space: Space) -> int:
+    """How many tests beyond pairs tell enough of the others: 12 and 12 more for each three perturbations, at most 40 %
+    of what there is and 240."""
+    triples = math.comb(len(space.names), 3) * (6 if space.ordered else 1)
+    there = sum(space.count(order) for order in range(3, space.highest + 1))
+    return min(12 * (1 + triples), math.ceil(0.4 * there), _MOST_BEYOND)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,51 +91,49 @@ class Running:
     def _beyond(
         self, done: Measured, anchors: Anchors, plan: Plan, under_way: Measured | None
     ) -> tuple[Measured, Surrogate | None, Known]:
-        beyond, known = self.space.tests(3), Known(done, anchors)
+        beyond, known = self.space.tests(3), Known.of(done, self.space.levels)
         if not len(beyond):
-            return done, None, known
+            return known.measured, None, known
         while True:
             surrogate = interactions(known, beyond, self.space.levels, self.level)
-            count = self._affordable(done, len(surrogate.rows))
-            chosen, gained = surrogate.next_tests(count, 0.3 * (plan.half_width or 0.01))
-            finer = self._finer(done, plan, surrogate, gained / max(count * self._usual(done), 1))
+            chosen = surrogate.next_tests(self._affordable(done, len(surrogate.rows)), 0.3 * (plan.half_width or 0.01))
+            finer = None if chosen else self._finer(done, plan)
+            if finer is None and not chosen:
+                chosen = surrogate.next_tests(self._left_over(done), 0.3 * (plan.half_width or 0.01))
             if finer is not None:
                 plan = finer
                 done = self._refined(done, anchors, plan)
             elif chosen:
                 done = self._stage(beyond.take(chosen), plan, Checkpoint(done, under_way), anchors)
             else:
-                return done, surrogate, known
-            known = Known(done, anchors)
-
-    def _usual(self, done: Measured) -> float:
-        """About what one more test costs."""
-        return max(float(np.quantile(done.seen, 0.6)), 1.0)
+                return known.measured, surrogate, known
+            known = Known.of(done, self.space.levels, known)
 
     def _affordable(self, done: Measured, beyond: int) -> int:
         """How many tests to run before the surrogate is asked again: few at first, more as it knows more."""
-        count = 8 if beyond < 24 else 24
-        if self.budget.beyond_pairs is not None:
-            count = min(count, self.budget.beyond_pairs - beyond)
+        wanted = suggested(self.space) if self.budget.beyond_pairs is None else self.budget.beyond_pairs
         if self.budget.inferences is not None:
-            count = min(count, int((self.budget.inferences - done.inferences) / self._usual(done)))
-        return max(count, 0)
+            if self.budget.beyond_pairs is None:
+                wanted *= 2
+            wanted = min(wanted, beyond + self._left_over(done))
+        return max(min(8 if not beyond else max(24, beyond), wanted - beyond), 0)
 
-    def _finer(self, done: Measured, plan: Plan, surrogate: Surrogate, worth: float) -> Plan | None:
-        """The plan for all tests on more inputs, where that is affordable and tells more than more tests would.
+    def _left_over(self, done: Measured) -> int:
+        """For how many more tests there are inferences left."""
+        usual = max(float(np.quantile(done.seen, 0.6)), 1.0)
+        return max(int(((self.budget.inferences or 0) - done.inferences) / usual), 0)
 
-        More inputs lessen the variance that all tests share, more tests the surrogate's own: what counts is how much an
-        inference lessens it, which is ``worth`` for tests.
-        """
+    def _finer(self, done: Measured, plan: Plan) -> Plan | None:
+        """The plan for all tests on more inputs, on as many as are affordable; None where none are."""
         if self.budget.inferences is None or plan.half_width is None:
             return None
         seen = np.maximum(done.seen, 1)
-        wanted = 1 / (1 / self.inputs + np.maximum(1 / seen - 1 / self.inputs, 0) * _FINER**2)
-        cost = float(np.maximum(np.ceil(wanted / self.plan.block) * self.plan.block - done.seen, 0).sum())
-        if cost == 0 or done.inferences + cost > self.budget.inferences:
-            return None
-        lessened = _SHARED * float(np.mean(surrogate.shared**2)) * (1 - _FINER**2)
-        return replace(plan, half_width=_FINER * plan.half_width) if lessened / cost > worth else None
+        for factor in _FINER:
+            wanted = 1 / (1 / self.inputs + np.maximum(1 / seen - 1 / self.inputs, 0) * factor**2)
+            cost = float(np.maximum(np.ceil(wanted / self.plan.block) * self.plan.block - done.seen, 0).sum())
+            if 0 < cost <= self.budget.inferences - done.inferences:
+                return replace(plan, half_width=factor * plan.half_width)
+        return None
 
     def _refined(self, done: Measured, anchors: Anchors, plan: Plan) -> Measured:
         """All tests but the anchors until they are as near as the plan says."""

@@ -11,7 +11,7 @@ from scipy.special import betaln, gammaln
 Floats = NDArray[np.float64]
 
 
-def share_bounds(right: NDArray[Any], seen: int, total: int, level: float) -> tuple[Floats, Floats]:
+def share_bounds(right: NDArray[Any], seen: NDArray[np.int64] | int, total: int, level: float) -> tuple[Floats, Floats]:
     """Bounds on the share of all ``total`` inputs that are right, after ``right`` of the first ``seen`` were.
 
     They hold at all times at once with probability ``level``, so that one may look after every block and stop when they
@@ -26,17 +26,18 @@ def share_bounds(right: NDArray[Any], seen: int, total: int, level: float) -> tu
     (1.0, 1.0)
     """
     found = np.asarray(right, dtype=np.float64)
-    left = total - seen
+    looked = np.broadcast_to(np.asarray(seen, dtype=np.float64), found.shape)
+    left = total - looked
     limit = np.log(1 - level) - np.log(total + 1.0)
 
     def inside(more: Floats) -> NDArray[np.bool_]:
         chosen = gammaln(left + 1.0) - gammaln(more + 1) - gammaln(left - more + 1)
-        posterior = chosen + betaln(more + found + 1, left - more + seen - found + 1)
-        return np.asarray(posterior - betaln(found + 1, seen - found + 1) > limit)
+        posterior = chosen + betaln(more + found + 1, left - more + looked - found + 1)
+        return np.asarray(posterior - betaln(found + 1, looked - found + 1) > limit)
 
-    mode = np.clip(np.floor(found / max(seen, 1) * left), 0, left)
+    mode = np.clip(np.floor(found / np.maximum(looked, 1) * left), 0, left)
     low = _edge(np.zeros_like(found), mode, inside)
-    high = _edge(np.full_like(found, left), mode, inside)
+    high = _edge(left.copy(), mode, inside)
     return (found + low) / total, (found + high) / total
 
 

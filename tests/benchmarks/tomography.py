@@ -17,7 +17,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from opmon.robustness.anchors_core import Anchors
 from opmon.robustness.evaluation import Judged
-from opmon.robustness.measured import Measured, Plan
+from opmon.robustness.measured import Plan, Visit
 from opmon.robustness.query.named import NAMED
 from opmon.robustness.query.parse import parse
 from opmon.robustness.run import Subject, measure
@@ -75,10 +75,11 @@ class Truth:
     def share(self, found: Tests) -> NDArray[np.float64]:
         return self.right[[self.rows[chain] for chain in found.chains()]].mean(axis=1)
 
-    def look(self, found: Tests, rows: NDArray[np.int64], start: int, stop: int) -> Iterator[tuple[list[int], Judged]]:
-        chosen = [self.rows[found.steps(row)] for row in rows.tolist()]
-        margin = None if self.margin is None else self.margin[chosen, start:stop].ravel()
-        yield rows.tolist(), Judged(self.right[chosen, start:stop].ravel(), margin)
+    def look(self, found: Tests, visits: Sequence[Visit]) -> Iterator[tuple[Visit, Judged]]:
+        for rows, start, stop in visits:
+            chosen = [self.rows[found.steps(row)] for row in rows]
+            margin = None if self.margin is None else self.margin[chosen, start:stop].ravel()
+            yield (rows, start, stop), Judged(self.right[chosen, start:stop].ravel(), margin)
 
     def within(self, names: tuple[str, ...], seed: int) -> Truth:
         """The same of some of the perturbations, the inputs in another order."""
@@ -119,14 +120,11 @@ def _compared(task: str, truth: Truth, seed: int) -> Iterator[Line]:
     beyond, pairs = space.tests(3), space.tests(0, 2)
     budget = int(SPENT[len(space.names)] * space.size * inputs)
     seen = min(inputs, budget // len(pairs))
-    equal = (
-        measure(truth.look, pairs, inputs, Plan(half_width=None, block=seen), resume=None) if seen == inputs else None
-    )
-    first = equal or _first(truth, pairs, seen)
+    first = measure(truth.look, pairs, seen, Plan(half_width=None, block=seen))
     started = time.perf_counter()
     values = {"paper": forest(pairs, first.share, beyond)}
     took = time.perf_counter() - started
-    known = Known(first, Anchors.of(np.empty((0, inputs)), None, None, inputs))
+    known = Known.of(first, space.levels)
     values |= {"independence": independence(known, beyond), "kirkwood": kirkwood(known, beyond)}
     for method, value in values.items():
         everything = np.concatenate([first.share, value])
@@ -141,15 +139,6 @@ def _compared(task: str, truth: Truth, seed: int) -> Iterator[Line]:
     covered = ((result.low <= right) & (right <= result.high))[open_]
     coverage = float(covered.mean()) if open_.any() else None
     yield _line(task, truth, "opmon", seed, result.tests, result.share, result.inferences, coverage, took)
-
-
-def _first(truth: Truth, found: Tests, seen: int) -> Measured:
-    """All tests on the first inputs alone."""
-    inputs = truth.right.shape[1]
-    state = measure(truth.look, found, seen, Plan(half_width=None, block=seen))
-    right = np.full((len(found), inputs), -1, np.int8)
-    right[:, :seen] = state.right
-    return Measured(found, right, None, state.seen, state.share, state.error, state.low, state.high, state.finished)
 
 
 def _line(
@@ -245,8 +234,9 @@ def _stored(cached: Path, subject: Subject, space: Space) -> dict[str, NDArray[A
     with np.load(cached) as file:
         stored = {name: file[name] for name in ("right", "margin")}
     found, rows = space.tests(), np.random.default_rng(0).choice(space.size, 12, replace=False)
-    for some, outcome in subject.look(found, rows, 0, min(500, len(subject.evaluation))):
-        if (outcome.right.reshape(len(some), -1) != stored["right"][some, :500]).any():
+    visit = (rows.tolist(), 0, min(500, len(subject.evaluation)))
+    for (some, start, stop), outcome in subject.look(found, [visit]):
+        if (outcome.right.reshape(len(some), -1) != stored["right"][some, start:stop]).any():
             return None
     return stored
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from opmon.robustness.evaluation import Judged
+from opmon.robustness.measured import Visit
 from opmon.robustness.space import Space, Tests
 
 
@@ -32,10 +33,11 @@ class Synthetic:
     def share(self, tests: Tests) -> NDArray[np.float64]:
         return np.asarray((self.margin(tests) > 0).mean(axis=1))
 
-    def look(self, tests: Tests, rows: NDArray[np.int64], start: int, stop: int) -> Iterator[tuple[list[int], Judged]]:
-        margin = self.margin(tests.take(rows))[:, start:stop]
-        self.looked += margin.size
-        yield rows.tolist(), Judged((margin > 0).ravel(), margin.ravel().astype(np.float32))
+    def look(self, tests: Tests, visits: Sequence[Visit]) -> Iterator[tuple[Visit, Judged]]:
+        for rows, start, stop in visits:
+            margin = self.margin(tests.take(rows))[:, start:stop]
+            self.looked += margin.size
+            yield (rows, start, stop), Judged((margin > 0).ravel(), margin.ravel().astype(np.float32))
 
 
 @pytest.fixture

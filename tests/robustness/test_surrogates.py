@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
-from opmon.robustness.anchors_core import Anchors
 from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.run import measure
 from opmon.robustness.running import Budget, Running
@@ -24,8 +23,7 @@ ALL = Plan(half_width=None)
 
 
 def known_of(world: Any, space: Space = SPACE) -> Known:
-    measured = measure(world.look, space.tests(0, 2), world.inputs, ALL)
-    return Known(measured, Anchors.of(np.empty((0, world.inputs)), None, None, world.inputs))
+    return Known.of(measure(world.look, space.tests(0, 2), world.inputs, ALL), space.levels)
 
 
 def with_shares(share: np.ndarray) -> Known:
@@ -35,7 +33,7 @@ def with_shares(share: np.ndarray) -> Known:
     right = (np.arange(1000)[None] < share[:, None] * 1000).astype(np.int8)
     seen, zero = np.full(n, 1000), np.zeros(n)
     measured = Measured(tests, right, None, seen, share, zero, share, share, np.ones(n, bool))
-    return Known(measured, Anchors.of(np.empty((0, 1000)), None, None, 1000))
+    return Known.of(measured, SPACE.levels)
 
 
 def test_kirkwood_is_exact_where_there_is_nothing_beyond_pairs() -> None:
@@ -103,8 +101,8 @@ def test_surrogate_of_a_model_without_scores(synthetic: Callable[..., Any]) -> N
     def look(*asked: Any) -> Any:
         from opmon.robustness.evaluation import Judged
 
-        for rows, found in world.look(*asked):
-            yield rows, Judged(found.right, None)
+        for visit, found in world.look(*asked):
+            yield visit, Judged(found.right, None)
 
     _, surrogate, _ = Running(look, SPACE, 600, None, Plan(), Budget(24)).run()
     assert surrogate is not None
@@ -119,11 +117,13 @@ def test_ordered_space_tells_the_orders_apart() -> None:
         names = "".join("abc"[which] for which, _ in chain)
         share[chain] = 0.9 - 0.1 * len(chain) - (0.3 if "a" in names and "b" in names.partition("a")[2] else 0)
 
-    def look(tests: Any, rows: Any, start: int, stop: int) -> Any:
+    def look(tests: Any, visits: Any) -> Any:
         from opmon.robustness.evaluation import Judged
 
-        values = np.array([share[tests.steps(row)] for row in rows.tolist()])
-        yield rows.tolist(), Judged((np.arange(1000)[start:stop] % 100 < values[:, None] * 100).ravel(), None)
+        for rows, start, stop in visits:
+            values = np.array([share[tests.steps(row)] for row in rows])
+            right = np.arange(1000)[start:stop] % 100 < values[:, None] * 100
+            yield (rows, start, stop), Judged(right.ravel(), None)
 
     _, surrogate, _known = Running(look, space, 1000, None, Plan(half_width=None), Budget(24)).run()
     assert surrogate is not None
@@ -136,7 +136,7 @@ def test_without_pairs_nothing_is_predicted(synthetic: Callable[..., Any]) -> No
     world = synthetic(SPACE, 200)
     measured = measure(world.look, SPACE.tests(0, 1), 200, ALL)
     with pytest.raises(InputError, match="was not run"):
-        kirkwood(Known(measured, Anchors.of(np.empty((0, 200)), None, None, 200)), SPACE.tests(3))
+        kirkwood(Known.of(measured, SPACE.levels), SPACE.tests(3))
 
 
 def test_independence_test_keeps_its_level() -> None:
@@ -167,7 +167,7 @@ def _stands(space: Space, stands: np.ndarray) -> Known:
     share, n = right.mean(axis=1), len(tests)
     zero = np.zeros(n)
     measured = Measured(tests, right, None, np.full(n, right.shape[1]), share, zero, share, share, np.ones(n, bool))
-    return Known(measured, Anchors.of(np.empty((0, right.shape[1])), None, None, right.shape[1]))
+    return Known.of(measured, space.levels)
 
 
 def test_shrunk_kirkwood_is_independence_where_pairs_are_noise() -> None:
@@ -175,7 +175,7 @@ def test_shrunk_kirkwood_is_independence_where_pairs_are_noise() -> None:
     share = 0.9 * np.exp(-0.05 * tests.severity_sum)
     noisy = share * np.exp(0.01 * np.random.default_rng(0).normal(size=len(share)) * (tests.order == 2))
     plain = with_shares(noisy)
-    known = Known(replace(plain.measured, error=0.012 * noisy), plain.anchors)
+    known = replace(plain, measured=replace(plain.measured, error=0.012 * noisy))
     beyond = SPACE.tests(3)
     truth = 0.9 * np.exp(-0.05 * beyond.severity_sum)
     assert kirkwood(known, beyond, shrunk=True) == pytest.approx(independence(known, beyond))
@@ -187,6 +187,6 @@ def test_shrunk_kirkwood_keeps_what_is_no_noise() -> None:
     tests, s = SPACE.tests(0, 2), SPACE.tests(0, 2).severities.astype(float)
     share = 0.9 * np.exp(-0.05 * s.sum(axis=1) - 0.02 * s[:, 0] * s[:, 1])
     plain = with_shares(share)
-    known = Known(replace(plain.measured, error=np.full(len(tests), 0.002)), plain.anchors)
+    known = replace(plain, measured=replace(plain.measured, error=np.full(len(tests), 0.002)))
     beyond = SPACE.tests(3)
     assert kirkwood(known, beyond, shrunk=True) == pytest.approx(kirkwood(known, beyond), abs=0.005)

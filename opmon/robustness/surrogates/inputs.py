@@ -1,8 +1,16 @@
-"""Predictions made input by input, from what the same inputs did under the pairs."""
+"""Predictions made input by input, from what the same inputs did under the pairs.
+
+A prediction g_σi is made for the inputs C that all pairs looked at. Its mean over all inputs is
+
+    f_σ = mean_C g_σ + (m̂ − mean_C x)·β_σ,
+
+x the outcomes (and bounded margins) of the singles and pairs of σ, m̂ their means over all inputs as they were estimated
+from every input that each of them looked at, and β_σ the ridge regression of g_σ on x in C.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +18,8 @@ from numpy.typing import NDArray
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.core import Floats, Known
 
-_AT_ONCE = 500
+_RIDGE = 1.0
+Parts = tuple[list[int], list[tuple[int, int, int]]]
 
 
 def all_pairs(known: Known, tests: Tests) -> Floats:
@@ -18,12 +27,13 @@ def all_pairs(known: Known, tests: Tests) -> Floats:
 
     An upper bound where damage only grows.
     """
-    right = known.measured.right
+    right = known.measured.right[:, known.common] > 0
 
-    def guess(_: list[int], pairs: list[tuple[int, int, int]], n: int) -> NDArray[np.bool_]:
-        return np.asarray((right[[row for *_, row in pairs], :n] > 0).all(axis=0))
+    def guesses() -> Iterator[tuple[Parts, NDArray[np.bool_]]]:
+        for singles, pairs in known.parts(tests):
+            yield (singles, pairs), np.asarray(right[[row for *_, row in pairs]].all(axis=0))
 
-    return _by_input(known, tests, guess)
+    return _over_all(known, guesses())
 
 
 def added_margins(known: Known, tests: Tests) -> Floats:
@@ -31,39 +41,36 @@ def added_margins(known: Known, tests: Tests) -> Floats:
 
     Needs a model that gives scores. The inputs near an answer's edge are told from those far from it.
     """
-    margin = known.measured.margin
-    if margin is None:
+    if known.measured.margin is None:
         return all_pairs(known, tests)
-    base = known.row(())
+    margin, base = known.measured.margin[:, known.common], known.row(())
 
-    def guess(singles: list[int], pairs: list[tuple[int, int, int]], n: int) -> NDArray[np.bool_]:
-        # every single stands once in its own term and once, negative, in each of its order − 1 pairs
-        order = len(singles)
-        weight = 1 - order + len(pairs)
-        total = weight * margin[base, :n] + (2 - order) * margin[singles, :n].sum(axis=0)
-        return np.asarray(total + margin[[row for *_, row in pairs], :n].sum(axis=0) > 0)
+    def guesses() -> Iterator[tuple[Parts, NDArray[np.bool_]]]:
+        for singles, pairs in known.parts(tests):
+            # every single stands once in its own term and once, negative, in each of its order − 1 pairs
+            order = len(singles)
+            total = (1 - order + len(pairs)) * margin[base] + (2 - order) * margin[singles].sum(axis=0)
+            yield (singles, pairs), np.asarray(total + margin[[row for *_, row in pairs]].sum(axis=0) > 0)
 
-    return _by_input(known, tests, guess)
+    return _over_all(known, guesses())
 
 
-def _by_input(
-    known: Known, tests: Tests, guess: Callable[[list[int], list[tuple[int, int, int]], int], NDArray[np.bool_]]
-) -> Floats:
-    """The guessed shares, carried over to all inputs by the anchors."""
-    seen = known.measured.seen
-    values = np.empty(len(tests))
-    waiting: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
-
-    def finish(n: int) -> None:
-        found = waiting.pop(n)
-        values[[position for position, _ in found]] = known.anchors.estimate(np.array([o for _, o in found]), 0.95)[0]
-
-    for position, (singles, pairs) in enumerate(known.parts(tests)):
-        rows = singles + [row for *_, row in pairs]
-        n = int(seen[rows].min()) if rows else int(seen[known.row(())])
-        waiting.setdefault(n, []).append((position, guess(singles, pairs, n)))
-        if len(waiting[n]) >= _AT_ONCE:
-            finish(n)
-    for n in list(waiting):
-        finish(n)
-    return values
+def _over_all(known: Known, guesses: Iterator[tuple[Parts, NDArray[np.bool_]]]) -> Floats:
+    """f_σ of each guess."""
+    common, base = known.common, known.row(())
+    weights = np.ones(len(common)) if known.measured.weights is None else known.measured.weights[common]
+    weights = weights / weights.sum()
+    x, means = known.controls
+    x = x[..., common]
+    apart = means - x @ weights
+    found = []
+    for (singles, pairs), guess in guesses:
+        value = float(guess @ weights)
+        rows = [base, *singles, *(row for *_, row in pairs)]
+        if apart[:, rows].any():
+            columns = x[:, rows].reshape(-1, len(common))
+            centred = columns - (columns @ weights)[:, None]
+            gram = (centred * weights) @ centred.T + _RIDGE / len(common) * np.eye(len(columns))
+            value += float(np.linalg.solve(gram, (centred * weights) @ guess) @ apart[:, rows].ravel())
+        found.append(value)
+    return np.array(found)

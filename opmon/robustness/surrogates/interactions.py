@@ -11,7 +11,9 @@ from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.core import Floats, Known, Predicted
 from opmon.robustness.surrogates.inputs import added_margins, all_pairs
 from opmon.robustness.surrogates.interactions_core import Fitted, Interactions, choose, fit
-from opmon.robustness.surrogates.kirkwood import kirkwood
+from opmon.robustness.surrogates.kirkwood import superposed
+
+_IN_COMMON = 0.45
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +28,8 @@ class Surrogate:
     rows: list[int]
     """Those of ``tests`` that were measured."""
 
-    def next_tests(self, count: int, noise: float) -> tuple[list[int], float]:
-        """The rows of ``tests`` most worth running, and by how much the mean variance of all falls with them."""
+    def next_tests(self, count: int, noise: float) -> list[int]:
+        """The rows of ``tests`` most worth running."""
         return choose(self.fitted, count, noise)
 
 
@@ -41,15 +43,15 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
 
     See :mod:`opmon.robustness.surrogates.interactions_core` for the formula.
     """
-    opinions = (kirkwood(known, tests, shrunk=True), all_pairs(known, tests), added_margins(known, tests))
-    features = np.stack(opinions, axis=1)
-    if known.measured.margin is None:
-        features = features[:, :2]
-    mean = features.mean(axis=1)
+    mean, doubt = superposed(known, tests, levels)
+    others = [all_pairs(known, tests)]
+    if known.margins is not None:
+        others.append(added_margins(known, tests))
+    features = np.stack(others, axis=1) - mean[:, None]
     pairs = [(row, known.rows[key]) for row, key in enumerate(tests.chains()) if key in known.rows]
     rows, places = [row for row, _ in pairs], [place for _, place in pairs]
     found = fit(
-        Interactions(tests, features, levels),
+        Interactions(tests, features, levels, doubt),
         rows,
         known.measured.share[places] - mean[rows],
         np.maximum(known.measured.error[places], 1e-4),
@@ -65,10 +67,10 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
 
 def _shared_error(known: Known, value: Floats) -> Floats:
     """The standard error that all measurements have in common, because they look at the same inputs: no number of tests
-    averages it out."""
+    averages it out. Tests look at different parts of the inputs, so that it is a small part of the error of one."""
     share, error = known.measured.share, known.measured.error
     partial = error > 0
     if not partial.any():
         return np.zeros(len(value))
-    scale = np.sqrt(np.mean(error[partial] ** 2 / np.maximum(share * (1 - share), 0.01)[partial]))
+    scale = _IN_COMMON * np.sqrt(np.mean(error[partial] ** 2 / np.maximum(share * (1 - share), 0.01)[partial]))
     return np.asarray(scale * np.sqrt(np.maximum(value * (1 - value), 0.01)))

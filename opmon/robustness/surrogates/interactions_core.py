@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from opmon.robustness.space import Tests
+from opmon.robustness.surrogates.pairs_core import vanishing
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -41,38 +42,37 @@ GRID = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """The covariance of the residuals of all tests of order ≥ 3 from the mean of their features.
+    """The covariance of the residuals of all tests of order ≥ 3 from what is expected of them.
 
-    ``K(σ, σ') = b² (f − m)(σ)·(f − m)(σ') + a² Σ_T Π_{j∈T} k_0(s_j, s'_j) [+ (0.7a)² Π over four]``: a linear blend of
-    the features f, interactions of every triple T of perturbations, and (four perturbations or more) of every
-    quadruple. k_0 is Matérn 3/2 given that it is zero at severity 0, where the residual is known to be zero.
+    ``K(σ, σ') = b² f(σ)·f(σ') + e(σ)·e(σ') + a² Σ_T Π_{j∈T} k_0(s_j, s'_j) [+ (0.7a)² Π over four]``: a linear blend of
+    the features f, how far other opinions are from what is expected; the error e of the expectation itself;
+    interactions of every triple T of perturbations, and (four perturbations or more) of every quadruple. k_0 is Matérn
+    3/2 given that it is zero at severity 0, where the residual is known to be zero.
     """
 
     tests: Tests
     features: Floats
     levels: int
+    errors: Floats
 
     def covariance(self, scales: Scales, left: Rows, right: Rows) -> Floats:
         """Between the tests in the rows ``left`` and those in ``right``."""
-        one, s = _vanishing(self.levels, scales.reach), self.tests.severities
+        one, s = vanishing(self.levels, scales.reach), self.tests.severities
         factors = [one[np.ix_(s[left, j], s[right, j])] for j in range(s.shape[1])]
         orders = self.tests.order
-        return self._combined(scales, factors, self._spread(left) @ self._spread(right).T,
-                              np.sqrt(np.outer(orders[left], orders[right])))  # fmt: skip
+        blend = scales.blend**2 * self.features[left] @ self.features[right].T
+        blend += self.errors[left] @ self.errors[right].T
+        return self._combined(scales, factors, blend, np.sqrt(np.outer(orders[left], orders[right])))
 
     def variance(self, scales: Scales) -> Floats:
         """Of every test."""
-        one, s = _vanishing(self.levels, scales.reach), self.tests.severities
+        one, s = vanishing(self.levels, scales.reach), self.tests.severities
         factors = [one[s[:, j], s[:, j]] for j in range(s.shape[1])]
-        every = np.arange(len(self.tests))
-        return self._combined(scales, factors, (self._spread(every) ** 2).sum(axis=1), self.tests.order)
-
-    def _spread(self, rows: Rows) -> Floats:
-        found = self.features[rows]
-        return np.asarray(found - found.mean(axis=1, keepdims=True))
+        blend = scales.blend**2 * (self.features**2).sum(axis=1) + (self.errors**2).sum(axis=1)
+        return self._combined(scales, factors, blend, self.tests.order)
 
     def _combined(self, scales: Scales, factors: list[Floats], blend: Floats, orders: NDArray[Any]) -> Floats:
-        total = scales.blend**2 * blend
+        total = blend.copy()
         if len(factors) > _MOST:
             return np.asarray(total + scales.third**2 * (sum(factors) / orders) ** 3)
         for triple in itertools.combinations(factors, 3):
@@ -148,33 +148,21 @@ def _candidates(count: int, rows: list[int]) -> Rows:
     return np.sort(open_[np.argsort(ranks[open_])[:_MOST_CANDIDATES]])
 
 
-def choose(found: Fitted, count: int, noise: float) -> tuple[list[int], float]:
-    """The tests whose results would make all the others most certain, one after the other, and how much the mean
-    variance falls in all.
+def choose(found: Fitted, count: int, noise: float) -> list[int]:
+    """The tests whose results would make all the others most certain, one after the other.
 
     Each reduces Σ_j var_j by Σ_j K_ij² / (K_ii + noise²) (active learning, Cohn, 1996).
     """
     left = found.covariance.copy()
     chosen: list[int] = []
-    gained = 0.0
     for _ in range(min(count, len(left))):
         diagonal = np.diag(left) + noise**2
         gain = (left**2).sum(axis=0) / diagonal
         gain[chosen] = -1
         best = int(np.argmax(gain))
         chosen.append(best)
-        gained += float(gain[best])
         left -= np.outer(left[:, best], left[:, best]) / diagonal[best]
-    return found.candidates[chosen].tolist(), gained * found.stretch**2 / max(len(left), 1)
-
-
-def _vanishing(levels: int, reach: float) -> Floats:
-    """Matérn 3/2 over severities given zero at zero, 1 at the highest severity."""
-    place = np.arange(levels + 1) / levels
-    apart = np.abs(place[:, None] - place[None]) * np.sqrt(3) / reach
-    kernel = (1 + apart) * np.exp(-apart)
-    kernel = kernel - np.outer(kernel[:, 0], kernel[0])
-    return np.asarray(kernel / kernel[-1, -1])
+    return list(found.candidates[chosen].tolist())
 
 
 def _prior(scales: Scales) -> float:
@@ -192,4 +180,4 @@ def _stretch(left_out: NDArray[np.float64], level: float) -> float:
     rank = min(n, int(np.ceil((n + 1) * level)))
     found = np.sort(np.abs(left_out))[rank - 1] / norm.ppf(0.5 + level / 2)
     trust = n / (n + 10)  # few residuals say little
-    return float(np.clip(found, 0.5, 3) ** trust)
+    return float(np.clip(found, 1, 3) ** trust)

@@ -6,6 +6,7 @@ import numpy as np
 
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.core import FLOOR, Floats, Known
+from opmon.robustness.surrogates.pairs_core import smoothed
 
 
 def kirkwood(known: Known, tests: Tests, *, shrunk: bool = False) -> Floats:
@@ -31,6 +32,25 @@ def kirkwood(known: Known, tests: Tests, *, shrunk: bool = False) -> Floats:
             total += weight * (log[row] - log[singles[a]] - log[singles[b]] + base)
         values.append(np.exp(total))
     return np.asarray(np.clip(np.array(values), 0, 1))
+
+
+def superposed(known: Known, tests: Tests, levels: int) -> tuple[Floats, Floats]:
+    """Kirkwood's superposition of shares without their noise (:mod:`opmon.robustness.surrogates.pairs_core`), and the
+    root E of the covariance E·Eᵀ of its errors from the noise that is left."""
+    measured = known.measured
+    low = np.flatnonzero(measured.tests.order <= 2)
+    share = np.clip(measured.share[low], FLOOR, 1)
+    noise = np.maximum(measured.error[low], 1e-4) / share
+    found = smoothed(measured.tests.take(low), np.log(share), noise, levels)
+    values, roots = np.empty(len(tests)), np.empty((len(tests), found.root.shape[1]))
+    base = known.row(())
+    for position, (singles, pairs) in enumerate(known.parts(tests)):
+        order = len(singles)
+        rows = [base, *singles, *(row for *_, row in pairs)]
+        weight = np.array([1 - order + len(pairs), *[2 - order] * order, *[1] * len(pairs)], np.float64)
+        values[position] = np.exp(min(0.0, float(weight @ found.log[rows])))
+        roots[position] = values[position] * (weight @ found.root[rows])
+    return values, roots
 
 
 def _factors(known: Known, log: Floats) -> dict[tuple[int, int], float]:

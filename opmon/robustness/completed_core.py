@@ -1,0 +1,124 @@
+"""What inputs do under tests that did not look at them, from what they did under those that did.
+
+Row t of a table holds the outcomes z_ti of test t on input i, with holes. Inputs are taken as draws from a normal
+distribution of columns with mean μ (the shares) and covariance K over tests, so that a hole is filled with
+
+    E[z_ti | what input i did] = μ_t + K_to K_oo⁻¹ (z_oi − μ_o),        o the tests that looked at input i,
+
+μ and K by expectation-maximisation, K with ν pseudo-inputs of prior covariance exp(−Σ_j |s_j − s'_j| / m). r̂_t is the
+mean of the filled row: where every test looked at the same inputs it is the regression estimator; where tests looked at
+different ones, each input is known from tests all over the space, and errors do not go together. Its error is that of
+the residuals of entries left out one by one, r_ti = [K_oo⁻¹ (z_oi − μ_o)]_t / [K_oo⁻¹]_tt, times √(1 − n/N) and an
+inflation for K being fitted to the same entries.
+
+References: Little and Rubin, Statistical Analysis with Missing Data, chapter 11; Dempster, Laird and Rubin, 1977.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.robustness.space import Tests
+
+Floats = NDArray[np.float64]
+MOST_TESTS = 2000
+"""Beyond it the covariance of tests is too much to fit."""
+_PSEUDO, _NUGGET, _INFLATION = 30.0, 1e-3, 1.4
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """``values`` as observed where they were, as expected elsewhere; ``variance`` of each entry (0 where observed);
+    ``mean`` and its ``error`` by row, ``covariance`` of rows over inputs."""
+
+    values: Floats
+    variance: NDArray[np.float32]
+    mean: Floats
+    error: Floats
+    covariance: Floats
+
+    def take(self, count: int) -> Completed:
+        """The first rows."""
+        return Completed(
+            self.values[:count], self.variance[:count], self.mean[:count], self.error[:count],
+            self.covariance[:count, :count],
+        )  # fmt: skip
+
+
+def completed(table: Floats, prior: Floats, weights: Floats, start: Floats, rounds: int = 15) -> Completed:
+    """``table`` (NaN: not looked) completed; ``prior`` are correlations of its rows, ``start`` a first mean of each."""
+    known = np.isfinite(table)
+    patterns = _patterns(known)
+    values, mean = np.where(known, table, start[:, None]), start.copy()
+    apart = np.where(known, values - mean[:, None], 0) ** 2
+    scale = np.maximum(apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1), 1e-3)
+    covariance = prior * np.sqrt(np.outer(scale, scale))
+    total = weights.sum()
+    for _ in range(rounds if (~known).any() else 1):
+        left = np.zeros_like(covariance)
+        for inputs, seen, open_ in patterns:
+            gain, rest = _conditional(covariance, seen, open_)
+            values[np.ix_(open_, inputs)] = mean[open_, None] + gain @ (values[np.ix_(seen, inputs)] - mean[seen, None])
+            left[np.ix_(open_, open_)] += weights[inputs].sum() * rest
+        mean = values @ weights / total
+        centred = values - mean[:, None]
+        scatter = (centred * weights) @ centred.T + left
+        scale = np.maximum(np.diag(scatter) / total, 1e-6)
+        covariance = (scatter + _PSEUDO * prior * np.sqrt(np.outer(scale, scale))) / (total + _PSEUDO)
+    variance = np.zeros(table.shape, np.float32)
+    for inputs, seen, open_ in patterns:
+        variance[np.ix_(open_, inputs)] = np.diag(_conditional(covariance, seen, open_)[1])[:, None]
+    error = _errors(values, known, mean, covariance, weights, patterns)
+    return Completed(values, variance, mean, error, covariance)
+
+
+def similar(tests: Tests, levels: int) -> Floats:
+    """The prior correlation of tests: the less, the further their severities (and orders of application) are apart."""
+    places = tests.severities / levels
+    apart = np.abs(places[:, None] - places[None]).sum(axis=2)
+    apart += 0.2 * (tests.ranks[:, None] != tests.ranks[None]).any(axis=2)
+    return np.asarray(np.exp(-apart))
+
+
+_Pattern = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def _patterns(known: NDArray[np.bool_]) -> list[_Pattern]:
+    """(inputs, rows that looked at them, rows that did not) for each set of rows that some input was seen by."""
+    packed = np.packbits(known, axis=0).T
+    _, which = np.unique(packed, axis=0, return_inverse=True)
+    found = []
+    for pattern in range(int(which.max()) + 1):
+        inputs = np.flatnonzero(which.ravel() == pattern)
+        seen = known[:, inputs[0]]
+        found.append((inputs, np.flatnonzero(seen), np.flatnonzero(~seen)))
+    return found
+
+
+def _conditional(covariance: Floats, seen: NDArray[np.int64], open_: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """(regression of the open rows on those seen, covariance that it leaves)."""
+    across, rest = covariance[np.ix_(open_, seen)], covariance[np.ix_(open_, open_)]
+    if not len(open_):
+        return across, rest
+    gain = np.asarray(np.linalg.solve(covariance[np.ix_(seen, seen)] + _NUGGET * np.eye(len(seen)), across.T).T)
+    return gain, np.asarray(rest - gain @ across.T)
+
+
+def _errors(
+    values: Floats, known: NDArray[np.bool_], mean: Floats, covariance: Floats, weights: Floats,
+    patterns: list[_Pattern],
+) -> Floats:  # fmt: skip
+    """Of each mean; 0 where all inputs were looked at."""
+    squares, inputs_seen = np.zeros(len(values)), known.sum(axis=1)
+    if known.all():
+        return squares
+    for inputs, seen, _ in patterns:
+        inverse = np.linalg.inv(covariance[np.ix_(seen, seen)] + _NUGGET * np.eye(len(seen)))
+        residual = inverse @ (values[np.ix_(seen, inputs)] - mean[seen, None]) / np.diag(inverse)[:, None]
+        squares[seen] += residual**2 @ weights[inputs] ** 2
+    left = np.maximum(1 - inputs_seen / known.shape[1], 0)
+    variance = _INFLATION**2 * squares / np.maximum(known @ weights, 1e-12) ** 2 + (0.5 / inputs_seen) ** 2
+    return np.asarray(np.sqrt(variance * left))
