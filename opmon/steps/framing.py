@@ -33,6 +33,9 @@ from opmon.values import canonical_classes
 
 log = logging.getLogger(__name__)
 
+ROWS, TRACED_ROWS = 1 << 20, 2048
+"""So many inputs go to the model at a time, and so many whose activations are kept until they are written."""
+
 
 def score_round(work: Toolbox, round_: Round) -> None:
     with work.store.read() as connection:
@@ -82,6 +85,7 @@ class Reading:
     def __init__(self, work: Toolbox, round_: Round, slices: Sequence[Slice]) -> None:
         self.work, self.round, self.slices = work, round_, slices
         self.sample = DriftSample.of(work.settings, round_, work.settings.seed)
+        self.most = ROWS if levels_of(round_.plan) is None else TRACED_ROWS
         self.count = 0
         self.kept: list[dict[str, Any]] = []
 
@@ -92,7 +96,8 @@ class Reading:
                 continue
             self._keep(batch.slice_index, numbers, rows)
             self.sample.add(rows, self.count)
-            yield Batch(0, self.count, rows)
+            for start in range(0, len(numbers), self.most):
+                yield Batch(0, self.count + start, rows.slice(start, self.most))
             self.count += len(numbers)
 
     def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
