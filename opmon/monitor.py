@@ -110,11 +110,16 @@ class Monitor:
             raise cycle.faults[0]
         return cycle
 
-    def compare(self, first: str, second: str, newest: int | None = None, alpha: float = 0.05) -> Comparison:
-        """Which of two model versions is better, on the inputs that were labelled for this monitor."""
+    def compare(
+        self, first: str, second: str, newest: int | None = None, alpha: float = 0.05, *, fresh: bool = False
+    ) -> Comparison:
+        """Which of two model versions is better, on the inputs that were labelled for this monitor.
+
+        ``fresh``: only on rounds that were opened after both were registered.
+        """
         one, two = self.registry.resolve(first), self.registry.resolve(second)
         with self._at_work() as work:
-            return compare(work, one, two, newest, alpha)
+            return compare(work, one, two, newest, alpha, fresh)
 
     def abandon(self, number: int, why: str) -> None:
         """Give up a round that cannot go on, such as one whose files are gone for good; its run ends as killed."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from opmon.errors import InputError
 from opmon.labels import store as queue
 from opmon.store import rounds, schema, verdicts
 from opmon.triggers import outbox
@@ -256,7 +257,23 @@ def test_compare_finds_the_better_of_two_real_versions(workbench: Any, tmp_path:
     found = monitor.compare("models:/digits/1", "models:/digits/2")
     assert found.winner == "first"
     assert found.high < 0
-    assert found.labels == 240
+    assert (found.labels, found.known_before) == (240, 0)
+
+
+def test_compare_says_which_rounds_a_version_may_have_learned_from(workbench: Any, tmp_path: Any) -> None:
+    world = workbench.sibling(tmp_path / "world")
+    world.model = "models:/digits/1"
+    monitor = world.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", sampler={"type": "srs", "budget": 40})
+    live(world, monitor, 2)
+    train_version(world.tracking_uri, images=900)
+    pair = "models:/digits/1", "models:/digits/2"
+    with pytest.raises(InputError, match=r"no round since 20.* when the later version was registered"):
+        monitor.compare(*pair, fresh=True)
+    live(world, monitor, 1)
+    everything, fresh = monitor.compare(*pair), monitor.compare(*pair, fresh=True)
+    assert (everything.rounds, everything.known_before) == (3, 2)
+    assert (fresh.rounds, fresh.known_before, fresh.labels) == (1, 0, 40)
+    assert "2 of the rounds were opened before" in everything.words("v1", "v2")
 
 
 def train_version(uri: str, images: int) -> None:

@@ -17,9 +17,17 @@ from opmon.cli.common import config_option, json_option, monitor_option, one_mon
 @click.argument("second")
 @click.option("-n", "--rounds", "newest", type=click.IntRange(min=1), help="Only so many of the newest rounds [all].")
 @click.option("--alpha", default=0.05, show_default=True, help="The probability of a wrong decision.")
+@click.option("--fresh", is_flag=True, help="Only rounds opened after both were registered: neither learned from them.")
 @json_option()
 def compare(
-    path: Path | None, monitor: str | None, first: str, second: str, newest: int | None, alpha: float, as_json: bool
+    path: Path | None,
+    monitor: str | None,
+    first: str,
+    second: str,
+    newest: int | None,
+    alpha: float,
+    fresh: bool,
+    as_json: bool,
 ) -> None:
     """Is version SECOND of the model better than FIRST, on the inputs that were labelled anyway?
 
@@ -32,7 +40,7 @@ def compare(
     name = one_monitor(settings, monitor)
     watched = Monitor.from_settings(settings, name)
     one, two = (address(settings.monitor(name).model, version) for version in (first, second))
-    found = watched.compare(one, two, newest, alpha)
+    found = watched.compare(one, two, newest, alpha, fresh=fresh)
     if as_json:
         print_json({"monitor": name, "first": one, "second": two, **asdict(found)})
         return

@@ -54,6 +54,8 @@ class Comparison:
     alpha: float
     more: int | None = None
     """About how many more labels like these would decide; None where they would not."""
+    known_before: int = 0
+    """Rounds among these that were opened before both versions were registered: they may have been trained on."""
 
     def words(self, first: str, second: str) -> str:
         """The comparison for a reader, the versions by name."""
@@ -62,6 +64,11 @@ class Comparison:
             f"{ahead} than {first} (95 % interval {percent(self.low)} to {percent(self.high)}), from {self.labels:,} "
             f"labelled draws in {self.rounds} rounds; {self.disagreements:,} of them tell the two apart"
         )
+        if self.known_before:
+            found += (
+                f". {self.known_before} of the rounds were opened before both versions were registered; a version "
+                f"that was trained on their labels looks better than it is"
+            )
         if self.winner is not None:
             better = first if self.winner == "first" else second
             return f"{found}. {better} is better; wrong with probability {percent(self.alpha)} at most."

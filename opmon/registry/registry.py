@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,12 @@ class Registry(Tracking):
             return read_signature(self._about(model))
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             raise ModelError(f"the signature of {model.uri} cannot be read: {exc}; log the model again") from exc
+
+    def registered_at(self, model: ModelVersion) -> datetime:
+        """When the version was registered: whatever was labelled before, it may have been trained on."""
+        with self._translated(f"reading when {model.uri} was registered"):
+            found = self._client.get_model_version(model.name, model.version)
+        return datetime.fromtimestamp(found.creation_timestamp / 1000, UTC)
 
     def version_tags(self, model: ModelVersion) -> dict[str, str]:
         with self._translated(f"reading the tags of {model.uri}"):

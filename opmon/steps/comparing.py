@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,25 +21,40 @@ log = logging.getLogger(__name__)
 
 
 def compare(
-    work: Toolbox, first: ModelVersion, second: ModelVersion, newest: int | None, alpha: float = 0.05
+    work: Toolbox,
+    first: ModelVersion,
+    second: ModelVersion,
+    newest: int | None,
+    alpha: float = 0.05,
+    fresh: bool = False,
 ) -> Comparison:
-    """Ask both versions for their answers to every labelled draw of the last ``newest`` rounds, and compare."""
+    """Ask both versions for their answers to every labelled draw of the last ``newest`` rounds, and compare.
+
+    ``fresh``: only rounds that were opened after both were registered, so that neither can have learned from them.
+    """
+    registered = max(work.registry.registered_at(model) for model in (first, second))
     with work.store.read() as connection:
         known = revisions.latest_estimates(connection, work.name)
         judged = [revision.round_number for revision in known if not revision.estimate.provisional]
         chosen = [rounds.get(connection, work.name, number) for number in judged[-newest if newest else None :]]
+    if fresh:
+        chosen = [round_ for round_ in chosen if round_.opened_at > registered]
     found: list[Paired] = []
+    before = 0
     for number, round_ in enumerate(chosen):
         work.progress(f"comparing {first.uri} with {second.uri}", number, len(chosen))
         try:
             found.append(_paired(work, round_, first, second))
         except (SourceError, NotFoundError, InputError) as exc:
             log.warning("round %d is left out: %s", round_.number, exc)
+        else:
+            before += round_.opened_at <= registered
     if not found:
+        since = f" since {registered:%Y-%m-%d %H:%M} UTC, when the later version was registered," if fresh else ""
         raise InputError(
-            f"monitor {work.name!r} has no round with labels whose inputs can be read again; label a round first"
+            f"monitor {work.name!r} has no round{since} with labels whose inputs can be read again; label a round first"
         )
-    return compare_versions(found, alpha)
+    return replace(compare_versions(found, alpha), known_before=before)
 
 
 def _paired(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVersion) -> Paired:
