@@ -16,7 +16,7 @@ from opmon.errors import InputError, ModelError, NotFoundError, OpmonError, Sour
 from opmon.monitor import registry_of
 from opmon.plugins import activation_levels
 from opmon.registry import Registry
-from opmon.scoring.scorer import Scored
+from opmon.scoring.scored import Scored
 from opmon.steps.models import open_scorer
 from opmon.store import migrate
 from opmon.store.engine import connect

@@ -10,19 +10,30 @@ from typing import Any
 BUDGET = 512 << 20
 """Bytes that the activations of one batch may take."""
 MOST = 1024
+_LEAST, _LANES = 256, 8
+"""Fewer inputs than this at once, or more lanes, gain nothing."""
 _SIZES = (64, 256, 1024, 4096)
 _PATIENCE = 0.5
 
 
-def size_by_memory(model: Any, budget: int = BUDGET, most: int = MOST) -> int:
-    """The largest power of two, at most ``most``, whose activations fit into ``budget`` bytes.
+def lanes_by_memory(model: Any, threads: int, budget: int = BUDGET) -> int:
+    """How many batches are worked on at once: as many as ``threads``, where batches of 256 fit into ``budget`` bytes.
+
+    A model of which they do not fit has so much to do for each input that all cores help with the same ones.
+    """
+    room = budget // max(1, _LEAST * 2 * _largest_step(model))
+    return max(lanes for lanes in range(1, min(_LANES, threads) + 1) if lanes == 1 or lanes <= room)
+
+
+def size_by_memory(model: Any, lanes: int = 1, budget: int = BUDGET, most: int = MOST) -> int:
+    """The largest power of two, at most ``most``, whose activations fit into ``budget`` bytes, so often as ``lanes``.
 
     What one input needs is taken from the shapes: twice the largest sum of what one operator takes and gives. It
     depends on the model alone: on a CPU larger batches gain nothing, and a size found by a clock would make the last
     bits of a round's numbers depend on how busy the machine was.
     """
     row = 2 * _largest_step(model)
-    return int(2 ** math.floor(math.log2(min(most, max(1, budget // max(row, 1))))))
+    return int(2 ** math.floor(math.log2(min(most, max(1, budget // lanes // max(row, 1))))))
 
 
 def size_by_probe(run: Callable[[int], object], most: int, clock: Callable[[], float] = time.perf_counter) -> int:

@@ -21,7 +21,8 @@ from opmon.scoring.kept_core import Kept, KeptRows
 from opmon.scoring.layers import find_layer
 from opmon.scoring.model import read_model
 from opmon.scoring.reference import Reference, model_hash
-from opmon.scoring.scorer import Scorer, Traced
+from opmon.scoring.scored import Traced
+from opmon.scoring.scorer import Scorer
 from opmon.types import Batch, Problem
 from opmon.values import canonical_classes
 

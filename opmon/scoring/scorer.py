@@ -11,25 +11,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from opmon.errors import InputError
 from opmon.scoring.ahead import ahead
-from opmon.scoring.batching import size_by_memory, size_by_probe
-from opmon.scoring.compiled import (
-    ArrayFunction,
-    bounded,
-    compile_graph,
-    functions_of,
-    is_added,
-    serialised,
-    variable_outputs,
-)
+from opmon.scoring.compiled import ArrayFunction, bounded
+from opmon.scoring.feeding import Feeding
 from opmon.scoring.graph import ACTIVATIONS, PREDICTED
-from opmon.scoring.inputs import Fed, plan_inputs
-from opmon.scoring.model import read_model, without_zipmap
-from opmon.scoring.outputs import Answers, Outputs, Scores, plan_outputs
-from opmon.scoring.readers import Reader, ReaderPlan
+from opmon.scoring.inputs import Fed
+from opmon.scoring.loading import load
+from opmon.scoring.outputs import Outputs, Scores
+from opmon.scoring.readers import ReaderPlan
 from opmon.scoring.reference import Reference
-from opmon.scoring.session import Device, Session, Tensor, open_session
+from opmon.scoring.running import Runner, Tensors
+from opmon.scoring.scored import Said, Scored, Traced
+from opmon.scoring.session import Device, Session
 from opmon.scoring.variables import FLOOR
 from opmon.types import Batch, Problem
 
@@ -39,57 +32,19 @@ if TYPE_CHECKING:
 TRACED = (ACTIVATIONS, PREDICTED)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scored:
-    """What the model said of one batch. ``rows`` are row numbers in the slice, of the inputs that could be scored.
-
-    ``predictions`` holds names of classes, or float64; ``variables`` one float32 per input, larger = more suspicious;
-    ``rejected`` says why each of the other rows could not be scored. ``activations`` are those of the layer, one row
-    per input, of a scorer opened with ``traced``.
-    """
-
-    slice_index: int
-    rows: NDArray[np.int64]
-    predictions: NDArray[Any]
-    variables: Mapping[str, NDArray[np.float32]]
-    rejected: Mapping[int, str]
-    activations: NDArray[np.float32] | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Traced:
-    """The activations of one batch's good rows: what a reference is fitted on."""
-
-    rows: NDArray[np.int64]
-    activations: NDArray[np.float32]
-    predicted: NDArray[np.int64]
-    """The column of the predicted class; 0 for regression."""
-    predictions: NDArray[Any]
-    tensors: Mapping[str, NDArray[Any]]
-
-
 @dataclass(frozen=True, eq=False)
 class Scorer:
     """A model that is loaded, and how its inputs and outputs are to be read. Made by :meth:`open`."""
 
-    session: Session
+    runner: Runner
+    feeding: Feeding
     outputs: Outputs
-    features: tuple[str, ...] | None = None
-    tensor: str | None = None
-    batch_size: int = 1024
-    """0: found by trying, when the first batch comes."""
-    allow_missing: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
     """The outputs of the variables that are computed in the graph."""
     functions: Mapping[str, ArrayFunction] = field(default_factory=dict)
     """The variables that are computed from the activations and predicted classes, outside of the graph."""
-    reader: Reader | None = None
-    """What makes tensors of rows, where they are not plain numbers."""
-    signature: tuple[str, ...] = ()
     traced: bool = False
-    """Whether :meth:`score` gives activations too."""
-    _found: dict[str, int] = field(default_factory=dict, repr=False)
-    _plans: dict[pa.Schema, Reader] = field(default_factory=dict, repr=False)
+    """Whether the layer's activations are given with every batch."""
 
     @classmethod
     def open(
@@ -102,6 +57,7 @@ class Scorer:
         device: Device = "auto",
         threads: int | None = None,
         batch_size: int | None = None,
+        lanes: int | None = None,
         output: str | None = None,
         scores: Scores = "auto",
         allow_missing: bool = False,
@@ -116,6 +72,8 @@ class Scorer:
 
         ``classes`` are the names of the score's columns where the file does not say them (or says numbers);
         ``batch_size`` is found where it is not given: by the memory that the activations take, or, on a GPU, by trying.
+        ``threads`` None is all cores; small models run on several ``lanes`` at once: see
+        :class:`~opmon.scoring.running.Runner`.
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
         tells.
         ``allow_missing`` feeds null as NaN, to a model that knows what to do with it.
@@ -126,39 +84,23 @@ class Scorer:
         columns that the model was logged with, which are used where nothing else says which to take.
         ``traced`` gives the activations too, and the predicted classes: see :meth:`traces`.
         """
-        if batch_size is not None and batch_size < 1:
-            raise InputError(f"batch_size must be at least 1; got {batch_size}")
-        if problem not in ("classification", "regression"):
-            raise InputError(f"problem must be classification or regression; got {problem!r}")
-        model = read_model(path)
-        plain = without_zipmap(model)
-        session = open_session(path if plain is None else plain.SerializeToString(), device, threads)
-        model = model if plain is None else plain
-        variables = variable_outputs(model)
-        own = [item for item in session.outputs if not is_added(item.name, variables)]
-        outputs = plan_outputs(model, own, problem, classes, output, scores)
-        functions: dict[str, ArrayFunction] = {}
-        if heads or traced:
-            if reference is not None:
-                reference.require_model(path)
-            score = next(item for item in own if item.name == outputs.score)
-            compiled = compile_graph(model, outputs, score, heads or {}, reference, layer, traced=traced)
-            session = open_session(serialised(compiled.model), device, threads, path.parent)
-            variables = {**variables, **compiled.outputs}
-            functions = functions_of(compiled, heads or {}, reference)
-        return cls(
-            session,
-            outputs,
+        loaded = load(
+            path, problem, classes, device, threads, batch_size, lanes, output, scores, heads, reference, layer, traced
+        )
+        takes = loaded.runner.session.inputs
+        feeding = Feeding(
+            takes,
             tuple(features) if features else None,
             tensor,
-            batch_size or (size_by_memory(model) if session.device == "cpu" else 0),
             allow_missing,
-            variables,
-            functions,
-            None if reading is None else reading.reader(session.inputs),
+            None if reading is None else reading.reader(takes),
             tuple(signature),
-            traced,
         )
+        return cls(loaded.runner, feeding, loaded.outputs, loaded.variables, loaded.functions, traced)
+
+    @property
+    def session(self) -> Session:
+        return self.runner.session
 
     @property
     def classes(self) -> tuple[str, ...] | None:
@@ -177,27 +119,43 @@ class Scorer:
         }
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
-        """One answer for each batch, in order. The next batch is read and prepared while the model is at work."""
-        wanted = (*self.outputs.names, *self.variables.values(), *self._traced)
-        for batch, fed in ahead(self._prepared(batches)):
-            yield self._scored(batch, fed, self._run(wanted, fed.tensors, len(fed.rows)))
+        """One answer for each batch, in order. The next batches are read and prepared while the model is at work."""
+        names = (*self.outputs.names, *self.variables.values(), *self._traced)
+        for (batch, fed), pieces in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
+            yield self._scored(batch, fed, pieces)
 
     def traces(self, batches: Iterable[Batch]) -> Iterator[Traced]:
         """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons."""
-        names = self._traced
-        for batch, fed in ahead(self._prepared(batches)):
-            pieces = list(self._run((*self.outputs.names, *names), fed.tensors, len(fed.rows)))
+        names = (*self.outputs.names, *self._traced)
+        for (batch, fed), pieces in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
             if not pieces:
                 continue
-            count = len(self.outputs.names)
-            answers = _joined([self.outputs.read(piece[:count]) for piece in pieces])
-            found = [np.concatenate([piece[count + i] for piece in pieces]) for i in range(len(names))]
-            activations = found[0] if found else np.empty((len(answers.valid), 0), np.float32)
-            predicted = found[1] if len(found) > 1 else np.zeros(len(activations), np.int64)
-            valid = answers.valid & np.isfinite(activations).all(axis=1)
+            said = self._said(pieces, ())
+            activations = said.activations
+            if activations is None:
+                activations = np.empty((len(said.answers.valid), 0), np.float32)
+            valid = said.answers.valid & np.isfinite(activations).all(axis=1)
             tensors = {name: values[valid] for name, values in fed.tensors.items()}
             rows = (batch.first_row + fed.rows)[valid]
-            yield Traced(rows, activations[valid], predicted[valid], answers.predictions[valid], tensors)
+            yield Traced(rows, activations[valid], said.predicted[valid], said.answers.predictions[valid], tensors)
+
+    def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
+        """The model's outputs called ``names`` for rows that are tensors already, as many as there are."""
+        return self.runner.run(names, tensors)
+
+    def columns(self, batch: pa.RecordBatch) -> tuple[str, ...]:
+        """The columns that are read of batches such as this one."""
+        return self.feeding.plan(batch).columns
+
+    def tensors(self, rows: pa.RecordBatch) -> Fed:
+        """The rows as the model takes them."""
+        return self.feeding.plan(rows).tensors(rows)
+
+    def _prepared(self, batches: Iterable[Batch]) -> Iterator[tuple[tuple[Batch, Fed], Tensors]]:
+        for batch in batches:
+            if batch.rows.num_rows:
+                fed = self.tensors(batch.rows)
+                yield (batch, fed), fed.tensors
 
     @property
     def _traced(self) -> tuple[str, ...]:
@@ -206,34 +164,22 @@ class Scorer:
             return ()
         return tuple(name for name in TRACED if any(item.name == name for item in self.session.outputs))
 
-    def columns(self, batch: pa.RecordBatch) -> tuple[str, ...]:
-        """The columns that are read of batches such as this one."""
-        return self._plan(batch).columns
+    def _said(self, pieces: Sequence[Sequence[Any]], variables: Sequence[str]) -> Said:
+        count = len(self.outputs.names)
+        answers = [self.outputs.read(piece[:count]) for piece in pieces]
+        return Said.of(answers, variables, [piece[count:] for piece in pieces])
 
-    def tensors(self, rows: pa.RecordBatch) -> Fed:
-        """The rows as the model takes them."""
-        return self._plan(rows).tensors(rows)
-
-    def _prepared(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Fed]]:
-        for batch in batches:
-            if batch.rows.num_rows:
-                yield batch, self._plan(batch.rows).tensors(batch.rows)
-
-    def _scored(self, batch: Batch, fed: Fed, pieces: Iterator[list[Any]]) -> Scored:
+    def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Sequence[Any]]) -> Scored:
         rejected = {batch.first_row + row: reason for row, reason in fed.rejected.items()}
-        count, answers, variables, traced = len(self.outputs.names), [], [], []
-        for piece in pieces:
-            answers.append(self.outputs.read(piece[:count]))
-            variables.append(dict(zip(self.variables, piece[count:], strict=False)))
-            traced.append(piece[count + len(self.variables) :])
-        if not answers:
-            return Scored(batch.slice_index, np.empty(0, np.int64), self._no_predictions(), {}, rejected)
-        whole = _joined(answers)
-        found = {**whole.variables, **_finite(variables), **self._outside(traced)}
-        rows, good = batch.first_row + fed.rows, whole.valid
+        if not pieces:
+            nothing = np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
+            return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, rejected)
+        said = self._said(pieces, list(self.variables))
+        found = {**said.answers.variables, **said.variables, **self._outside(said)}
+        rows, good = batch.first_row + fed.rows, said.answers.valid
         for row in rows[~good].tolist():
             rejected[row] = "the model's answer is not a number"
-        activations = _activations(traced) if self.traced else None
+        activations = said.activations if self.traced else None
         if activations is not None:
             finite = np.isfinite(activations).all(axis=1)
             for row in rows[good & ~finite].tolist():
@@ -242,81 +188,12 @@ class Scorer:
         if not good.all():
             found = {name: values[good] for name, values in found.items()}
             rows, activations = rows[good], None if activations is None else activations[good]
-        return Scored(batch.slice_index, rows, whole.predictions[good], found, rejected, activations)
+        return Scored(batch.slice_index, rows, said.answers.predictions[good], found, rejected, activations)
 
-    def _outside(self, traced: Sequence[Sequence[NDArray[Any]]]) -> dict[str, NDArray[np.float32]]:
+    def _outside(self, said: Said) -> dict[str, NDArray[np.float32]]:
         """The variables of heads that are no graph: for the whole batch at once, which is quicker for many classes."""
-        if not self.functions:
-            return {}
-        activations = np.concatenate([piece[0] for piece in traced])
-        if len(traced[0]) > 1:
-            predicted = np.concatenate([piece[1] for piece in traced])
-        else:
-            predicted = np.zeros(len(activations), np.int64)
         return {
-            name: np.maximum(bounded(np.asarray(function(activations, predicted), np.float32)), FLOOR)
+            name: np.maximum(bounded(np.asarray(function(said.activations, said.predicted), np.float32)), FLOOR)
             for name, function in self.functions.items()
+            if said.activations is not None
         }
-
-    def _run(self, names: Sequence[str], tensors: Mapping[str, NDArray[Any]], count: int) -> Iterator[list[Any]]:
-        """The outputs for pieces of ``batch_size`` rows, or of the size that is fixed in the model."""
-        fixed = next((tensor.shape[0] for tensor in self.session.inputs if tensor.shape), None)
-        size = fixed or self.batch_size or self._probed(names, tensors, count)
-        for start in range(0, count, size):
-            piece = {name: values[start : start + size] for name, values in tensors.items()}
-            have = min(size, count - start)
-            if fixed and have < fixed:
-                piece = {name: np.resize(values, (fixed, *values.shape[1:])) for name, values in piece.items()}
-            results = self.session.run(names, piece)
-            yield [result[:have] for result in results]
-
-    def _probed(self, names: Sequence[str], tensors: Mapping[str, NDArray[Any]], count: int) -> int:
-        if count and "size" not in self._found:
-
-            def run(size: int) -> None:
-                self.session.run(names, {name: values[:size] for name, values in tensors.items()})
-
-            self._found["size"] = size_by_probe(run, count)
-        return self._found.get("size", 1)
-
-    def _plan(self, batch: pa.RecordBatch) -> Reader:
-        if self.reader is not None:
-            return self.reader
-        plan = self._plans.get(batch.schema)
-        if plan is None:
-            features = self.features
-            if features is None and self.tensor is None and _fits(self.signature, self.session.inputs, batch):
-                features = self.signature
-            plan = plan_inputs(self.session.inputs, batch, features, self.tensor, self.allow_missing)
-            self._plans[batch.schema] = plan
-        return plan
-
-    def _no_predictions(self) -> NDArray[Any]:
-        return np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
-
-
-def _fits(names: tuple[str, ...], inputs: Sequence[Tensor], batch: pa.RecordBatch) -> bool:
-    """Whether the signature's columns are there, and are as many numbers as the model's only input takes."""
-    if len(names) < 2 or len(inputs) != 1 or len(inputs[0].shape) != 2 or not set(names) <= set(batch.schema.names):
-        return False
-    return inputs[0].shape[1] in (None, len(names))
-
-
-def _finite(pieces: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[np.float32]]:
-    return {name: bounded(np.concatenate([piece[name] for piece in pieces])) for name in pieces[0]}
-
-
-def _activations(traced: Sequence[Sequence[NDArray[Any]]]) -> NDArray[np.float32]:
-    pieces = [piece[0].reshape(len(piece[0]), -1) for piece in traced]
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-
-
-def _joined(answers: Sequence[Answers]) -> Answers:
-    if len(answers) == 1:
-        return answers[0]
-    names = answers[0].variables
-    return Answers(
-        np.concatenate([answer.predictions for answer in answers]),
-        {name: np.concatenate([answer.variables[name] for answer in answers]) for name in names},
-        np.concatenate([answer.valid for answer in answers]),
-    )

@@ -97,6 +97,11 @@ def open_session(
     return _described(_load(model, [_CPU], threads, folder))
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def cuda_missing() -> str | None:
     """What keeps this machine from scoring on a GPU, and how to get it; None where nothing obvious does."""
     ort = _onnxruntime()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import UnavailableError
 from opmon.samplers.sections_core import sections_of
-from opmon.scoring.scorer import Scored
+from opmon.scoring.scored import Scored
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
-from opmon.scoring.scorer import Scored
+from opmon.scoring.scored import Scored
 from opmon.steps.activations import Activations
 from opmon.steps.drifting import DriftSample, advise_drift
 from opmon.steps.frames import NAME, FrameFile

@@ -3,7 +3,9 @@
     python tests/benchmarks/scoring_round.py [--data FOLDER] [--work FOLDER] [--counts 100000 1000000] [--json]
 
 Each count runs in a process of its own: a real monitor with SQLite and MLflow, a draw by DSA. One line per count:
-``inputs seconds rate onnxruntime_rate share peak_mb``. The files, the network and its reference are kept in ``--work``.
+``inputs seconds rate onnxruntime_rate share lanes_rate peak_mb``. ``onnxruntime_rate`` is of a session with ONNX
+Runtime's own threads, which ``share`` compares with; ``lanes_rate`` of the same graph in the lanes that a round uses.
+The files, the network and its reference are kept in ``--work``.
 """
 
 from __future__ import annotations
@@ -70,7 +72,6 @@ def prepare(data: Path, work: Path, count: int) -> None:
 def measure(work: Path, count: int) -> dict[str, Any]:
     from opmon.config import Settings
     from opmon.monitor import Monitor
-    from opmon.steps.models import open_scorer
 
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -92,12 +93,8 @@ def measure(work: Path, count: int) -> dict[str, Any]:
         }
         settings = Settings.from_mapping({"mlflow": {"tracking_uri": uri}, "monitors": {"fashion": monitor}}, folder)
         watch = Monitor.from_settings(settings, "fashion")
-        scorer = open_scorer(
-            settings.monitor("fashion"), watch.registry, watch.registry.resolve("models:/fashion/1"), folder
-        )
         before = peak_mb()
-        alone = runtime_alone(scorer)
-        del scorer
+        alone, lanes = runtime_alone(work, 1), runtime_alone(work, None)
         began = time.perf_counter()
         cycle = watch.advance()
         seconds = time.perf_counter() - began
@@ -110,20 +107,28 @@ def measure(work: Path, count: int) -> dict[str, Any]:
             "rate": round(rate),
             "onnxruntime_rate": round(alone),
             "share": round(rate / alone, 3),
+            "lanes_rate": round(lanes),
             "peak_mb": peak_mb(),
             "peak_mb_before": before,
         }
 
 
-def runtime_alone(scorer: Any, batch: int = 1024, seconds: float = 8.0) -> float:
-    """Inputs a second of the same graph with the same threads, fed from memory."""
-    images = np.random.default_rng(0).integers(0, 255, (batch, 1, 28, 28)).astype(np.float32)
+def runtime_alone(work: Path, lanes: int | None, batch: int = 1024, seconds: float = 5.0) -> float:
+    """Inputs a second of the same graph on the same cores, fed from memory."""
+    from opmon import plugins
+    from opmon.scoring.reference import Reference
+    from opmon.scoring.scorer import Scorer
+
+    heads = {name: plugins.make("head", name) for name in HEADS}
+    reference = Reference.load(work / "reference.npz")
+    scorer = Scorer.open(work / "cnn.onnx", "classification", heads=heads, reference=reference, lanes=lanes)
     names = (*scorer.outputs.names, *scorer.variables.values())
-    scorer.session.run(names, {"x": images})
+    images = np.random.default_rng(0).integers(0, 255, (16 * batch, 1, 28, 28)).astype(np.float32)
+    scorer.run(names, {"x": images[:batch]})
     began, done = time.perf_counter(), 0
     while time.perf_counter() - began < seconds:
-        scorer.session.run(names, {"x": images})
-        done += batch
+        scorer.run(names, {"x": images})
+        done += len(images)
     return done / (time.perf_counter() - began)
 
 

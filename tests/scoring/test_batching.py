@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 import numpy as np
 import onnx
 import pytest
 
-from opmon.scoring.batching import size_by_memory, size_by_probe
+from opmon.errors import InputError, ModelError
+from opmon.scoring.batching import lanes_by_memory, size_by_memory, size_by_probe
+from opmon.scoring.running import Runner
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 
@@ -59,7 +62,7 @@ def test_a_probed_scorer_says_the_same(mlp, fed) -> None:
     """What a GPU does, on the CPU."""
     rows = np.random.default_rng(0).normal(size=(700, 6))
     usual = Scorer.open(mlp(), "classification", device="cpu")
-    probed = dataclasses.replace(usual, batch_size=0, session=dataclasses.replace(usual.session, bound=True))
+    probed = dataclasses.replace(usual, runner=Runner(dataclasses.replace(usual.session, bound=True), batch_size=0))
     for first, second in zip(usual.score(fed(rows)), probed.score(fed(rows)), strict=True):
         assert (first.predictions == second.predictions).all()
         assert first.variables["confidence"] == pytest.approx(second.variables["confidence"], abs=1e-6)
@@ -69,3 +72,51 @@ def test_bound_inputs_give_what_unbound_ones_give(mlp) -> None:
     session, x = open_session(mlp(), "cpu"), np.ones((5, 6), np.float32)
     bound = dataclasses.replace(session, bound=True)
     assert (bound.run(["scores"], {"x": x})[0] == session.run(["scores"], {"x": x})[0]).all()
+
+
+def test_lanes_are_for_small_models(mlp) -> None:
+    model = onnx.load(str(mlp(hidden=5)))
+    per_row = 2 * 4 * (6 + 5)
+    assert lanes_by_memory(model, threads=2) == 2
+    assert lanes_by_memory(model, threads=64) == 8
+    assert lanes_by_memory(model, threads=64, budget=3 * 256 * per_row) == 3
+    assert lanes_by_memory(model, threads=64, budget=256 * per_row - 1) == 1
+    assert size_by_memory(model, lanes=4, budget=400 * per_row) == 64
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 5])
+def test_any_number_of_lanes_says_the_same_in_the_same_order(mlp, fed, lanes) -> None:
+    rows = np.random.default_rng(0).normal(size=(3000, 6))
+    usual = Scorer.open(mlp(), "classification", device="cpu", threads=1, lanes=1, batch_size=64)
+    other = Scorer.open(mlp(), "classification", device="cpu", threads=4, lanes=lanes, batch_size=64)
+    for first, second in zip(usual.score(fed(rows, 700)), other.score(fed(rows, 700)), strict=True):
+        assert (first.rows == second.rows).all()
+        assert (first.predictions == second.predictions).all()
+        assert (first.variables["confidence"] == second.variables["confidence"]).all()
+
+
+def test_all_rows_at_once_and_none(mlp) -> None:
+    x = np.random.default_rng(0).normal(size=(333, 6)).astype(np.float32)
+    runner = Runner(open_session(mlp(), "cpu", threads=1), batch_size=50, lanes=2)
+    assert runner.run(["scores"], {"x": x})[0] == pytest.approx(runner.session.run(["scores"], {"x": x})[0], abs=1e-5)
+    assert runner.run(["scores"], {"x": x[:0]})[0].shape == (0, 4)
+    assert len(Runner(open_session(mlp(batch=7), "cpu"), lanes=2).run(["scores"], {"x": x})[0]) == 333
+
+
+def test_who_stops_listening_stops_the_lanes(mlp, fed) -> None:
+    before = threading.active_count()
+    scored = Scorer.open(mlp(), "classification", device="cpu", lanes=2).score(fed(np.zeros((5000, 6)), 100))
+    next(scored)
+    scored.close()
+    assert threading.active_count() == before
+
+
+def test_an_error_in_a_lane_is_the_callers(mlp) -> None:
+    runner = Runner(open_session(mlp(), "cpu"), batch_size=2, lanes=2)
+    with pytest.raises(ModelError, match="does not run on"):
+        runner.run(["scores"], {"x": np.zeros((9, 4), np.float32)})
+
+
+def test_lanes_of_none_are_refused(mlp) -> None:
+    with pytest.raises(InputError, match="lanes must be at least 1; got 0"):
+        Scorer.open(mlp(), "classification", lanes=0)

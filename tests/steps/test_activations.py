@@ -21,7 +21,7 @@ from opmon.errors import PluginError
 from opmon.samplers.ces import CrossEntropy, section_indices
 from opmon.samplers.core import take_all
 from opmon.samplers.sections_core import sections_of
-from opmon.scoring.scorer import Scored
+from opmon.scoring.scored import Scored
 from opmon.steps import drawing, framing, opening
 from opmon.steps.activations import Activations
 from opmon.steps.frames import NAME, FrameFile

@@ -1,0 +1,87 @@
+"""Loading a model with its variables: the file, the graph with its heads, the session, and what the outputs mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opmon.errors import InputError
+from opmon.scoring.batching import lanes_by_memory, size_by_memory
+from opmon.scoring.compiled import (
+    ArrayFunction,
+    compile_graph,
+    functions_of,
+    is_added,
+    serialised,
+    variable_outputs,
+)
+from opmon.scoring.model import read_model, without_zipmap
+from opmon.scoring.outputs import Outputs, Scores, plan_outputs
+from opmon.scoring.reference import Reference
+from opmon.scoring.running import Runner
+from opmon.scoring.session import Device, cores, open_session
+from opmon.types import Problem
+
+if TYPE_CHECKING:
+    from opmon.plugins import Head
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model in memory: see the fields of the same name of :class:`~opmon.scoring.scorer.Scorer`."""
+
+    runner: Runner
+    outputs: Outputs
+    variables: Mapping[str, str]
+    functions: Mapping[str, ArrayFunction]
+
+
+def load(
+    path: Path,
+    problem: Problem,
+    classes: Sequence[Any] | None = None,
+    device: Device = "auto",
+    threads: int | None = None,
+    batch_size: int | None = None,
+    lanes: int | None = None,
+    output: str | None = None,
+    scores: Scores = "auto",
+    heads: Mapping[str, Head] | None = None,
+    reference: Reference | None = None,
+    layer: str | None = None,
+    traced: bool = False,
+) -> Loaded:
+    """The arguments are those of :meth:`Scorer.open <opmon.scoring.scorer.Scorer.open>`."""
+    _require(problem, batch_size=batch_size, lanes=lanes)
+    model = read_model(path)
+    plain = without_zipmap(model)
+    source: Path | bytes = path if plain is None else plain.SerializeToString()
+    model = model if plain is None else plain
+    lanes = lanes or lanes_by_memory(model, threads or cores())
+    each = threads if lanes == 1 else max(1, (threads or cores()) // lanes)
+    session = open_session(source, device, each)
+    variables = variable_outputs(model)
+    own = [item for item in session.outputs if not is_added(item.name, variables)]
+    outputs = plan_outputs(model, own, problem, classes, output, scores)
+    functions: dict[str, ArrayFunction] = {}
+    if heads or traced:
+        if reference is not None:
+            reference.require_model(path)
+        score = next(item for item in own if item.name == outputs.score)
+        compiled = compile_graph(model, outputs, score, heads or {}, reference, layer, traced=traced)
+        session = open_session(serialised(compiled.model), device, each, path.parent)
+        variables = {**variables, **compiled.outputs}
+        functions = functions_of(compiled, heads or {}, reference)
+    if session.device != "cpu":
+        return Loaded(Runner(session, batch_size or 0), outputs, variables, functions)
+    return Loaded(Runner(session, batch_size or size_by_memory(model, lanes), lanes), outputs, variables, functions)
+
+
+def _require(problem: Problem, **counts: int | None) -> None:
+    for name, value in counts.items():
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1; got {value}")
+    if problem not in ("classification", "regression"):
+        raise InputError(f"problem must be classification or regression; got {problem!r}")
