@@ -18,7 +18,7 @@ from opmon.scoring.graph import ACTIVATIONS, PREDICTED
 from opmon.scoring.inputs import Fed
 from opmon.scoring.loading import load
 from opmon.scoring.outputs import Outputs, Scores
-from opmon.scoring.readers import ReaderPlan
+from opmon.scoring.readers import Reader, ReaderPlan
 from opmon.scoring.reference import Reference
 from opmon.scoring.running import Runner, Tensors
 from opmon.scoring.scored import Said, Scored, Traced
@@ -101,6 +101,11 @@ class Scorer:
     @property
     def session(self) -> Session:
         return self.runner.session
+
+    @property
+    def reader(self) -> Reader | None:
+        """What makes tensors of rows, where they are not plain numbers."""
+        return self.feeding.reader
 
     @property
     def classes(self) -> tuple[str, ...] | None:
