@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_AT_ONCE = 4
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
@@ -125,23 +127,20 @@ class Files:
 
         folder = self._folder()
         schema = self._schema(folder, slices, None)
-        tables = []
-        for index in sorted(rows):
-            wanted = list(rows[index])
-            if not 0 <= index < len(slices):
-                raise InputError(f"there is no slice {index}; there are {len(slices)}")
-            piece = slices[index]
-            wrong = [row for row in wanted if not 0 <= row < piece.rows]
-            if wrong:
-                raise InputError(f"slice {index} ({piece.part}) has rows 0..{piece.rows - 1}; asked for {wrong[0]}")
-            if not wanted:
-                continue
+
+        def taken(index: int) -> pa.Table:
+            piece, wanted = slices[index], list(rows[index])
             ordered = sorted(set(wanted))
             entry, form = self._opened(folder, piece)
             start, stop = parse(piece.start, piece.part), parse(piece.stop, piece.part)
             table = pa.Table.from_batches(form.take(entry, start, stop, ordered, schema), schema)
             at = {row: i for i, row in enumerate(ordered)}
-            tables.append(table.take(pa.array([at[row] for row in wanted], pa.int64())))
+            return table.take(pa.array([at[row] for row in wanted], pa.int64()))
+
+        for index in sorted(rows):
+            _require_rows(slices, index, rows[index])
+        with ThreadPoolExecutor(_AT_ONCE) as pool:  # most of it is decoding, which threads do side by side
+            tables = list(pool.map(taken, [index for index in sorted(rows) if len(rows[index])]))
         return pa.concat_tables(tables) if tables else schema.empty_table()
 
     def _pending_of(self, entry: Entry, position: str | None, limit: int | None, now: float) -> Slice | None:
@@ -193,3 +192,12 @@ class Files:
         raise SourceError(
             f"{part}: the format cannot be told from the name {Path(part).name!r}; say format: parquet, csv or jsonl"
         )
+
+
+def _require_rows(slices: Sequence[Slice], index: int, wanted: Sequence[int]) -> None:
+    if not 0 <= index < len(slices):
+        raise InputError(f"there is no slice {index}; there are {len(slices)}")
+    piece = slices[index]
+    wrong = [row for row in wanted if not 0 <= row < piece.rows]
+    if wrong:
+        raise InputError(f"slice {index} ({piece.part}) has rows 0..{piece.rows - 1}; asked for {wrong[0]}")
