@@ -26,17 +26,18 @@ class Unchanged:
 @dataclass(frozen=True, slots=True)
 class Pictures:
     """How the model holds a picture: its height, width and channels, in which order, and which numbers are black and
-    white."""
+    white, for all channels or each. ``steps``: how many there are from black to white (None: any number between)."""
 
     height: int
     width: int
     channels: int = 1
     channels_first: bool = False
-    black: float = 0.0
-    white: float = 1.0
+    black: float | tuple[float, ...] = 0.0
+    white: float | tuple[float, ...] = 1.0
     dtype: Any = np.float32
     shape: tuple[int, ...] = ()
     """Of one input as the model takes it."""
+    steps: int | None = None
 
     @classmethod
     def like(
@@ -57,17 +58,27 @@ class Pictures:
             images = inputs.reshape(-1, self.height, self.width, self.channels)
         if (self.black, self.white) == (0, 1):
             return np.ascontiguousarray(images, np.float32)
-        return np.ascontiguousarray((images.astype(np.float32) - self.black) / np.float32(self.white - self.black))
+        black, width = self._range
+        return np.ascontiguousarray((images.astype(np.float32) - black) / width)
 
     def decode(self, inputs: Images) -> NDArray[Any]:
         values = inputs
+        if self.steps is not None:
+            values = np.rint(values * np.float32(self.steps)) / np.float32(self.steps)
         if (self.black, self.white) != (0, 1):
-            values = values * np.float32(self.white - self.black) + np.float32(self.black)
+            black, width = self._range
+            values = values * width + black
         if np.issubdtype(np.dtype(self.dtype), np.integer):
             values = np.rint(values)
         if self.channels_first:
             values = values.transpose(0, 3, 1, 2)
         return np.ascontiguousarray(values.reshape(-1, *self.shape), self.dtype)
+
+    @property
+    def _range(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Black, and how far it is to white; one number or one for each channel."""
+        black, white = np.asarray(self.black, np.float32), np.asarray(self.white, np.float32)
+        return black, white - black
 
 
 def _layout(shape: tuple[int, ...], size: tuple[int, int] | None) -> tuple[int, int, int, bool]:

@@ -7,9 +7,10 @@ distribution of columns with mean μ (the shares) and covariance K over tests, s
 
 μ and K by expectation-maximisation, K with ν pseudo-inputs of prior covariance exp(−Σ_j |s_j − s'_j| / m). r̂_t is the
 mean of the filled row: where every test looked at the same inputs it is the regression estimator; where tests looked at
-different ones, each input is known from tests all over the space, and errors do not go together. Its error is that of
-the residuals of entries left out one by one, r_ti = [K_oo⁻¹ (z_oi − μ_o)]_t / [K_oo⁻¹]_tt, times √(1 − n/N) and an
-inflation for K being fitted to the same entries.
+different ones, each input is known from tests all over the space, and errors hardly go together. The errors of two rows
+have the covariance Σ_i r_ti r_ui / (n_t n_u) over the inputs that both looked at, r_ti = [K_oo⁻¹ (z_oi − μ_o)]_t /
+[K_oo⁻¹]_tt the residuals of entries left out one by one, times √((1 − n_t/N)(1 − n_u/N)) and an inflation for K being
+fitted to the same entries.
 
 References: Little and Rubin, Statistical Analysis with Missing Data, chapter 11; Dempster, Laird and Rubin, 1977.
 """
@@ -32,19 +33,26 @@ _PSEUDO, _NUGGET, _INFLATION = 30.0, 1e-3, 1.4
 @dataclass(frozen=True, eq=False)
 class Completed:
     """``values`` as observed where they were, as expected elsewhere; ``variance`` of each entry (0 where observed);
-    ``mean`` and its ``error`` by row, ``covariance`` of rows over inputs."""
+    ``mean`` by row, the covariance of its errors as ``noise``; ``covariance`` of rows over inputs; ``own`` is the mean
+    square of the residuals: what an input does under one test and no other test tells."""
 
     values: Floats
     variance: NDArray[np.float32]
     mean: Floats
-    error: Floats
+    noise: Floats
     covariance: Floats
+    own: float
+
+    @property
+    def error(self) -> Floats:
+        """The standard error of each mean; 0 where all inputs were looked at."""
+        return np.asarray(np.sqrt(np.diag(self.noise)))
 
     def take(self, count: int) -> Completed:
         """The first rows."""
         return Completed(
-            self.values[:count], self.variance[:count], self.mean[:count], self.error[:count],
-            self.covariance[:count, :count],
+            self.values[:count], self.variance[:count], self.mean[:count],
+            self.noise[:count, :count], self.covariance[:count, :count], self.own,
         )  # fmt: skip
 
 
@@ -71,8 +79,8 @@ def completed(table: Floats, prior: Floats, weights: Floats, start: Floats, roun
     variance = np.zeros(table.shape, np.float32)
     for inputs, seen, open_ in patterns:
         variance[np.ix_(open_, inputs)] = np.diag(_conditional(covariance, seen, open_)[1])[:, None]
-    error = _errors(values, known, mean, covariance, weights, patterns)
-    return Completed(values, variance, mean, error, covariance)
+    noise, own = _noise(values, known, mean, covariance, weights, patterns)
+    return Completed(values, variance, mean, noise, covariance, own)
 
 
 def similar(tests: Tests, levels: int) -> Floats:
@@ -107,18 +115,17 @@ def _conditional(covariance: Floats, seen: NDArray[np.int64], open_: NDArray[np.
     return gain, np.asarray(rest - gain @ across.T)
 
 
-def _errors(
+def _noise(
     values: Floats, known: NDArray[np.bool_], mean: Floats, covariance: Floats, weights: Floats,
     patterns: list[_Pattern],
-) -> Floats:  # fmt: skip
-    """Of each mean; 0 where all inputs were looked at."""
-    squares, inputs_seen = np.zeros(len(values)), known.sum(axis=1)
-    if known.all():
-        return squares
+) -> tuple[Floats, float]:  # fmt: skip
+    """The covariance of the errors of the means, and the mean square of the residuals."""
+    residual, looked = np.zeros(values.shape), np.maximum(known.sum(axis=1), 1)
     for inputs, seen, _ in patterns:
         inverse = np.linalg.inv(covariance[np.ix_(seen, seen)] + _NUGGET * np.eye(len(seen)))
-        residual = inverse @ (values[np.ix_(seen, inputs)] - mean[seen, None]) / np.diag(inverse)[:, None]
-        squares[seen] += residual**2 @ weights[inputs] ** 2
-    left = np.maximum(1 - inputs_seen / known.shape[1], 0)
-    variance = _INFLATION**2 * squares / np.maximum(known @ weights, 1e-12) ** 2 + (0.5 / inputs_seen) ** 2
-    return np.asarray(np.sqrt(variance * left))
+        left_out = inverse @ (values[np.ix_(seen, inputs)] - mean[seen, None]) / np.diag(inverse)[:, None]
+        residual[np.ix_(seen, inputs)] = left_out * weights[inputs]
+    own = float((residual**2).sum() / (known @ weights**2).sum())
+    left = np.sqrt(np.maximum(1 - looked / known.shape[1], 0))
+    residual *= (_INFLATION * left / np.maximum(known @ weights, 1e-12))[:, None]
+    return np.asarray(residual @ residual.T + np.diag((0.5 / looked * left) ** 2)), own

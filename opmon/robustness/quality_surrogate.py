@@ -59,7 +59,7 @@ def predicted_quality(space: Space, found: dict[tuple[tuple[int, int], ...], flo
     residual = np.array([root[keys[beyond[place]]] for place in rows]) - mean[rows]
     apart = (features - mean[:, None]) / size
     process = Interactions(tests.take(beyond), apart, space.levels, np.zeros((len(beyond), 1)))
-    fitted = fit(process, rows, residual / size, np.full(len(rows), 1e-4), 0.9)
+    fitted = fit(process, rows, residual / size, 1e-8 * np.eye(len(rows)), 0.9)
     guess = np.maximum(mean + size * fitted.mean, 0)
     spread = size * fitted.stretch * np.sqrt(fitted.variance)
     open_ = np.array([keys[row] not in found for row in beyond.tolist()])

@@ -70,6 +70,11 @@ class ImageReader:
     def columns(self) -> tuple[str, ...]:
         return (self.plan.column,)
 
+    @property
+    def channels_first(self) -> bool:
+        """Whether the model's layout has the channels before the height."""
+        return len(self.shape) == 3 and self.shape[0] == self.channels and self.shape[2] != self.channels
+
     def tensors(self, batch: pa.RecordBatch) -> Fed:
         index = batch.schema.get_field_index(self.plan.column)
         if index < 0:
@@ -165,7 +170,7 @@ class ImageReader:
                 scaled = (scaled - np.asarray(plan.mean, np.float32)) / np.asarray(plan.std, np.float32)
         else:
             scaled = pixels  # a model that takes bytes scales them itself
-        if len(self.shape) == 3 and self.shape[0] == self.channels and self.shape[2] != self.channels:
+        if self.channels_first:
             scaled = scaled.transpose(0, 3, 1, 2)
         return np.ascontiguousarray(scaled.reshape(-1, *self.shape), self.dtype)
 

@@ -38,3 +38,20 @@ def _json(value: Any) -> Any:
     if isinstance(value, decimal.Decimal):
         return str(value)
     return str(value)
+
+
+def row_of(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The row again, as a model's inputs are read from: bytes, such as pictures, are bytes.
+
+    >>> row_of({"raw": {"base64": "YWI="}, "pixels": [0.5, None]})
+    {'raw': b'ab', 'pixels': [0.5, None]}
+    """
+    return {name: _restored(value) for name, value in payload.items()}
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if set(value) == {"base64"} and isinstance(value["base64"], str):
+            return base64.b64decode(value["base64"])
+        return {key: _restored(item) for key, item in value.items()}
+    return value

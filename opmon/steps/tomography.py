@@ -23,6 +23,7 @@ from opmon.robustness.running import Budget
 from opmon.robustness.tomography import tomography
 from opmon.steps.checkpoints import CheckpointFile
 from opmon.steps.estimating import read_answers
+from opmon.steps.payloads import row_of
 from opmon.steps.tomography_model import Prepared, open_traced, prepared
 from opmon.steps.toolbox import Toolbox
 from opmon.steps.weights import weight_of
@@ -136,7 +137,7 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
             for task in answers.tasks:
                 said = None if task.answer is None else task.answer.truth
                 if said is not None or settings.relation == "own":
-                    rows.append(task.payload)
+                    rows.append(row_of(task.payload))
                     truth.append(said)
                     weights.append(max(weight.get(task.position, 0.0), 1e-9))
     if not rows:

@@ -18,6 +18,7 @@ from opmon.robustness.evaluation import Evaluation
 from opmon.robustness.quality import Quality, kernel_distance, population_shift, text_distance
 from opmon.robustness.run import Codec
 from opmon.scoring.graph import ACTIVATIONS
+from opmon.scoring.images import ImageReader
 from opmon.scoring.scorer import Scorer
 from opmon.steps.models import answering
 from opmon.values import canonical_class
@@ -83,9 +84,30 @@ def prepared(
     )
     codec: Codec = Unchanged()
     if settings.kind == "image":
-        codec = Pictures.like(inputs, settings.size, settings.span)
+        codec = _pictures(scorer, settings, inputs)
     quality = _quality(settings, feeding, traced) if settings.quality else None
     return Prepared(evaluation, codec, _model(scorer, feeding), quality, len(rows) - len(inputs))
+
+
+def _pictures(scorer: Scorer, settings: RobustnessSettings, inputs: NDArray[Any]) -> Pictures:
+    """How the model holds a picture: as the monitor's ``inputs.image`` lays it out, or as the inputs show."""
+    reader = scorer.reader
+    if not isinstance(reader, ImageReader) or settings.span is not None:
+        return Pictures.like(inputs, settings.size, settings.span)
+    plan = reader.plan
+    ends = [(0.0, 255.0)] * reader.channels
+    if np.issubdtype(inputs.dtype, np.floating):
+        mean, deviation = (np.broadcast_to(values, reader.channels) for values in (plan.mean, plan.std))
+        ends = [
+            ((0 - m) / d, (255 * plan.scale - m) / d) for m, d in zip(mean.tolist(), deviation.tolist(), strict=True)
+        ]
+    black, white = (tuple(values) for values in zip(*ends, strict=True))
+    if len(set(ends)) == 1:
+        black, white = black[0], white[0]
+    return Pictures(
+        reader.height, reader.width, reader.channels, reader.channels_first, black, white, inputs.dtype,
+        inputs.shape[1:], 255,
+    )  # fmt: skip
 
 
 def open_traced(path: Path, settings: Any) -> Scorer | None:

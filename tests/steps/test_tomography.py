@@ -203,3 +203,59 @@ def test_checkpoint_file(tmp_path: Path) -> None:
     assert CheckpointFile(file.path, "run 2").load() is None
     file.path.write_bytes(file.path.read_bytes()[:100])
     assert file.load() is None
+
+
+def test_encoded_pictures_of_a_monitor(workbench: Any, tmp_path: Path) -> None:
+    """Production logs PNG bytes of another size than the model's, which wants them normalised."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = np.random.default_rng(0).normal(size=(64, 10)).astype(np.float32)
+    images, targets = workbench.images[:900] / 16, workbench.targets[:900]
+    scaled = ((np.rint(images * 255) / 255 - 0.3) / 0.4).astype(np.float32)
+    for _ in range(300):
+        odds = np.exp(scaled @ weights - (scaled @ weights).max(axis=1, keepdims=True))
+        odds /= odds.sum(axis=1, keepdims=True)
+        odds[np.arange(900), targets] -= 1
+        weights -= 0.003 * scaled.T @ odds / 9
+    nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["logits"])]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 1, 8, 8])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [None, 10])], [numpy_helper.from_array(weights, "w")],
+    )  # fmt: skip
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+    workbench.register(model, "pictures")
+    path = workbench.write_window(160)
+    _as_png(path, 16)
+    section = {**SECTION, "quality": False, "half_width": 0.15}
+    monitor = workbench.monitor(
+        f"sqlite:///{tmp_path / 'opmon.db'}", sampler={"type": "srs", "budget": 120}, robustness=section, scores="logits",
+        inputs={"image": {"column": "pixels", "mean": [0.3], "std": [0.4]}},
+        round={"min_inputs": 160, "max_inputs": 160, "max_age": "3650d"},
+    )  # fmt: skip
+    monitor.advance()
+    workbench.answer(monitor)
+    monitor.advance()
+    result = kept(monitor, workbench.name, tmp_path / "got")
+    timeline = round_of(monitor, workbench.name).timeline_run_id
+    (*_, accuracy) = monitor.registry.metric_history(timeline, "accuracy/estimate")[-1]
+    assert result.share[0] == pytest.approx(accuracy, abs=1e-6)  # the same pictures, the same preprocessing
+    assert result.ask("zoom == 5").value < result.share[0] - 0.1
+
+
+def _as_png(path: Path, side: int) -> None:
+    """The file with each list of pixels as a PNG of ``side`` × ``side``."""
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from PIL import Image
+
+    table, cells = pq.read_table(path), []
+    for pixels in table["pixels"].to_pylist():
+        picture = Image.fromarray(np.rint(np.reshape(pixels, (8, 8)) / 16 * 255).astype(np.uint8))
+        coded = io.BytesIO()
+        picture.resize((side, side), Image.Resampling.NEAREST).save(coded, "PNG")
+        cells.append(coded.getvalue())
+    at = table.schema.get_field_index("pixels")
+    pq.write_table(table.set_column(at, "pixels", pa.array(cells, pa.binary())), path)

@@ -48,16 +48,7 @@ class Known:
         """``measured`` with its holes filled, and the shares that follow. ``earlier``: known before some of the tests
         beyond pairs were run."""
         weights = np.ones(measured.right.shape[1]) if measured.weights is None else measured.weights
-        whole = measured.seen == measured.right.shape[1]
-        table = np.where(measured.right >= 0, measured.right, np.nan)
-        beside = np.empty((0, table.shape[1]))
-        if measured.margin is not None:
-            beside = _bounded(measured.margin[np.flatnonzero(whole & (measured.tests.order <= 2))[:_BESIDE]])
-        outcomes = _filled(measured.tests, table, beside, measured.share, weights, levels)
-        partial = ~whole
-        share = np.where(partial, outcomes.mean, measured.share)
-        error = np.where(partial, outcomes.error, measured.error)
-        told = measured.with_shares(share, error)
+        told, outcomes, beside = completed_shares(measured, levels)
         count = int((measured.tests.order <= 2).sum())
         if measured.margin is None:
             return cls(told, outcomes, None)
@@ -104,6 +95,20 @@ class Known:
             singles = [self.row((step,)) for step in steps]
             pairs = [(a, b, self.row((steps[a], steps[b]))) for a, b in itertools.combinations(range(len(steps)), 2)]
             yield singles, pairs
+
+
+def completed_shares(measured: Measured, levels: int) -> tuple[Measured, Completed, Floats]:
+    """``measured`` with the shares that follow where holes are filled; the filled table; and what helped to fill it."""
+    weights = np.ones(measured.right.shape[1]) if measured.weights is None else measured.weights
+    partial = measured.seen < measured.right.shape[1]
+    table = np.where(measured.right >= 0, measured.right, np.nan)
+    beside = np.empty((0, table.shape[1]))
+    if measured.margin is not None:
+        beside = _bounded(measured.margin[np.flatnonzero(~partial & (measured.tests.order <= 2))[:_BESIDE]])
+    outcomes = _filled(measured.tests, table, beside, measured.share, weights, levels)
+    share = np.where(partial, outcomes.mean, measured.share)
+    error = np.where(partial, outcomes.error, measured.error)
+    return measured.with_shares(share, error), outcomes, beside
 
 
 def _bounded(margin: NDArray[np.float32]) -> Floats:

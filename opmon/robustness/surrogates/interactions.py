@@ -13,7 +13,8 @@ from opmon.robustness.surrogates.inputs import added_margins, all_pairs
 from opmon.robustness.surrogates.interactions_core import Fitted, Interactions, choose, fit
 from opmon.robustness.surrogates.kirkwood import superposed
 
-_IN_COMMON = 0.45
+_FITTED = 1.25
+"""Intervals are so much wider, because scales are fitted to the same few tests."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +55,13 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
         Interactions(tests, features, levels, doubt),
         rows,
         known.measured.share[places] - mean[rows],
-        np.maximum(known.measured.error[places], 1e-4),
+        known.outcomes.noise[np.ix_(places, places)] + 1e-8 * np.eye(len(places)),
         level,
     )
     value = np.clip(mean + found.mean, 0, 1)
     shared = _shared_error(known, value)
-    error = np.sqrt(found.variance * found.stretch**2 + shared**2)
+    own = known.outcomes.own / known.measured.right.shape[1]  # of a finite set of inputs no share is quite smooth
+    error = _FITTED * np.sqrt(found.variance * found.stretch**2 + shared**2 + own)
     half = norm.ppf(0.5 + level / 2) * error
     predicted = Predicted(value, error, np.maximum(value - half, 0), np.minimum(value + half, 1))
     return Surrogate(tests, predicted, shared, found, rows)
@@ -67,10 +69,10 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
 
 def _shared_error(known: Known, value: Floats) -> Floats:
     """The standard error that all measurements have in common, because they look at the same inputs: no number of tests
-    averages it out. Tests look at different parts of the inputs, so that it is a small part of the error of one."""
-    share, error = known.measured.share, known.measured.error
-    partial = error > 0
+    averages it out."""
+    share, partial = known.measured.share, known.measured.error > 0
     if not partial.any():
         return np.zeros(len(value))
-    scale = _IN_COMMON * np.sqrt(np.mean(error[partial] ** 2 / np.maximum(share * (1 - share), 0.01)[partial]))
+    size = np.sqrt(np.maximum(share * (1 - share), 0.01)[partial])
+    scale = np.sqrt(max(0.0, float(np.mean(known.outcomes.noise[np.ix_(partial, partial)] / np.outer(size, size)))))
     return np.asarray(scale * np.sqrt(np.maximum(value * (1 - value), 0.01)))

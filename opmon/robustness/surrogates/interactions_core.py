@@ -96,7 +96,7 @@ class Fitted:
 
 
 def fit(process: Interactions, rows: list[int], values: Floats, noise: Floats, level: float) -> Fitted:
-    """Given the residuals ``values`` (standard errors ``noise``) of the tests in ``rows``.
+    """Given the residuals ``values`` of the tests in ``rows``, the covariance of their errors being ``noise``.
 
     Hyper-parameters by marginal likelihood on a grid, with a weak prior. The stretch makes the level-quantile of the
     residuals left out one by one equal to the normal one, so that intervals cover what they say.
@@ -130,7 +130,7 @@ def _likeliest(process: Interactions, rows: Rows, values: Floats, noise: Floats)
         key = (scales.third, scales.reach, scales.blend)
         if key not in kept:
             kept[key] = process.covariance(scales, rows, rows)
-        gram = kept[key] + np.diag(noise**2 + scales.rough**2)
+        gram = kept[key] + noise + np.diag(np.full(len(noise), scales.rough**2))
         factor = cho_factor(gram, lower=True)
         evidence = -0.5 * values @ cho_solve(factor, values) - np.log(np.diag(factor[0])).sum() + _prior(scales)
         if best is None or evidence > best[0]:

@@ -40,7 +40,7 @@ def superposed(known: Known, tests: Tests, levels: int) -> tuple[Floats, Floats]
     measured = known.measured
     low = np.flatnonzero(measured.tests.order <= 2)
     share = np.clip(measured.share[low], FLOOR, 1)
-    noise = np.maximum(measured.error[low], 1e-4) / share
+    noise = known.outcomes.noise[np.ix_(low, low)] / np.outer(share, share) + np.diag((1e-4 / share) ** 2)
     found = smoothed(measured.tests.take(low), np.log(share), noise, levels)
     values, roots = np.empty(len(tests)), np.empty((len(tests), found.root.shape[1]))
     base = known.row(())

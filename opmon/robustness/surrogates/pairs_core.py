@@ -8,7 +8,7 @@ smooth over severities and zero at severity 0: a Gaussian process with the covar
 
     c² + a² Σ_j k_0 + b² Σ_{i<j} k_0 k_0 + ρ² [σ = σ'],        k_0 Matérn 3/2 given zero at 0,
 
-observed with the standard errors of the measurements. b, the reach of k_0 and ρ by marginal likelihood on a grid. The
+observed with the errors of the measurements. b, the reach of k_0 and ρ by marginal likelihood on a grid. The
 posterior covariance says what is still not known, and with it how far a superposition of pairs may be off.
 """
 
@@ -37,7 +37,7 @@ class Smoothed:
 
 
 def smoothed(tests: Tests, log: Floats, noise: Floats, levels: int) -> Smoothed:
-    """``log`` with standard errors ``noise``, of tests of order ≤ 2."""
+    """``log``, the covariance of its errors being ``noise``, of tests of order ≤ 2."""
     centre = float(np.average(log))
     values = log - centre
     best: tuple[float, Floats, Floats] | None = None
@@ -46,7 +46,7 @@ def smoothed(tests: Tests, log: Floats, noise: Floats, levels: int) -> Smoothed:
         for size, rough in itertools.product(_PAIRS, _ROUGH):
             signal = _LEVEL**2 + _MAIN**2 * main + size**2 * pair
             signal[np.diag_indices_from(signal)] += rough**2
-            gram = signal + np.diag(noise**2 + 1e-8)
+            gram = signal + noise
             factor = cho_factor(gram, lower=True)
             evidence = float(-0.5 * values @ cho_solve(factor, values) - np.log(np.diag(factor[0])).sum())
             if best is None or evidence > best[0]:
