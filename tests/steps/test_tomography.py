@@ -207,7 +207,6 @@ def test_checkpoint_file(tmp_path: Path) -> None:
 
 def test_encoded_pictures_of_a_monitor(workbench: Any, tmp_path: Path) -> None:
     """Production logs PNG bytes of another size than the model's, which wants them normalised."""
-    import onnx
     from onnx import TensorProto, helper, numpy_helper
 
     weights = np.random.default_rng(0).normal(size=(64, 10)).astype(np.float32)
@@ -221,7 +220,8 @@ def test_encoded_pictures_of_a_monitor(workbench: Any, tmp_path: Path) -> None:
     nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["logits"])]
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 1, 8, 8])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [None, 10])], [numpy_helper.from_array(weights, "w")],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [None, 10])],
+        [numpy_helper.from_array(weights, "w")],
     )  # fmt: skip
     model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
     workbench.register(model, "pictures")
@@ -229,7 +229,7 @@ def test_encoded_pictures_of_a_monitor(workbench: Any, tmp_path: Path) -> None:
     _as_png(path, 16)
     section = {**SECTION, "quality": False, "half_width": 0.15}
     monitor = workbench.monitor(
-        f"sqlite:///{tmp_path / 'opmon.db'}", sampler={"type": "srs", "budget": 120}, robustness=section, scores="logits",
+        f"sqlite:///{tmp_path / 'opmon.db'}", sampler=SAMPLER, robustness=section, scores="logits",
         inputs={"image": {"column": "pixels", "mean": [0.3], "std": [0.4]}},
         round={"min_inputs": 160, "max_inputs": 160, "max_age": "3650d"},
     )  # fmt: skip
