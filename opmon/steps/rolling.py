@@ -7,6 +7,7 @@ database alone, so that telling twice is telling once.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,15 +41,17 @@ def rolling_points(
     ``history`` holds the newest revisions of one model version's rounds, ``ends`` when rounds ended. Provisional ones
     do not count, and what is combined has one level.
     """
-    finals = [entry for entry in history if not entry.estimate.provisional]
     points = []
-    for place, newest in enumerate(finals):
+    alike: dict[tuple[float, str], list[Revision]] = defaultdict(list)
+    for newest in history:
+        if newest.estimate.provisional:
+            continue
+        like = alike[newest.estimate.level, newest.estimate.quantity]
+        like.append(newest)
         if newest.round_number < since:
             continue
-        like = [entry for entry in finals[: place + 1] if _kind(entry) == _kind(newest)]
-        moments = [ends[entry.round_number] for entry in like]
-        held = window(len(like), rounds=settings.rounds, ends=moments, within=settings.within)
-        kept = [like[i] for i in held]
+        moments = None if settings.within is None else [ends[entry.round_number] for entry in like]
+        kept = [like[i] for i in window(len(like), rounds=settings.rounds, ends=moments, within=settings.within)]
         numbers = tuple(entry.round_number for entry in kept)
         points.append(RollingPoint(newest.round_number, numbers, combine([entry.estimate for entry in kept])))
     return points
@@ -73,10 +76,6 @@ def newest_rolling(connection: Connection, settings: MonitorSettings, newest: Ro
     ends = {number: at for number, (_, at) in rounds.versions(connection, settings.name).items()}
     points = rolling_points(history, ends, settings.rolling, since=newest.number)
     return points[-1] if points else None
-
-
-def _kind(entry: Revision) -> tuple[float, str]:
-    return entry.estimate.level, entry.estimate.quantity
 
 
 def _changes(finals: Sequence[tuple[int, int]], number: int) -> int:

@@ -56,21 +56,21 @@ def _forget_for_ever(folder: Path, unused: float, stop: Event) -> None:
 
 
 def test_two_processes_never_take_a_version_from_each_other(registry: Registry, tmp_path: Path) -> None:
-    """One removes whatever was not used for 0.3 s; the other asks, reads at its leisure, and always finds it whole."""
+    """One removes whatever was not used for a second; the other asks, reads soon after, and always finds it whole."""
     version = registry.resolve("models:/digits@champion")
     whole = registry.fetch_onnx(version, tmp_path).read_bytes()
     context = multiprocessing.get_context("forkserver")
     stop, dice, gone = context.Event(), random.Random(0), 0
-    other = context.Process(target=_forget_for_ever, args=(tmp_path, 0.3, stop))
+    other = context.Process(target=_forget_for_ever, args=(tmp_path, 1.0, stop))
     other.start()
     try:
-        for _ in range(30):
+        for turn in range(16):
             gone += not cache.versions(tmp_path, "digits")
             path = registry.fetch_onnx(version, tmp_path)
-            time.sleep(dice.uniform(0, 0.2))
+            time.sleep(dice.uniform(0, 0.1))
             assert path.read_bytes() == whole
-            time.sleep(dice.choice((0.0, 0.09, 0.2, 0.45)))
+            time.sleep(1.3 if turn % 4 == 0 else dice.uniform(0, 0.1))
     finally:
         stop.set()
         other.join()
-    assert gone > 3, "it was removed again and again"
+    assert gone >= 3, "it was removed again and again"

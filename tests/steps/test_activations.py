@@ -18,6 +18,7 @@ from opmon import plugins
 from opmon.checks import check_monitor
 from opmon.config import Settings
 from opmon.errors import PluginError
+from opmon.registry.conversion import convert
 from opmon.samplers.ces import CrossEntropy, section_indices
 from opmon.samplers.core import take_all
 from opmon.samplers.sections_core import sections_of
@@ -174,6 +175,22 @@ def test_a_convolutional_layer_is_pooled(workbench: Any, lite: str, tmp_path: Pa
     found = frame_of(monitor, tmp_path).activations
     assert found is not None
     assert found.shape == (200, 6), "one neuron for each channel"
+
+
+def test_a_regression_network_is_drawn_by_its_layer(workbench: Any, lite: str, tmp_path: Path) -> None:
+    from sklearn.neural_network import MLPRegressor
+
+    images, targets = workbench.images.astype(np.float32), workbench.targets.astype(np.float32)
+    fitted = MLPRegressor(hidden_layer_sizes=(8,), max_iter=60, random_state=0).fit(images[:900], targets[:900])
+    workbench.register(onnx.load_from_string(convert(fitted, None)), "number")
+    workbench.write_window()
+    monitor = workbench.monitor(lite, **CES, problem="regression", rules=[])
+    assert monitor.advance().problems == []
+    found = frame_of(monitor, tmp_path).activations
+    assert found is not None
+    assert 1 < found.shape[1] <= 8
+    workbench.answer(monitor)
+    assert monitor.advance().closed == 1
 
 
 def test_activations_that_are_no_numbers_are_set_aside(network: Any, lite: str) -> None:
