@@ -177,7 +177,7 @@ def _show(entry: dict[str, Any]) -> None:
     if entry["newest"]:
         out.print(table)
     if any(row["waits_for"] == "run" for row in entry["newest"]):
-        out.print("  nothing but the next run is missing to some of them: opmon run", style="dim")
+        out.print("  what does not wait for labels goes on with the next run: opmon run", style="dim")
     for row in entry["newest"]:
         if row["problem"]:
             out.print(Text(f"  round {row['round']}: {row['problem']}", style="yellow"))
