@@ -27,7 +27,7 @@ from opmon.robustness.space import Tests
 Floats = NDArray[np.float64]
 MOST_TESTS = 2000
 """Beyond it the covariance of tests is too much to fit."""
-_PSEUDO, _NUGGET, _INFLATION = 30.0, 1e-3, 1.4
+_PSEUDO, _NUGGET, _INFLATION, _NEAR = 30.0, 1e-3, 1.4, 5e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +71,13 @@ def completed(table: Floats, prior: Floats, weights: Floats, start: Floats, roun
             gain, rest = _conditional(covariance, seen, open_)
             values[np.ix_(open_, inputs)] = mean[open_, None] + gain @ (values[np.ix_(seen, inputs)] - mean[seen, None])
             left[np.ix_(open_, open_)] += weights[inputs].sum() * rest
-        mean = values @ weights / total
+        before, mean = mean, values @ weights / total
         centred = values - mean[:, None]
         scatter = (centred * weights) @ centred.T + left
         scale = np.maximum(np.diag(scatter) / total, 1e-6)
         covariance = (scatter + _PSEUDO * prior * np.sqrt(np.outer(scale, scale))) / (total + _PSEUDO)
+        if np.abs(mean - before).max() < _NEAR:
+            break
     variance = np.zeros(table.shape, np.float32)
     for inputs, seen, open_ in patterns:
         variance[np.ix_(open_, inputs)] = np.diag(_conditional(covariance, seen, open_)[1])[:, None]

@@ -28,7 +28,7 @@ class Plan:
     half_width: float | None = 0.03
     level: float = 0.95
     block: int = 100
-    batch: int = 2000
+    batch: int = 400
     seed: int = 0
 
     def __post_init__(self) -> None:

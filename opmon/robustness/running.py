@@ -16,11 +16,10 @@ from opmon.robustness.anchors_core import Anchors
 from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.run import Look, Progress, measure
 from opmon.robustness.space import Space, Tests
-from opmon.robustness.surrogates.core import Known, completed_shares
+from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.interactions import Surrogate, interactions
 
 _COARSE, _FINER = 4 / 3, (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
-_RUNGS = (1.15, 1.0)
 _MOST_BEYOND = 240
 
 
@@ -82,23 +81,12 @@ class Running:
         margin = None if done.margin is None else done.margin[:count]
         anchors = Anchors.of(done.right[:count], margin, self.weights, self.inputs)
         plan = self.plan
-        if plan.half_width is not None:
-            plan = replace(plan, half_width=start.half_width or _COARSE * plan.half_width)
+        if self.budget.inferences is not None and plan.half_width is not None:
+            plan = replace(plan, half_width=_COARSE * plan.half_width)
+        if start.half_width is not None:
+            plan = replace(plan, half_width=start.half_width)
         done = self._stage(self.space.tests(0, 2), plan, Checkpoint(done, start.under_way), anchors)
-        if self.budget.inferences is None:
-            done, plan = self._as_asked(done, anchors, plan)
         return self._beyond(done, anchors, plan, start.under_way)
-
-    def _as_asked(self, done: Measured, anchors: Anchors, plan: Plan) -> tuple[Measured, Plan]:
-        """Pairs and singles as near as was asked: what the others say is often near enough, and the rest go on."""
-        asked = self.plan.half_width
-        for factor in _RUNGS:
-            if asked is None or plan.half_width is None or plan.half_width <= factor * asked:
-                continue
-            near = completed_shares(done, self.space.levels)[0].half_width <= asked
-            plan = replace(plan, half_width=factor * asked)
-            done = self._refined(done, anchors, plan, near | (done.tests.order > 2))
-        return done, plan
 
     def _beyond(
         self, done: Measured, anchors: Anchors, plan: Plan, under_way: Measured | None
@@ -147,14 +135,11 @@ class Running:
                 return replace(plan, half_width=factor * plan.half_width)
         return None
 
-    def _refined(self, done: Measured, anchors: Anchors, plan: Plan, near: NDArray[np.bool_] | None = None) -> Measured:
-        """All tests but the anchors and those that are ``near`` until they are as near as the plan says."""
+    def _refined(self, done: Measured, anchors: Anchors, plan: Plan) -> Measured:
+        """All tests but the anchors until they are as near as the plan says."""
         count = len(anchor_tests(self.space))
         rest = done.take(slice(count, None))
-        enough = rest.half_width <= (plan.half_width or 0)
-        if near is not None:
-            enough |= near[count:]
-        open_ = replace(rest, finished=(rest.seen == self.inputs) | enough)
+        open_ = replace(rest, finished=(rest.seen == self.inputs) | (rest.half_width <= (plan.half_width or 0)))
         found = self._measured(open_.tests, plan, anchors, open_, done.take(slice(0, count)), None)
         if self.save is not None:
             self.save(Checkpoint(found, None, plan.half_width))
