@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,8 @@ def columns_of(outputs: Outputs, score: Tensor) -> tuple[int, bool]:
     """How many classes there are (0: regression), and whether one number tells two of them apart."""
     if outputs.problem == "regression":
         return 0, False
-    width = score.shape[1] if len(score.shape) == 2 else 1 if len(score.shape) == 1 else None
+    sizes = score.shape[1:]
+    width = math.prod(size or 0 for size in sizes) or None if score.shape else None
     if width is None and outputs.classes is not None:
         width = len(outputs.classes)
     if width is None:

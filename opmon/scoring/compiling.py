@@ -11,7 +11,7 @@ from opmon.scoring.compiled import compile_graph
 from opmon.scoring.model import external_files, read_model, without_zipmap
 from opmon.scoring.outputs import Scores, plan_outputs
 from opmon.scoring.reference import Reference
-from opmon.scoring.session import open_session
+from opmon.scoring.session import Tensor, open_session
 from opmon.types import Problem
 
 if TYPE_CHECKING:
@@ -57,8 +57,21 @@ def write_monitor_graph(
             f"{', '.join(compiled.outside)} cannot be part of the graph, having no ONNX nodes for this model: a "
             f"monitor computes them beside it. Compile the others: --variable"
         )
+    _complete(compiled.model, session.outputs)
     _write(compiled.model, path.parent, target, outside, one_file)
     return tuple(item.name for item in open_session(target, "cpu").outputs)
+
+
+def _complete(model: Any, outputs: Sequence[Tensor]) -> None:
+    """Give outputs whose shape the file does not say the one that ONNX Runtime finds: the checker wants one."""
+    shapes = {item.name: item.shape for item in outputs}
+    for item in model.graph.output:
+        if item.type.HasField("tensor_type") and not item.type.tensor_type.HasField("shape"):
+            item.type.tensor_type.shape.SetInParent()
+            for size in shapes.get(item.name, ()):
+                dimension = item.type.tensor_type.shape.dim.add()
+                if size is not None:
+                    dimension.dim_value = size
 
 
 def _write(model: Any, folder: Path, target: Path, outside: bool, one_file: int) -> None:

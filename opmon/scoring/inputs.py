@@ -27,6 +27,8 @@ class Feed:
     shape: Shape
     """Of one row: ``()`` is one value."""
     listed: bool
+    hint: str = ""
+    """Said to rows of another length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,16 @@ class Fed:
     tensors: Mapping[str, NDArray[Any]]
     rows: NDArray[np.int64]
     rejected: Mapping[int, str]
+
+    def without(self, failed: Mapping[int, str]) -> Fed:
+        """The same without the rows that the model fails on: why, by their place in the tensors."""
+        if not failed:
+            return self
+        keep = np.ones(len(self.rows), dtype=bool)
+        keep[list(failed)] = False
+        rejected = {int(self.rows[place]): why for place, why in failed.items()}
+        tensors = {name: values[keep] for name, values in self.tensors.items()}
+        return Fed(tensors, self.rows[keep], {**self.rejected, **rejected})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +81,7 @@ class Inputs:
         if feed.listed:
             column = batch.column(feed.columns[0])
             shape = tuple(size or 0 for size in feed.shape)
-            return tensor(feed.columns[0], column, shape, feed.dtype, self.missing, rejected)
+            return tensor(feed.columns[0], column, shape, feed.dtype, self.missing, rejected, feed.hint)
         if len(feed.columns) == 1:
             name = feed.columns[0]
             values = numbers(name, batch.column(name), feed.dtype, self.missing, rejected)
@@ -106,7 +118,10 @@ def plan_inputs(
 def _one(target: Tensor, name: str, batch: pa.RecordBatch) -> Feed:
     shape = _row_shape(target)
     if is_listed(batch.schema.field(name).type):
-        return Feed(target.name, (name,), _dtype(target), settled_shape(batch.column(name), shape), True)
+        hint = (
+            "" if all(shape) else ": the model leaves it open, and the first input settles it; pad them to one length"
+        )
+        return Feed(target.name, (name,), _dtype(target), settled_shape(batch.column(name), shape), True, hint)
     if any(size not in (None, 1) for size in shape):
         raise ModelError(
             f"the model takes {target} and column {name!r} is {batch.schema.field(name).type}; it must be a list of "

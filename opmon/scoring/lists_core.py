@@ -46,9 +46,12 @@ def settled_shape(column: pa.Array, shape: Shape) -> tuple[int, ...]:
 
 
 def tensor(
-    name: str, column: pa.Array, shape: tuple[int, ...], dtype: Any, missing: bool, rejected: Rejections
+    name: str, column: pa.Array, shape: tuple[int, ...], dtype: Any, missing: bool, rejected: Rejections, hint: str = ""
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-    """The rows of the right length, and which they are (None: all of them); one copy at the most."""
+    """The rows of the right length, and which they are (None: all of them); one copy at the most.
+
+    ``hint`` ends the reason of the others.
+    """
     column = decoded(column)
     if not is_listed(column.type):
         raise ModelError(f"column {name!r} is {column.type}; a tensor is read from a column of lists of numbers")
@@ -59,7 +62,8 @@ def tensor(
     if wrong.any():
         rejected.add(np.asarray(column.is_null()), lambda row: f"column {name!r} is empty")
         rejected.add(
-            wrong, lambda row: f"column {name!r} has {found[row]} values, not {_shown(shape)}, or rows of unlike length"
+            wrong,
+            lambda row: f"column {name!r} has {found[row]} values, not {_shown(shape)}, or rows of unlike length{hint}",
         )
         rows = np.flatnonzero(~wrong)
         column = column.take(pa.array(rows))

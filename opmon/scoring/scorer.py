@@ -126,16 +126,16 @@ class Scorer:
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
         """One answer for each batch, in order. The next batches are read and prepared while the model is at work."""
         names = (*self.outputs.names, *self.variables.values(), *self._traced)
-        for (batch, fed), pieces in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
-            yield self._scored(batch, fed, pieces)
+        for (batch, fed), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
+            yield self._scored(batch, fed.without(found.failed), found.pieces)
 
     def traces(self, batches: Iterable[Batch]) -> Iterator[Traced]:
         """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons."""
         names = (*self.outputs.names, *self._traced)
-        for (batch, fed), pieces in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
-            if not pieces:
+        for (batch, whole), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
+            if not found.pieces:
                 continue
-            said = self._said(pieces, ())
+            fed, said = whole.without(found.failed), self._said(found.pieces, ())
             activations = said.activations
             if activations is None:
                 activations = np.empty((len(said.answers.valid), 0), np.float32)
