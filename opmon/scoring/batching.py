@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-BUDGET = 512 << 20
-"""Bytes that the activations of one batch may take."""
+BUDGET = 256 << 20
+"""Bytes that the activations of all inputs that are worked on may take."""
 MOST = 1024
 _LEAST, _LANES = 256, 8
 """Fewer inputs than this at once, or more lanes, gain nothing."""

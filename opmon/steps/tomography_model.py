@@ -162,17 +162,10 @@ def _joined(tensors: Mapping[str, NDArray[Any]], kind: str) -> tuple[NDArray[Any
 
 
 def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    session, outputs = scorer.session, scorer.outputs
-    fixed = next((tensor.shape[0] for tensor in session.inputs if tensor.shape), None)
+    outputs = scorer.outputs
 
     def scores(values: NDArray[Any]) -> NDArray[Any]:
-        size = fixed or len(values)
-        parts = []
-        for start in range(0, len(values), size):
-            piece = values[start : start + size]
-            whole = np.resize(piece, (size, *piece.shape[1:])) if len(piece) < size else piece
-            parts.append(np.asarray(session.run([outputs.score], feeding.tensors(whole))[0])[: len(piece)])
-        found = np.concatenate(parts).reshape(len(values), -1)
+        found = scorer.run([outputs.score], feeding.tensors(values))[0].reshape(len(values), -1)
         if outputs.problem == "regression" or found.shape[1] > 1:
             return found
         return np.concatenate([np.zeros_like(found) if outputs.meaning == "logits" else 1 - found, found], axis=1)
@@ -206,9 +199,8 @@ def _quality(settings: RobustnessSettings, feeding: _Feeding, traced: Scorer | N
         return kernel_distance(_extractor(settings.extractor))
     if traced is None:
         return kernel_distance(lambda values: values)
-    session = traced.session
 
     def hidden(values: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(session.run([ACTIVATIONS], feeding.tensors(values))[0])
+        return traced.run([ACTIVATIONS], feeding.tensors(values))[0]
 
     return kernel_distance(hidden)
