@@ -56,11 +56,12 @@ class CodecError:
         rows, columns = -(-height // block), -(-width // block)
         lost = rng.random((n, rows, columns)) < parameter(self.shares, severity, "codec-error")
         shift = rng.integers(-2 * block, 2 * block + 1, (2, n, rows, columns))
-        where = np.repeat(np.repeat(lost, block, 1), block, 2)[:, :height, :width]
-        dy, dx = (np.repeat(np.repeat(part, block, 1), block, 2)[:, :height, :width] for part in shift)
-        image, y, x = np.nonzero(where)
+        image, row, column = (place[:, None, None] for place in np.nonzero(lost))
+        y = np.minimum(row * block + np.arange(block)[None, :, None], height - 1)
+        x = np.minimum(column * block + np.arange(block)[None, None, :], width - 1)
+        dy, dx = (part[:, None, None] for part in shift[:, lost])
         result = inputs.copy()
-        result[image, y, x] = inputs[image, (y + dy[where]) % height, (x + dx[where]) % width]
+        result[image, y, x] = inputs[image, (y + dy) % height, (x + dx) % width]
         return result
 
 

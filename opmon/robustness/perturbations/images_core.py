@@ -20,6 +20,26 @@ def clipped(images: NDArray[Any]) -> Images:
     return np.asarray(np.clip(images, 0, 1), np.float32)
 
 
+_KEPT: dict[tuple[Any, ...], NDArray[np.float32]] = {}
+_MOST_KEPT, _MOST_NUMBERS = 8, 2_000_000
+
+
+def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Standard normal numbers, not to be changed. All severities of a perturbation draw the same ones for the same
+    inputs: of a generator in the same state they are drawn once."""
+    state = rng.bit_generator.state
+    key = (str(state), shape)
+    found = _KEPT.get(key)
+    if found is None:
+        found = rng.standard_normal(shape, dtype=np.float32)
+        found.setflags(write=False)
+        if found.size <= _MOST_NUMBERS:
+            while len(_KEPT) >= _MOST_KEPT:
+                _KEPT.pop(next(iter(_KEPT)), None)
+            _KEPT[key] = found
+    return found
+
+
 def side_ratio(images: Images) -> float:
     """How much larger the images are than those of the calibration."""
     return float(min(images.shape[1:3]) / SMALL)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from opmon.robustness.perturbations.core import Images, Kind, parameter, require_table
-from opmon.robustness.perturbations.images_core import clipped
+from opmon.robustness.perturbations.images_core import clipped, normals
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,9 @@ class GaussianNoise:
         require_table("deviations", self.deviations, 0, 10)
 
     def apply(self, inputs: Images, severity: int, rng: np.random.Generator) -> Images:
-        noise = rng.standard_normal(inputs.shape, dtype=np.float32)
-        noise *= np.float32(parameter(self.deviations, severity, "gaussian-noise"))
+        noise = normals(rng, inputs.shape) * np.float32(parameter(self.deviations, severity, "gaussian-noise"))
         noise += inputs
-        return clipped(noise)
+        return np.clip(noise, 0, 1, out=noise)
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class ShotNoise:
     def apply(self, inputs: Images, severity: int, rng: np.random.Generator) -> Images:
         photons = parameter(self.photons, severity, "shot-noise")
         if photons > 20:
-            noise = rng.standard_normal(inputs.shape, dtype=np.float32)
-            noise *= np.sqrt(np.maximum(inputs, 0) / np.float32(photons))
-            return clipped(inputs + noise)
+            noise = normals(rng, inputs.shape) * np.sqrt(np.maximum(inputs, 0) / np.float32(photons))
+            noise += inputs
+            return np.clip(noise, 0, 1, out=noise)
         return clipped(rng.poisson(inputs * photons) / photons)
