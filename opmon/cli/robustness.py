@@ -38,7 +38,7 @@ def robustness() -> None:
 @click.option("--kind", type=click.Choice(["image", "text", "table"]), help="What the inputs are.")
 @click.option("-p", "--perturbation", "perturbations", multiple=True, help="One of them, such as zoom; again for more.")
 @click.option("-n", "--inputs", type=click.IntRange(min=2), help="At most so many inputs [1000].")
-@click.option("--beyond-pairs", type=click.IntRange(min=0), help="Tests of three or more that are run [24].")
+@click.option("--beyond-pairs", type=click.IntRange(min=0), help="Tests of three or more that are run [24 for three, more for more].")
 @click.option("--half-width", type=float, help="How well each test is known [0.03].")
 @click.option("--ordered", is_flag=True, help="A then B and B then A are two tests.")
 @click.option("-q", "--query", "queries", multiple=True, help="Asked of the result; again for more.")

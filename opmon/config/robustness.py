@@ -66,7 +66,8 @@ class RobustnessSettings(Part):
     max_order: Count | None = None
     ordered: bool = False
     half_width: Number = 0.03
-    beyond_pairs: Annotated[int, BeforeValidator(whole), Field(ge=0)] = 24
+    beyond_pairs: Annotated[int, BeforeValidator(whole), Field(ge=0)] | None = None
+    """Tests of three and more perturbations that are run; null: as many as the space asks for."""
     quality: bool = True
     extractor: LocalPath | None = None
     """An ONNX file whose first output are the features that the quality of pictures is measured on; null: the model's

@@ -247,7 +247,7 @@ def _tasks(options: argparse.Namespace) -> list[tasks.Task]:
     wanted: list[Callable[[], tasks.Task]] = [
         lambda: tasks.image_task(data.fashion_mnist(options.fashion), cache, 2000),
         lambda: tasks.text_task(data.bbc_news(options.bbc, cache), 1000),
-        lambda: tasks.table_task(data.census(options.census, cache), 8000),
+        lambda: tasks.table_task(data.census(options.census, cache), 2000),
     ]
     found = []
     for make in wanted:
