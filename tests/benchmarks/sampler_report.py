@@ -210,30 +210,3 @@ def dunn_holm(values: np.ndarray, techniques: list[str]) -> dict[tuple[str, str]
     return {
         (techniques[pairs[at][0]], techniques[pairs[at][1]]): float(q) for at, q in zip(order, adjusted, strict=True)
     }
-
-
-def frontier(rows: list[Row], path: Path | None) -> None:
-    """RMSE against failures, both relative to SRS, one point per technique and variable."""
-    if path is None:
-        return
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    base = {(row["subject"], row["budget"]): row for row in rows if row["technique"] == "srs"}
-    groups: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for row in rows:
-        srs = base.get((row["subject"], row["budget"]))
-        if srs and srs["failures"] and row["task"] == "classification":
-            point = (row["failures"] / srs["failures"], row["rmse"] / srs["rmse"])
-            groups[f"{row['technique']} {row['variable']}"].append(point)
-    figure, axes = plt.subplots(figsize=(9, 6))
-    for name, points in sorted(groups.items()):
-        x, y = np.exp(np.log(np.array(points)).mean(axis=0))
-        axes.scatter(x, y, s=18)
-        axes.annotate(name, (x, y), fontsize=7, xytext=(3, 2), textcoords="offset points")
-    axes.set(xscale="log", yscale="log", xlabel="failures relative to SRS", ylabel="RMSE relative to SRS")
-    axes.axhline(1, color="grey", linewidth=0.5)
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)

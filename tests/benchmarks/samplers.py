@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import sampler_bars
+import sampler_figure
 import sampler_report
 import subjects
 
@@ -32,6 +33,8 @@ from opmon.samplers.weights_core import Mixture, Weights
 from opmon.testing.populations import Population
 from opmon.types import Draw, Frame
 
+FULL = 500
+"""Repetitions of the full study."""
 BUDGETS = (50, 100, 200, 400, 800)
 
 
@@ -100,9 +103,11 @@ def main() -> int:
     published = sampler_report.read_published(options.data / "published.csv")
     inside = sampler_report.summary(results, published)
     rows = [row for row, _ in results]
-    sampler_report.frontier(rows, options.figure)
+    sampler_figure.frontier(rows, options.figure)
     verdicts = sampler_bars.bars(rows, published, inside)
     print("", *verdicts, sep="\n")
+    if options.repetitions < FULL:
+        print(f"(the bars are made for {FULL} repetitions: with {options.repetitions}, cells miss them by chance)")
     print(f"\n{len(work)} cells, {options.repetitions} repetitions each: {time.perf_counter() - began:.0f} s")
     return 0 if all(bar.met for bar in verdicts) else 1
 
@@ -120,7 +125,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--techniques", type=names, default=None, help=f"of: {', '.join(TECHNIQUES)}")
     parser.add_argument("--variables", type=names, default=None, help="such as confidence,dsa; none and all always run")
     parser.add_argument("--budgets", type=lambda text: [int(part) for part in names(text)], default=list(BUDGETS))
-    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--repetitions", type=int, default=FULL)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--failing-error", type=float, default=0.6, help="regression: an error above it is a failure")
