@@ -16,7 +16,7 @@ from opmon.errors import InputError, ModelError
 from opmon.scoring.autoencoders import Kind, Weights, fit_autoencoder
 from opmon.scoring.compiled import columns_of
 from opmon.scoring.densities_core import densities
-from opmon.scoring.distances_core import distances_to_others, floored, nearest
+from opmon.scoring.distances_core import crowd, distances_to_others, distinct, floored, nearest
 from opmon.scoring.kept_core import Kept, KeptRows
 from opmon.scoring.layers import find_layer
 from opmon.scoring.model import read_model
@@ -155,7 +155,10 @@ class Fit:
 
 
 def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
-    """The reference with the least and greatest value of DSA and LSA on its own traces, each without itself."""
+    """The reference with the least and greatest value of DSA and LSA on its own traces, each without itself.
+
+    And with how its traces crowd together.
+    """
     found: dict[str, list[NDArray[np.float64]]] = {"dsa:reference": [], "dsa:input": [], "lsa": []}
     kept, fitted = densities(reference)
     divisors = floored(reference.distances)
@@ -174,7 +177,9 @@ def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
     limits = {
         name: (float(min(map(np.min, parts))), float(max(map(np.max, parts)))) for name, parts in found.items() if parts
     }
-    return dataclasses.replace(reference, limits=limits)
+    own_traces = {number: reference.traces[reference.of_class(number)] for number in reference.classes}
+    crowds = {number: crowd(traces[distinct(traces)]) for number, traces in own_traces.items()}
+    return dataclasses.replace(reference, limits=limits, crowds=crowds if reference.columns else {})
 
 
 def open_fit(

@@ -48,6 +48,9 @@ class Reference:
     weights: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     """Weights of fitted autoencoders: by name of the variable, then of the array."""
 
+    crowds: Mapping[int, int] = field(default_factory=dict)
+    """By class: how many of its distinct traces float32 cannot tell apart; found out anew where it is not there."""
+
     def __post_init__(self) -> None:
         count = len(self.traces)
         if self.traces.ndim != 2 or len(self.predicted) != count or len(self.distances) != count:
@@ -92,7 +95,7 @@ class Reference:
 
     def save(self, path: Path) -> None:
         """Write it to one file, whole or not at all."""
-        meta = {**self.describe(), "format": FORMAT}
+        meta = {**self.describe(), "format": FORMAT, "crowds": list(self.crowds.items())}
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {
             f"weights/{name}/{key}": array for name, found in self.weights.items() for key, array in found.items()
@@ -127,6 +130,7 @@ class Reference:
                 accuracy=meta["accuracy"],
                 labelled=meta["labelled"],
                 weights=weights,
+                crowds={int(number): int(most) for number, most in meta.get("crowds", ())},
             )
         except FileNotFoundError as exc:
             raise ModelError(f"there is no reference {path}; opmon reference fits one") from exc

@@ -25,6 +25,8 @@ def test_a_reference_survives_its_file(mlp, fitted, rows, tmp_path) -> None:
     made.save(tmp_path / "reference.npz")
     read = Reference.load(tmp_path / "reference.npz")
     assert read.describe() == made.describe()
+    assert read.crowds == made.crowds
+    assert set(read.crowds) == set(made.classes)
     for name in ("traces", "predicted", "distances"):
         assert (getattr(read, name) == getattr(made, name)).all()
     assert read.model_hash == model_hash(mlp())

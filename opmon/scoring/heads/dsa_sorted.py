@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.scoring.distances_core import floored
 from opmon.scoring.graph import UNKNOWN
-from opmon.scoring.heads.search_core import Traces, candidates_for, distinct_of
+from opmon.scoring.heads.search_core import Traces, candidates_for, crowd_of, distinct_of
 from opmon.scoring.reference import Reference
 
 
@@ -31,8 +31,8 @@ def sorted_function(
     centred = traces - centres[reference.predicted[order]]
     bias = (-np.einsum("ij,ij->i", centred, centred, dtype=np.float64) / 2).astype(np.float32)
     products = [np.ascontiguousarray(centred[low:high].T) for low, high in itertools.pairwise(bounds)]
-    crowds = [candidates_for(traces[low:high]) for low, high in itertools.pairwise(bounds) if high > low]
-    count = min(max(crowds), max(1, int(np.diff(bounds).max())))
+    wanted = candidates_for(max(crowd_of(reference, number) for number in reference.classes))
+    count = min(wanted, max(1, int(np.diff(bounds).max())))
 
     def candidates(activations: Traces, number: int) -> NDArray[np.int64]:
         low, high = int(bounds[number]), int(bounds[number + 1])

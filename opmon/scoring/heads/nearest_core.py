@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.scoring.distances_core import crowd
 from opmon.scoring.graph import MonitorGraph, Route
 from opmon.scoring.heads.search_core import (
     BLOCK,
     Traces,
     candidates_for,
+    crowd_of,
     distinct_of,
     greatest_in_blocks,
     joined,
@@ -65,7 +67,7 @@ class Search:
         for route in self.graph.routes:
             own = [distinct_of(self.reference, number) for number in route.classes]
             rows = np.concatenate(own)
-            wanted = max(candidates_for(self.reference.traces[some]) for some in own)
+            wanted = candidates_for(max(crowd_of(self.reference, number) for number in route.classes))
             count = min(wanted, len(rows))
             found.append(Part(route, rows, start, count, searched_in_blocks(len(rows), count, self.graph.nodes)))
             start += found[-1].columns
@@ -164,7 +166,7 @@ class Search:
         centre = traces[:, live].mean(axis=0, dtype=np.float64).astype(np.float32)
         moved = nodes.add("Gather", [graph.extended, nodes.constant([*live, traces.shape[1]], np.int64)], axis=1)
         moved = nodes.add("Sub", [moved, nodes.constant(np.pad(centre, (0, 1)))])
-        wanted, values, places = candidates_for(traces), [], []
+        wanted, values, places = candidates_for(crowd(traces)), [], []
         for part in self.parts:
             inside = np.zeros((graph.columns, len(part.route.classes)), np.float32)
             inside[list(part.route.classes)] = np.eye(len(part.route.classes))

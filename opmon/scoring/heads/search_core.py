@@ -79,10 +79,16 @@ def joined(nodes: Nodes, tensors: Sequence[str], axis: int) -> str:
     return tensors[0] if len(tensors) == 1 else nodes.add("Concat", tensors, axis=axis)
 
 
-def candidates_for(traces: Traces) -> int:
-    """How many candidates are enough for these traces: one of a few numbers, so that routes agree."""
-    enough = np.flatnonzero(min(crowd(traces) + 2, MOST) <= _COUNTS)
+def candidates_for(crowded: int) -> int:
+    """How many candidates are enough where so many traces crowd together: one of few numbers, so that routes agree."""
+    enough = np.flatnonzero(min(crowded + 2, MOST) <= _COUNTS)
     return int(_COUNTS[enough[0]])
+
+
+def crowd_of(reference: Reference, number: int) -> int:
+    """How many traces of a class crowd together."""
+    known = reference.crowds.get(number)
+    return crowd(reference.traces[distinct_of(reference, number)]) if known is None else known
 
 
 def distinct_of(reference: Reference, number: int) -> NDArray[np.int64]:
