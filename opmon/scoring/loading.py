@@ -62,6 +62,9 @@ def load(
     lanes = lanes or lanes_by_memory(model, threads or cores())
     each = threads if lanes == 1 else max(1, (threads or cores()) // lanes)
     session = open_session(source, device, each)
+    if session.device != "cpu" and lanes > 1:  # a GPU is one lane, and what it cannot do may have all cores
+        lanes, each = 1, threads
+        session = open_session(source, device, each)
     variables = variable_outputs(model)
     own = [item for item in session.outputs if not is_added(item.name, variables)]
     outputs = plan_outputs(model, own, problem, classes, output, scores)
@@ -74,9 +77,8 @@ def load(
         session = open_session(serialised(compiled.model), device, each, path.parent)
         variables = {**variables, **compiled.outputs}
         functions = functions_of(compiled, heads or {}, reference)
-    if session.device != "cpu":
-        return Loaded(Runner(session, batch_size or 0), outputs, variables, functions)
-    return Loaded(Runner(session, batch_size or size_by_memory(model, lanes), lanes), outputs, variables, functions)
+    size = batch_size or (size_by_memory(model, lanes) if session.device == "cpu" else 0)
+    return Loaded(Runner(session, size, lanes), outputs, variables, functions)
 
 
 def _require(problem: Problem, **counts: int | None) -> None:

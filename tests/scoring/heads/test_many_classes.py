@@ -17,6 +17,7 @@ from opmon.scoring.heads.dsa import DistanceSurprise
 from opmon.scoring.heads.lsa import LikelihoodSurprise
 from opmon.scoring.reference import Reference, model_hash
 from opmon.scoring.routes_core import TOGETHER, codes, forbidding, together
+from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 from opmon.testing import surprise
 
@@ -93,6 +94,17 @@ def test_the_same_in_every_opset_and_size_of_batch(mlp, compiled, outputs, later
     expected = outputs(compiled(usual, HEADS, reference_of(usual, rows, 300)), later)
     for name in HEADS:
         assert found[name] == pytest.approx(expected[name][:size], abs=1e-5)
+
+
+def test_a_round_of_many_classes_gives_what_the_compiled_file_gives(mlp, compiled, outputs, fed, later) -> None:
+    """Some of it sorted by class outside of the graph."""
+    path = mlp(classes=300, hidden=24)
+    reference = reference_of(path, np.random.default_rng(1).normal(size=(3000, 6)).astype(np.float32), 300)
+    scorer = Scorer.open(path, "classification", device="cpu", heads=HEADS, reference=reference)
+    assert set(scorer.functions) == {"dsa", "lsa"}
+    found, expected = next(scorer.score(fed(later))), outputs(compiled(path, HEADS, reference), later)
+    for name in HEADS:
+        assert found.variables[name] == pytest.approx(expected[name], abs=1e-5)
 
 
 def test_no_product_has_more_columns_than_classes_together(mlp, compiled, later, tmp_path) -> None:
