@@ -75,7 +75,8 @@ def judged(answers: NDArray[Any], truth: NDArray[Any], evaluation: Evaluation) -
     if evaluation.problem == "regression":
         error = answers.reshape(len(answers), -1)[:, 0].astype(np.float64) - truth.astype(np.float64)
         tolerance = float(evaluation.tolerance or 0)
-        return Judged(np.abs(error) <= tolerance, np.clip(4 - 4 * np.abs(error) / tolerance, -20, 4).astype(np.float32))
+        margin = np.where(np.isfinite(error), np.clip(4 - 4 * np.abs(error) / tolerance, -20, 4), -20)
+        return Judged(np.abs(error) <= tolerance, margin.astype(np.float32))
     if answers.ndim == 1:
         return Judged(np.asarray(answers == truth), None)
     return _by_scores(answers, truth)
@@ -100,5 +101,7 @@ def _by_scores(scores: NDArray[Any], truth: NDArray[Any]) -> Judged:
     own = scores[rows, column].astype(np.float32)
     others = scores.astype(np.float32, copy=True)
     others[rows, column] = -np.inf
-    right = scores.argmax(axis=1) == column
-    return Judged(right, own - others.max(axis=1))
+    with np.errstate(invalid="ignore"):
+        margin = own - others.max(axis=1)
+    lost = ~np.isfinite(margin)  # no answer is no right answer
+    return Judged((scores.argmax(axis=1) == column) & ~lost, np.where(lost, np.float32(-20), margin))

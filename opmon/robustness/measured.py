@@ -17,7 +17,7 @@ from opmon.robustness.space import Tests
 Floats = NDArray[np.float64]
 Visit = tuple[list[int], int, int]
 """Tests, as rows, that look at the inputs from the second number up to the third."""
-_COMMON_BLOCKS, _COMMON_SHARE = 2, 0.15
+_COMMON_BLOCKS, _COMMON_SHARE = 1, 0.05
 _PER_TEST = ("right", "seen", "share", "error", "low", "high", "finished")
 
 

@@ -134,7 +134,14 @@ class Subject:
     def _apply(self, step: Step, encoded: NDArray[Any], start: int) -> NDArray[Any]:
         number, severity = step
         rng = np.random.default_rng([self.plan.seed, number, start])  # the same for all severities
-        changed = self.perturbations[number].apply(encoded, severity, rng)
+        try:
+            changed = self.perturbations[number].apply(encoded, severity, rng)
+        except InputError:
+            raise
+        except Exception as exc:  # a perturbation may be anybody's
+            raise InputError(
+                f"perturbation number {number + 1} fails at severity {severity}: {type(exc).__name__}: {exc}"
+            ) from exc
         if np.shape(changed) != np.shape(encoded):
             raise InputError(
                 f"perturbation number {number + 1} made {np.shape(changed)} of {np.shape(encoded)}: it must keep the "

@@ -120,7 +120,7 @@ class Running:
 
     def _left_over(self, done: Measured) -> int:
         """For how many more tests there are inferences left."""
-        usual = max(float(np.quantile(done.seen, 0.6)), 1.0)
+        usual = float(np.quantile(done.seen, 0.75)) + self.plan.block / 2
         return max(int(((self.budget.inferences or 0) - done.inferences) / usual), 0)
 
     def _finer(self, done: Measured, plan: Plan) -> Plan | None:

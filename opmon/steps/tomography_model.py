@@ -73,7 +73,8 @@ def prepared(
     kept, known = _labelled(scorer, settings, fed.rows, truth)
     inputs, feeding = _joined({name: values[kept] for name, values in fed.tensors.items()}, settings.kind)
     if len(inputs) < 2:
-        raise InputError(f"a tomography needs at least two labelled inputs that the model takes; got {len(inputs)}")
+        wanted = "labelled inputs" if settings.relation == "label" else "inputs"
+        raise InputError(f"a tomography needs at least two {wanted} that the model takes; got {len(inputs)}")
     chosen = fed.rows[kept]
     evaluation = Evaluation(
         inputs,
@@ -150,6 +151,9 @@ def _joined(tensors: Mapping[str, NDArray[Any]], kind: str) -> tuple[NDArray[Any
     )
     if len(parts) == 1:
         (values,) = tensors.values()
+        if (values.dtype == np.object_) != (kind == "text"):
+            holds = "texts" if values.dtype == np.object_ else "numbers"
+            raise InputError(f"the model takes {holds}, and kind is {kind!r}; say text for texts, image or table else")
         flat = values if kind == "image" else values.reshape(len(values), -1)
         return (flat.reshape(-1) if kind == "text" else flat), _Feeding(parts)
     if kind != "table" or any(dtype == np.object_ for *_, dtype in parts):

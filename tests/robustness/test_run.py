@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError, ModelError
 from opmon.robustness.anchors_core import Anchors
 from opmon.robustness.codecs import Unchanged
-from opmon.robustness.evaluation import Evaluation
+from opmon.robustness.evaluation import Evaluation, judged
 from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.run import Subject, measure
 from opmon.robustness.running import Budget, Checkpoint, Running, anchor_tests
@@ -220,3 +220,22 @@ def test_broken_plan(changes: dict[str, Any]) -> None:
 def test_broken_evaluation(changes: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Evaluation(np.zeros((400, 3)), **changes)
+
+
+def test_an_answer_that_is_no_number_is_not_right() -> None:
+    evaluation = Evaluation(np.zeros((3, 2)), np.zeros(3, int))
+    found = judged(np.array([[np.nan, 0.0], [1.0, 0.0], [np.inf, np.inf]]), np.zeros(3, int), evaluation)
+    assert found.right.tolist() == [False, True, False]
+    assert found.margin is not None
+    assert np.isfinite(found.margin).all()
+
+
+def test_perturbation_that_fails_is_named() -> None:
+    class Broken(Add):
+        def apply(self, inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]:
+            raise KeyError("lost")
+
+    plan = Plan(half_width=None)
+    made = replace(subject(plan), perturbations=(Add(0), Broken(1), Add(2)))
+    with pytest.raises(InputError, match=r"number 2 fails at severity 1: KeyError"):
+        measure(made.look, SPACE.tests(1, 1), 400, plan)
