@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from opmon.robustness.result import Tomography
 
 MOST_PAIRS = 15
+_WIDE = 30
 _SCALE = "cividis"
 """Read the same with every kind of colour blindness, and in grey."""
 
@@ -32,7 +34,8 @@ def heat_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
     pairs = list(itertools.combinations(range(len(result.space.names)), 2))[:MOST_PAIRS]
     across = min(3, len(pairs))
     down = -(-len(pairs) // across)
-    figure = Figure(figsize=(3.1 * across + 0.9, 2.95 * down + 0.75), facecolor=colours.paper)
+    wide = max(6.4, 3.1 * across + 0.9)
+    figure = Figure(figsize=(wide, 2.95 * down + 0.75), facecolor=colours.paper)
     low = float(result.share[result.tests.order <= 2].min())
     drawn: Any = None
     for place, (first, second) in enumerate(pairs):
@@ -41,16 +44,16 @@ def heat_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
         drawn = axes.imshow(share.T, origin="lower", cmap=_SCALE, vmin=min(low, 0.98), vmax=1.0, aspect="auto")
         _numbers(axes, share, low)
         _named(axes, result, first, second, colours)
-    figure.subplots_adjust(left=0.09 if across > 1 else 0.16, right=0.88, top=1 - 0.72 / figure.get_figheight(),
-                           bottom=0.52 / figure.get_figheight(), wspace=0.28, hspace=0.42)  # fmt: skip
-    bar = figure.colorbar(drawn, cax=figure.add_axes((0.91, 0.16, 0.018, 0.62)))
+    figure.subplots_adjust(left=0.9 / wide, right=1 - 1.25 / wide, top=1 - 0.72 / figure.get_figheight(),
+                           bottom=0.52 / figure.get_figheight(), wspace=0.28, hspace=0.32)  # fmt: skip
+    bar = figure.colorbar(drawn, cax=figure.add_axes((1 - 0.95 / wide, 0.16, 0.18 / wide, 0.62)))
     _percent(bar.ax.yaxis, colours)
     _title(figure, "Share of inputs still right, by pair of perturbations", colours)
     return _png(figure)
 
 
 def voxel_figure(result: Tomography, three: Sequence[int], *, colours: Palette = LIGHT) -> bytes:
-    """A cube with one voxel for each test of three perturbations, the others at 0; measured ones have edges."""
+    """A cube with one voxel for each test of three perturbations, the others at 0; dark edges: measured."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -72,22 +75,22 @@ def voxel_figure(result: Tomography, three: Sequence[int], *, colours: Palette =
     )
     filled[::2, ::2, ::2] = ~np.isnan(share)
     faces[::2, ::2, ::2] = colormaps[_SCALE](scale(np.nan_to_num(share)))
-    edges[::2, ::2, ::2] = np.where(measured[..., None], (0.05, 0.05, 0.08, 1.0), faces[::2, ::2, ::2])
+    edges[::2, ::2, ::2] = np.where(measured[..., None], (0.05, 0.05, 0.08, 1.0), (1.0, 1.0, 1.0, 0.5))
     x, y, z = (np.indices((2 * side,) * 3) // 2).astype(float)
     for grid, place in ((x, 0), (y, 1), (z, 2)):  # small cubes with room between them, so that one sees inside
         odd = np.indices((2 * side,) * 3)[place] % 2 == 1
         grid[~odd] += 0.22
         grid[odd] += 0.78
-    axes.voxels(x, y, z, filled, facecolors=faces, edgecolors=edges, linewidth=0.7, shade=False)
+    axes.voxels(x, y, z, filled, facecolors=faces, edgecolors=edges, linewidth=0.6, shade=False)
     for j, axis in zip(three, (axes.xaxis, axes.yaxis, axes.zaxis), strict=True):
         axis.set_ticks(np.arange(side) + 0.5, [str(level) for level in range(side)])
         axis.set_label_text(shown(result.space.names[j], 24), color=colours.ink, fontsize=10)
         axis.set_tick_params(labelsize=8, colors=colours.quiet)
     axes.view_init(elev=22, azim=-52)
-    axes.set_box_aspect((1, 1, 1), zoom=0.92)
+    axes.set_box_aspect((1, 1, 1), zoom=0.98)
     bar = figure.colorbar(ScalarMappable(scale, _SCALE), cax=figure.add_axes((0.88, 0.2, 0.02, 0.56)))
     _percent(bar.ax.yaxis, colours)
-    _title(figure, "Share still right, by three severities (with edges: measured)", colours)
+    _title(figure, "Share still right, by three severities (dark edges: measured)", colours)
     return _png(figure)
 
 
@@ -136,8 +139,8 @@ def gallery_figure(
     height = figure.get_figheight()
     for down, (label, share, pictures) in enumerate(rows):
         top = 1 - (0.5 + 0.98 * (down + 1)) / height
-        figure.text(0.02, top + 0.44 / height, f"{shown(label, 44)}\n{100 * share:.1f} % right", fontsize=8.5,
-                    color=colours.ink, va="center", wrap=True, parse_math=False)  # fmt: skip
+        figure.text(0.02, top + 0.44 / height, f"{_stacked(label)}\n{100 * share:.1f} % right", fontsize=8.5,
+                    color=colours.ink, va="center", linespacing=1.25, parse_math=False)  # fmt: skip
         for place, picture in enumerate(pictures):
             left = (2.5 + 0.95 * place) / figure.get_figwidth()
             axes = figure.add_axes((left, top, 0.9 / figure.get_figwidth(), 0.9 / height))
@@ -146,6 +149,19 @@ def gallery_figure(
             axes.set_axis_off()
     _title(figure, title, colours)
     return _png(figure)
+
+
+def _stacked(label: str) -> str:
+    """A test in words, as many of them on a line as fit beside the pictures, on four lines at most."""
+    lines = [""]
+    for number, word in enumerate(re.split(r" (?=[+→] )", label)):
+        joined = f"{lines[-1]} {word}" if number else word
+        if number and len(joined) > _WIDE:
+            lines.append(word)
+        else:
+            lines[-1] = joined
+    kept = lines if len(lines) <= 4 else [*lines[:3], f"{lines[3]} …"]
+    return "\n".join(shown(line, _WIDE + 4) for line in kept)
 
 
 def _numbers(axes: Axes, share: NDArray[np.float64], low: float) -> None:
