@@ -94,6 +94,7 @@ class Frame:
     size: int = field(default=-1)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", {name: _numbers(name, values) for name, values in self.variables.items()})
         lengths = {f"variables[{name!r}]": len(values) for name, values in self.variables.items()}
         for name in ("predictions", "ids", "activations"):
             values = getattr(self, name)
@@ -106,9 +107,6 @@ class Frame:
         if len(set(lengths.values())) > 1:
             found = ", ".join(f"{name}: {length}" for name, length in lengths.items())
             raise InputError(f"everything in a frame has one entry per input; got {found}")
-        for name, values in self.variables.items():
-            if np.ndim(values) != 1:
-                raise InputError(f"variable {name!r} must be one number per input; got shape {np.shape(values)}")
         object.__setattr__(self, "size", next(iter(lengths.values())))
 
     def variable(self, name: str) -> Floats:
@@ -118,6 +116,18 @@ class Frame:
         except KeyError:
             have = ", ".join(sorted(self.variables)) or "none at all"
             raise InputError(f"the frame has no variable {name!r}; it has: {have}") from None
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    """A plain array of floats; float32 and float64 as they are, without a copy."""
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise InputError(f"variable {name!r} has masked values; give every input a number")
+    found = np.asarray(values)
+    if found.ndim != 1:
+        raise InputError(f"variable {name!r} must be one number per input; got shape {found.shape}")
+    if found.dtype.kind not in "fiub":
+        raise InputError(f"variable {name!r} must hold real numbers; got {found.dtype}: convert it with astype(float)")
+    return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,10 +176,14 @@ class Sample:
 
     The outcome is the loss: 1 where the model is wrong and 0 where it is right (classification), or the squared error
     (regression). NaN means that no answer has come: skipped, or not yet returned.
+
+    ``problem`` says which of the two they are. Without it they count as shares while all of them are 0 or 1: wrong for
+    a regression on whole numbers whose larger errors happen not to be drawn.
     """
 
     draw: Draw
     outcomes: NDArray[np.float64]
+    problem: Problem | None = None
 
     def __post_init__(self) -> None:
         if self.outcomes.shape != self.draw.positions.shape:
@@ -178,6 +192,9 @@ class Sample:
         if not np.isfinite(answered).all() or (answered < 0).any():
             bad = answered[~np.isfinite(answered) | (answered < 0)][0]
             raise InputError(f"outcomes must be finite and >= 0, or NaN where there is no answer; got {bad}")
+        if self.problem == "classification" and not np.isin(answered, (0.0, 1.0)).all():
+            bad = answered[~np.isin(answered, (0.0, 1.0))][0]
+            raise InputError(f"outcomes of a classification are 0 (right) or 1 (wrong); got {bad}")
 
     @property
     def answered(self) -> NDArray[np.bool_]:

@@ -78,7 +78,7 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
 
     settings = settings_of(path)
     chosen = settings.monitor(one_monitor(settings, monitor))
-    known: dict[str, Any] = {"problem": chosen.problem, "level": chosen.level}
+    known: dict[str, Any] = {"problem": chosen.problem, "level": chosen.level, "variables": chosen.at_hand}
     with open_store(settings.database.get_secret_value()).read() as connection:
         latest = revisions.latest_final(connection, chosen.name)
         lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)
@@ -88,7 +88,7 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
         known |= {"inputs": round_.inputs, "accuracy": estimate.value}
         known["gain"] = gain_of([revision.estimate for revision in lately])
         if chosen.problem == "regression":
-            known |= {"variables": [], "spread": (estimate.standard_error or 0) * estimate.n**0.5 or None}
+            known["spread"] = (estimate.standard_error or 0) * (estimate.n * estimate.response) ** 0.5 or None
     return known
 
 

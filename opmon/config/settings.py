@@ -32,8 +32,8 @@ from opmon.types import Problem
 from opmon.values import canonical_class
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
-_FREE = frozenset({"confidence", "margin", "entropy", "gini"})
-_OF_CLASSES = _FREE | {"dsa", "combined"}
+_FREE = ("confidence", "margin", "entropy", "gini")
+_OF_CLASSES = {*_FREE, "dsa", "combined"}
 _MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
 
 
@@ -130,6 +130,12 @@ class MonitorSettings(Part):
                     "sampler", f"the variable {name!r}: {unknown(name, [*known, *plugins.names('head')], 'variable')}"
                 )
         return self
+
+    @property
+    def at_hand(self) -> tuple[str, ...]:
+        """The variables that a frame of this monitor holds."""
+        free = _FREE if self.problem == "classification" else ()
+        return tuple(dict.fromkeys((*free, *(head.name for head in self.variables))))
 
     @property
     def heads(self) -> dict[str, Any]:

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opmon.errors import InputError
+from opmon.samplers.aim_core import Aim
 from opmon.samplers.core import checked_budget, checked_share
 from opmon.types import Problem
-
-TWO_WAVES = 80
-"""Budgets below are better drawn in one wave."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def advise(
     parameters: dict[str, Any] = {"aim": aim}
     if not waves:
         parameters["waves"] = 1
-    reasons = [*_expectations(problem, aim), _on_waves(budget, waves)]
+    reasons = [*_expectations(problem, aim), _on_waves(budget, aim, waves)]
     if len(variables) > 1:
         reasons.append(f"it uses all {len(variables)} variables and learns from the labels which of them tell")
     return Advice("adaptive", parameters, tuple(reasons), _alternatives(problem, variables, aim, waves))
@@ -102,11 +100,11 @@ def _expectations(problem: Problem, aim: float) -> tuple[str, ...]:
     )
 
 
-def _on_waves(budget: int, waves: bool) -> str:
+def _on_waves(budget: int, aim: float, waves: bool) -> str:
     if not waves:
         return "all draws at once, as asked: 3 to 5 % more error and fewer failures than in two waves"
-    if budget < TWO_WAVES:
-        return f"a budget below {TWO_WAVES} is drawn at once: too few labels to learn from"
+    if budget < (least := Aim.of(aim).smallest):
+        return f"a budget below {least:.0f} is drawn at once: too few labels to learn from"
     return "two waves: the rest is queued when the first labels are in"
 
 

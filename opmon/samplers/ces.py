@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import CHUNK, Prepared, chunks, is_whole, take_all
+from opmon.samplers.core import CHUNK, Prepared, checked_count, chunks, is_whole, take_all
 from opmon.samplers.sections_core import MOST_SECTIONS, are_sections, sections_of
 from opmon.types import Draw, Frame
 
@@ -39,9 +39,8 @@ class CrossEntropy:
 
     def __post_init__(self) -> None:
         for name in ("first", "group_size", "groups"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1; got {getattr(self, name)!r}")
-        if not 2 <= self.sections <= MOST_SECTIONS:
+            checked_count(getattr(self, name), name, 1_000_000)
+        if checked_count(self.sections, "sections", MOST_SECTIONS) < 2:
             raise InputError(f"sections must lie in 2..{MOST_SECTIONS}; got {self.sections!r}")
 
     @property

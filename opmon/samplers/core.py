@@ -15,6 +15,7 @@ Prepared = Callable[[np.random.Generator], Draw]
 """What ``prepare(frame, budget)`` of a sampler gives: all that does not depend on chance is done, for simulations that
 draw many times from one frame. ``draw(frame, budget, rng)`` is ``prepare(frame, budget)(rng)``."""
 
+EXTREME = 1e100
 CHUNK = 1 << 16
 """Inputs handled at a time, so that a pass over the frame never needs a second copy of it."""
 
@@ -47,8 +48,13 @@ def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
 
 
 def auxiliary(frame: Frame, name: str) -> Floats:
-    """The auxiliary variable ``name``, every value of it finite and not negative."""
+    """The auxiliary variable ``name``, every value of it finite and not negative.
+
+    Only its proportions matter: where sums or products of it could leave the range of a double, it comes divided by
+    its largest value.
+    """
     values = frame.variable(name)
+    largest = 0.0
     for part in chunks(len(values)):
         piece = values[part]
         good = np.isfinite(piece) & (piece >= 0)
@@ -58,7 +64,8 @@ def auxiliary(frame: Frame, name: str) -> Floats:
                 f"variable {name!r} must be finite and >= 0 for every input (larger = more suspicious); "
                 f"got {values[at]} at position {at}. Mend what computes it, or draw with the sampler 'srs'."
             )
-    return values
+        largest = max(largest, float(piece.max()))
+    return values if largest == 0 or 1 / EXTREME < largest < EXTREME else values / largest
 
 
 def is_whole(frame: Frame, budget: int) -> bool:

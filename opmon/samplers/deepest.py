@@ -39,6 +39,8 @@ class DeepEst(ByVariable):
 
     def __post_init__(self) -> None:
         checked_share(self.r, "r", one_allowed=False)
+        if self.threshold is not None and not np.isfinite(self.threshold):
+            raise InputError(f"threshold is a number, or left out; got {self.threshold!r}")
         if self.activation not in ("source", "target"):
             raise InputError(f"activation must be 'source' or 'target'; got {self.activation!r}")
 

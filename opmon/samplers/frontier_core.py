@@ -28,7 +28,7 @@ ROUNDS = 4
 def density(variance: Floats, rate: Floats, population: NDArray[np.int64], draws: int, reach: float) -> Floats:
     """The density per bin that exposes Neyman's failures and ``reach`` of all that could be had beyond them.
 
-    ``rate`` rises with the bin; ``population`` inputs are in a bin; ``draws`` are to be made.
+    ``population`` inputs are in a bin; ``rate`` never falls from one bin to the next; ``draws`` are to be made.
     """
     groups = _groups(population)
     many = groups.max() + 1
@@ -36,9 +36,9 @@ def density(variance: Floats, rate: Floats, population: NDArray[np.int64], draws
     inside = np.maximum(counts, 1)
     f = np.bincount(groups, population * rate, many) / inside
     v = np.bincount(groups, population * variance, many) / inside
-    points = _points(v, f, counts.astype(np.float64), draws)
+    points = _points(np.maximum(v, 1e-12), f, counts.astype(np.float64), draws)
     exposed = points @ (counts * f)
-    wanted = exposed[0] + reach * (exposed.max() - exposed[0])
+    wanted = min(exposed[0] + reach * (exposed[-1] - exposed[0]), exposed.max())
     at = int(np.argmax(exposed >= wanted))
     if at == 0:
         return np.asarray(points[0][groups])
@@ -56,7 +56,7 @@ def _points(v: Floats, f: Floats, counts: Floats, draws: int) -> Floats:
     """Densities along the frontier, one row per ``s``, from Neyman's to the greedy one."""
     total = counts.sum()
     most = max(total / draws, 1.0)
-    s = _levels(f, counts, draws)[:, None]
+    s = _levels(f, counts, total / most)[:, None]
     free = 1 - f / s
     wanted = np.sqrt(v / np.maximum(free, 1e-12))
     full = free <= 0
@@ -67,15 +67,28 @@ def _points(v: Floats, f: Floats, counts: Floats, draws: int) -> Floats:
         found = np.where(full, most, wanted * (room / np.maximum(weight, 1e-300))[:, None])
         full |= found > most
     found = np.minimum(found, most)
-    return np.asarray(found * (total / (found * counts).sum(axis=1))[:, None])
+    found = found * (total / (found * counts).sum(axis=1))[:, None]
+    return np.concatenate([found, _greedy(f, counts, most)[None]])
 
 
-def _levels(f: Floats, counts: Floats, draws: int) -> Floats:
-    """Values of ``s``: above the largest rate, then the rates that 1, 2, … ``draws`` inputs reach or pass."""
+def _greedy(f: Floats, counts: Floats, most: float) -> Floats:
+    """As many of the most suspicious inputs as there are draws."""
+    order = np.argsort(-f, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    room = np.clip(counts.sum() / most - before, 0, counts[order])
+    found = np.zeros(len(f))
+    found[order] = most * room / np.maximum(counts[order], 1)
+    return found
+
+
+def _levels(f: Floats, counts: Floats, draws: float) -> Floats:
+    """Values of ``s``: above the largest rate, then the rates that 1, 2, … but not more than ``draws`` inputs reach."""
     occupied = counts > 0
     rates, above = f[occupied], counts[occupied]
     order = np.argsort(-rates)
     reached = np.cumsum(above[order])
-    places = np.searchsorted(reached, np.geomspace(1, max(draws, 1), STEPS))
-    below = rates[order][np.minimum(places, len(order) - 1)]
-    return np.concatenate([[np.inf], rates.max() / (1 - 0.5 ** np.arange(1, STEPS)), below])
+    fitting = rates[order][reached <= draws]
+    places = np.searchsorted(reached[: len(fitting)], np.geomspace(1, max(draws, 1), STEPS))
+    below = fitting[np.minimum(places, len(fitting) - 1)] if len(fitting) else fitting
+    levels = np.concatenate([[np.inf], rates.max() / (1 - 0.5 ** np.arange(1, STEPS)), below])
+    return np.asarray(np.maximum(levels, 1e-300))

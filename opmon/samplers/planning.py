@@ -15,6 +15,8 @@ from opmon.types import Estimate, Problem
 
 GAIN = {50: 0.98, 100: 0.98, 200: 0.92, 400: 0.88, 800: 0.86}
 """By budget; see :func:`usual_gain`."""
+ENOUGH = 0.9
+"""Rounds in which a smaller share of the draws was answered tell nothing of the next plan."""
 FEW = 30.0
 """With fewer expected failures the half-width is averaged over their number, else taken at the expected one."""
 
@@ -52,6 +54,10 @@ def plan(
     139
     """
     _check(half_width, size, accuracy, level)
+    if problem not in ("classification", "regression"):
+        raise InputError(f"the problem is 'classification' or 'regression'; got {problem!r}")
+    if gain is not None and not 0 < gain < math.inf:
+        raise InputError(f"gain is a width relative to simple random sampling, above 0; got {gain}")
     notes: list[str] = []
     if problem == "classification":
         if accuracy is None:
@@ -103,8 +109,11 @@ def gain_of(estimates: Sequence[Estimate]) -> float | None:
     """
     ratios = []
     for found in estimates:
-        if found.method.startswith("adaptive/score") and not found.provisional and found.n < found.frame_size:
-            plain = _wilson_half_width(1 - found.value, found.n, found.frame_size, found.level)
+        heard = round(found.n * found.response)
+        drawn = found.method.startswith("adaptive/score") and not found.provisional
+        if drawn and found.response >= ENOUGH and heard < found.frame_size:
+            rate = min(max(1 - found.value, 0.0), 1.0)
+            plain = _wilson_half_width(rate, heard, found.frame_size, found.level)
             ratios.append(found.half_width / plain)
     return sum(ratios) / len(ratios) if ratios else None
 

@@ -17,6 +17,10 @@ from opmon.samplers.core import chunks
 from opmon.types import Floats, Positions
 
 BINS = 4096
+CLUMPED = 1 / 32
+"""Where one of the equally wide bins holds more than this share of the inputs, a long tail has made them too coarse."""
+GLIMPSE = 1 << 16
+"""Values looked at to find where most of them are."""
 Cost = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]
 
 
@@ -39,14 +43,9 @@ class Strata:
         if not high > low:
             whole = np.array([len(values)])
             return cls(np.arange(len(values)), whole, low * whole, np.zeros(1))
-        bins = np.empty(len(values), dtype=np.uint16)
-        number, total, square = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
-        for part in chunks(len(values)):
-            unit = (values[part].astype(np.float64) - low) / (high - low)
-            bins[part] = at = np.minimum(unit * BINS, BINS - 1).astype(np.uint16)
-            number += np.bincount(at, minlength=BINS)
-            total += np.bincount(at, weights=unit, minlength=BINS)
-            square += np.bincount(at, weights=unit * unit, minlength=BINS)
+        bins, number, total, square = _binned(values, low, high, None)
+        if number.max() > CLUMPED * len(values):
+            bins, number, total, square = _binned(values, low, high, _edges(values, low, high))
         filled = number > 0
         starts = _best_cuts(number[filled], total[filled], square[filled], count)
         label_of_bin = np.zeros(BINS, dtype=np.uint8)
@@ -70,6 +69,33 @@ class Strata:
         start = int(self.sizes[:stratum].sum())
         size = int(self.sizes[stratum])
         return self.members[start + rng.choice(size, count, replace=False, shuffle=True)]
+
+
+def _edges(values: Floats, low: float, high: float) -> NDArray[np.float64]:
+    """Where bins begin so that neither the tails nor the middle is coarse: equal widths and equal counts together."""
+    glimpse = np.sort(np.asarray(values[:: max(len(values) // GLIMPSE, 1)], dtype=np.float64))
+    counts = glimpse[np.linspace(0, len(glimpse) - 1, BINS // 2).astype(np.int64)]
+    both = np.union1d(np.linspace(low, high, BINS // 2)[1:-1], counts)
+    return np.asarray((both - low) / (high - low))
+
+
+def _binned(
+    values: Floats, low: float, high: float, edges: NDArray[np.float64] | None
+) -> tuple[NDArray[np.uint16], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The bin of every value; per bin how many there are, their sum and sum of squares, on a scale from 0 to 1.
+
+    Bins are equally wide, or lie between ``edges``.
+    """
+    bins = np.empty(len(values), dtype=np.uint16)
+    number, total, square = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
+    for part in chunks(len(values)):
+        unit = (values[part].astype(np.float64) - low) / (high - low)
+        found = unit * BINS if edges is None else np.searchsorted(edges, unit, side="right")
+        bins[part] = at = np.minimum(found, BINS - 1).astype(np.uint16)
+        number += np.bincount(at, minlength=BINS)
+        total += np.bincount(at, weights=unit, minlength=BINS)
+        square += np.bincount(at, weights=unit * unit, minlength=BINS)
+    return bins, number, total, square
 
 
 def _best_cuts(

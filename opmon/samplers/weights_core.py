@@ -33,7 +33,7 @@ class Weights:
     def of(cls, values: Floats, floor: float = FLOOR) -> Weights:
         total = sum(float(values[part].sum(dtype=np.float64)) for part in chunks(len(values)))
         floor = floor * total / len(values) if total > 0 else 1.0
-        sums = np.array([np.maximum(values[part], floor).sum(dtype=np.float64) for part in chunks(len(values))])
+        sums = np.array([np.maximum(values[part], floor, dtype=np.float64).sum() for part in chunks(len(values))])
         return cls(values, floor, sums)
 
     @property

@@ -44,6 +44,12 @@ def test_the_newest_round_tells_what_is_not_said(workbench: Any, tmp_path: Path)
     assert found["gain"] is None, "drawn at random: nothing was learned of the adaptive sampler"
 
 
+def test_the_monitors_own_variables_are_advised(workbench: Any, tmp_path: Path) -> None:
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", variables=["dsa", "lsa"]))
+    found = json.loads(ask("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--json").output)
+    assert any("all 6 variables" in reason for reason in found["reasons"])
+
+
 def test_what_cannot_be_is_said() -> None:
     assert "half-width" in str(ask("--inputs", "100", "--half-width", "-1").exception)
     assert "accuracy" in str(ask("--inputs", "100", "--accuracy", "93").exception)

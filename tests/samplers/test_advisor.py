@@ -108,6 +108,24 @@ def test_earlier_rounds_tell_how_many_labels_the_next_needs() -> None:
     assert strong.budget < usual.budget < weak.budget
 
 
+def test_rounds_that_were_all_wrong_or_hardly_answered_do_not_upset_the_plan() -> None:
+    wrong = Estimate(-2e-16, -2e-16, 0.05, 200, 10_000, 1.0, "adaptive/score")
+    silent = Estimate(0.9, 0.8, 0.99, 200, 10_000, 0.25, "adaptive/score")
+    assert gain_of([wrong]) is not None
+    assert gain_of([silent]) is None
+    most = gain_of([Estimate(0.9, 0.86, 0.94, 200, 10_000, 0.95, "adaptive/score")])
+    assert most == gain_of([Estimate(0.9, 0.86, 0.94, 190, 10_000, 1.0, "adaptive/score")])
+
+
+@pytest.mark.parametrize(("aim", "least"), [(0.5, 80), (1.0, 20)])
+def test_advice_knows_when_there_are_two_waves(aim: float, least: int) -> None:
+    def words(budget: int) -> str:
+        return " ".join(advise(10_000, budget, variables=["confidence"], aim=aim).reasons)
+
+    assert f"below {least} is drawn at once" in words(least - 1)
+    assert "two waves" in words(least)
+
+
 def test_gain_is_read_off_the_adaptive_samplers_estimates() -> None:
     plain = Estimate(0.9, 0.86, 0.93, 200, 10_000, 1.0, "srs/wilson")
     narrow, wide = (Estimate(0.9, 0.9 - h, 0.9 + h, 200, 10_000, 1.0, "adaptive/score") for h in (0.02, 0.05))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,9 @@ POOR = {
     "one positive": np.r_[np.zeros(299), 1.0],
     "two values": np.r_[np.zeros(150), np.ones(150)],
     "tiny": np.full(300, 1e-300),
+    "smallest": np.r_[np.zeros(150), np.full(150, 5e-324)],
+    "huge": np.linspace(0, 1.7e308, 300),
+    "far tail": np.r_[np.linspace(0, 1, 299), 1e12],
 }
 
 
@@ -106,11 +110,47 @@ def test_sampler_names_the_variables_there_are(name: str) -> None:
 @pytest.mark.parametrize("values", POOR.values(), ids=POOR)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sampler_survives_a_poor_variable(name: str, values: np.ndarray, dtype: type) -> None:
-    population = Population(with_variable(values.astype(dtype)), np.r_[np.ones(30), np.zeros(270)])
+    population = Population(
+        with_variable(np.minimum(values, np.finfo(dtype).max).astype(dtype)), np.r_[np.ones(30), np.zeros(270)]
+    )
     draw = drawn(name, population, 40)
     assert len(draw) == 40
     found = estimated(population.answer(draw))
     assert np.isfinite(found.value)
+
+
+@pytest.mark.parametrize("name", [*BY_VARIABLE, "adaptive"])
+@pytest.mark.parametrize("kind", ["series", "list", "float16", "longdouble", "integers", "strided", "read-only"])
+def test_sampler_takes_what_holds_numbers(name: str, kind: str) -> None:
+    """The same draw whatever holds them; a pandas series goes by place, not by its labels."""
+    plain = np.repeat(np.arange(150) % 16, 2).astype(np.float64)
+    shuffled = pd.Series(plain, index=np.random.default_rng(0).permutation(300) + 7)
+    locked = plain.copy()
+    locked.flags.writeable = False
+    held = {
+        "series": shuffled,
+        "list": plain.tolist(),
+        "float16": plain.astype(np.float16),
+        "longdouble": plain.astype(np.longdouble),
+        "integers": plain.astype(np.int8),
+        "strided": np.repeat(plain, 2)[::2],
+        "read-only": locked,
+    }[kind]
+    outcomes = (plain > 9).astype(float)
+    draws = [drawn(name, Population(Frame({"confidence": v}), outcomes), 100) for v in (plain, held)]
+    assert draws[0].positions.tolist() == draws[1].positions.tolist()
+    for column in draws[0].columns:
+        assert draws[0].columns[column] == pytest.approx(draws[1].columns[column])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a", "b"], [None, 1.0], np.array([1 + 2j, 3]), np.ma.masked_array([1.0, 2.0], [True, False]), [[1.0], [2.0]]],
+    ids=["text", "nothing", "complex", "masked", "table"],
+)
+def test_frame_refuses_what_is_not_numbers(values: Any) -> None:
+    with pytest.raises(InputError, match="'confidence'"):
+        Frame({"confidence": values})
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

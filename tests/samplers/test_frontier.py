@@ -78,6 +78,28 @@ def test_equal_rates_are_drawn_uniformly() -> None:
     assert found == pytest.approx(np.ones(400))
 
 
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_certain_outcomes_are_drawn_uniformly(rate: float) -> None:
+    rates = np.full(400, rate)
+    assert frontier_core.density(rates * 0, rates, POPULATION, DRAWS, 0.73) == pytest.approx(np.ones(400))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_frontier_rises_to_the_greedy_draw(seed: int) -> None:
+    """Whatever the population, more reach never exposes less, and full reach is the greedy draw."""
+    rng = np.random.default_rng(seed)
+    population = rng.poisson(rng.choice([0.3, 2.0, 30.0]), 300)
+    rate = np.sort(rng.beta(0.3, 3, 300))
+    draws = int(rng.integers(1, population.sum()))
+    found = [
+        frontier_core.density(rate * (1 - rate), rate, population, draws, reach) for reach in (0.0, 0.3, 0.6, 0.9, 1.0)
+    ]
+    gains = [float((density * population * rate).sum()) for density in found]
+    assert all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(gains))
+    top = np.repeat(rate, population)[-draws:].sum() * population.sum() / draws
+    assert gains[-1] == pytest.approx(top, rel=0.05)  # groups of bins, not inputs
+
+
 def test_empty_bins_do_not_count() -> None:
     population = np.where(np.arange(400) % 2 == 0, 50, 0)
     found = frontier_core.density(VARIANCE, RATE, population, DRAWS, 0.73)

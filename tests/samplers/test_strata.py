@@ -42,6 +42,17 @@ def test_kmeans_members_are_a_partition_in_ascending_order() -> None:
     assert strata.spreads == pytest.approx([chi[part].std() for part in parts])
 
 
+@pytest.mark.parametrize("outlier", [1e3, 1e4, 1e8, -1e5])
+def test_kmeans_is_as_good_with_a_long_tail(outlier: float) -> None:
+    """One far value must not make the bins so wide that all the others share one: the body still gets nine strata."""
+    body = np.random.default_rng(4).random(5000)
+    chi = np.r_[body, outlier] - min(outlier, 0)
+    parts = np.split(chi[(strata := Strata.by_kmeans(chi, 10)).members], np.cumsum(strata.sizes)[:-1])
+    best = np.concatenate([part - part.mean() for part in np.array_split(np.sort(body), 9)])
+    assert len(parts) == 10
+    assert sum(((part - part.mean()) ** 2).sum() for part in parts) <= 1.01 * (best**2).sum()
+
+
 def test_kmeans_of_few_values_gives_as_many_strata() -> None:
     assert Strata.by_kmeans(np.array([0.1, 0.9, 0.9, 0.1, 0.1]), 10).sizes.tolist() == [3, 2]
 
