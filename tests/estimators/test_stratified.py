@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from opmon.estimators.gbs import GradientBasedEstimator
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.estimators.stratified import StratifiedEstimator
+from opmon.samplers.gbs import GradientBased
+from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Sample
 
 
@@ -76,6 +80,50 @@ def test_gbs_is_exactly_unbiased_though_allocation_follows_the_labels() -> None:
             chances.append(1 / 36)
     assert float(np.dot(values, chances)) == pytest.approx(1 - y.mean())
     assert np.std(values) > 0
+
+
+def test_gbs_is_exactly_unbiased_though_a_stratum_is_drawn_whole_where_it_failed() -> None:
+    """Strata of three and five, three waves; a failure in the first wave exhausts the small one in the second."""
+    y = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0])
+    values = []
+    for a in itertools.permutations(range(3)):
+        for b in itertools.permutations(range(3, 8), 4):
+            if y[a[0]]:
+                positions, wave = [a[0], b[0], a[1], a[2], b[1], b[2], b[3]], [0, 0, 1, 1, 1, 2, 2]
+            else:
+                positions, wave = [a[0], b[0], a[1], b[1], b[2], a[2], b[3]], [0, 0, 1, 1, 1, 2, 2]
+            columns = {"stratum": (np.array(positions) >= 3).astype(int), "wave": np.array(wave)}
+            draw = Draw("gbs", 8, np.array(positions), columns, {"stratum_size": np.array([3, 5])})
+            sample = Sample(draw, y[positions])
+            values.append(GradientBasedEstimator().coefficients(sample) @ sample.outcomes)
+    assert np.mean(values) == pytest.approx(y.mean())
+
+
+@pytest.mark.parametrize(("N", "n"), [(300, 200), (300, 250), (1000, 900)])
+@pytest.mark.parametrize("make", [classifier, regressor])
+def test_gbs_holds_its_promises_where_strata_are_drawn_whole(make: Callable[..., Population], N: int, n: int) -> None:
+    population, repetitions = make(size=N, seed=3), 150
+    errors, spread, held = np.empty(repetitions), np.empty(repetitions), 0
+    for k in range(repetitions):
+        rng = np.random.default_rng([k, n])
+        draw = GradientBased().draw(population.frame, n, rng)
+        while len(draw) < n:
+            draw = GradientBased().next_batch(population.frame, n, population.answer(draw), rng)
+        found = GradientBasedEstimator().estimate(population.answer(draw))
+        errors[k], spread[k] = found.value - population.accuracy, found.standard_error or 0.0
+        held += found.low <= population.accuracy <= found.high
+    assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(repetitions)
+    assert np.sqrt((spread**2).mean()) == pytest.approx(errors.std(), rel=0.25)
+    assert held >= stats.binom.ppf(0.0005, repetitions, 0.95)
+
+
+def test_gbs_estimates_after_every_wave() -> None:
+    population, rng = classifier(size=200, seed=3), np.random.default_rng(1)
+    draw = GradientBased().draw(population.frame, 150, rng)
+    while len(draw) < 150:
+        a = GradientBasedEstimator().coefficients(population.answer(draw))
+        assert a.sum() == pytest.approx(1)
+        draw = GradientBased().next_batch(population.frame, 150, population.answer(draw), rng)
 
 
 def test_gbs_with_one_wave_is_the_stratified_mean() -> None:
