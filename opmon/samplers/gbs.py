@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import ByVariable, Prepared, checked_count
+from opmon.samplers.core import ByVariable, Prepared, checked_budget, checked_count
 from opmon.samplers.strata_core import Strata
 from opmon.types import Draw, Floats, Frame, Sample
 
@@ -38,8 +38,7 @@ class GradientBased(ByVariable):
 
     def __post_init__(self) -> None:
         checked_count(self.strata, "strata", 200)
-        if self.waves < 1:
-            raise InputError(f"waves must be at least 1; got {self.waves!r}")
+        checked_count(self.waves, "waves", 1000)
 
     def prepared(self, values: Floats, budget: int) -> Prepared:
         strata = Strata.by_kmeans(values, max(1, min(self.strata, budget // 2)))
@@ -64,9 +63,18 @@ class GradientBased(ByVariable):
     def next_batch(self, frame: Frame, budget: int, sample: Sample, rng: np.random.Generator) -> Draw:
         """The draw of ``sample`` followed by the next wave; unchanged once ``budget`` is spent."""
         draw = sample.draw
-        left = min(budget, frame.size) - len(draw)
-        if left <= 0 or draw.design != "gbs":
+        left = min(checked_budget(budget), frame.size) - len(draw)
+        whole = draw.design == "srs" and len(draw) == frame.size  # what draw() makes of a frame within the budget
+        if draw.frame_size != frame.size or not (draw.design == "gbs" or whole):
+            raise InputError(
+                f"the draw to go on with must be of design 'gbs' from this frame of {frame.size} inputs; "
+                f"got {draw.design!r} from {draw.frame_size}. Begin with draw()."
+            )
+        if left <= 0:
             return draw
+        prepared = draw.constants["candidates"].shape[1]
+        if budget > prepared:
+            raise InputError(f"the draw was begun for a budget of {prepared}; got {budget}. Begin anew with draw().")
         done = int(draw.columns["wave"][-1]) + 1
         to_come = max(1, int(draw.constants["waves"]) - done)
         return _go_on(draw, _variances(sample, len(draw.constants["stratum_size"])), -(-left // to_come), rng)

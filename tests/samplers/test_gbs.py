@@ -3,10 +3,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
+from opmon.errors import InputError
 from opmon.samplers.gbs import GradientBased, _steepest
 from opmon.testing.populations import classifier
-from opmon.types import Draw, Sample
+from opmon.types import Draw, Frame, Sample
 
 POPULATION = classifier(size=2000)
 
@@ -63,3 +65,35 @@ def test_gbs_goes_on_while_labels_are_missing() -> None:
     first = sampler.draw(POPULATION.frame, 100, rng)
     nothing = Sample(first, np.full(len(first), np.nan))
     assert len(sampler.next_batch(POPULATION.frame, 100, nothing, rng)) == 40
+
+
+@pytest.mark.parametrize("given", [{"waves": 2.5}, {"waves": 0}, {"waves": True}, {"strata": 0}])
+def test_gbs_wrong_parameter_is_an_error(given: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="whole number"):
+        GradientBased(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("budget", [-3, 0, 1.5])
+def test_gbs_goes_on_with_a_budget_only(budget: float) -> None:
+    sampler, rng = GradientBased(), np.random.default_rng(1)
+    sample = POPULATION.answer(sampler.draw(POPULATION.frame, 100, rng))
+    with pytest.raises(InputError, match="whole number of draws"):
+        sampler.next_batch(POPULATION.frame, budget, sample, rng)  # type: ignore[arg-type]
+
+
+def test_gbs_going_on_from_another_design_or_frame_or_beyond_its_budget_is_an_error() -> None:
+    sampler, rng = GradientBased(), np.random.default_rng(1)
+    with pytest.raises(InputError, match="Begin with draw"):
+        sampler.next_batch(POPULATION.frame, 100, Sample(Draw("ssrs", 2000, np.arange(5)), np.zeros(5)), rng)
+    sample = POPULATION.answer(sampler.draw(POPULATION.frame, 100, rng))
+    with pytest.raises(InputError, match="Begin with draw"):
+        sampler.next_batch(Frame({"confidence": np.ones(30)}), 100, sample, rng)
+    with pytest.raises(InputError, match="budget of 100; got 150"):
+        sampler.next_batch(POPULATION.frame, 150, sample, rng)
+
+
+def test_gbs_frame_labelled_whole_needs_no_more() -> None:
+    sampler, rng = GradientBased(), np.random.default_rng(1)
+    small = classifier(size=40)
+    sample = small.answer(sampler.draw(small.frame, 100, rng))
+    assert sampler.next_batch(small.frame, 100, sample, rng) is sample.draw
