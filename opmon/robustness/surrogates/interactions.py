@@ -13,7 +13,7 @@ from opmon.robustness.surrogates.inputs import added_margins, all_pairs
 from opmon.robustness.surrogates.interactions_core import Fitted, Interactions, choose, fit
 from opmon.robustness.surrogates.kirkwood import superposed
 
-_FITTED = 1.1
+_FITTED = 1.05
 """Intervals are so much wider, because scales are fitted to the same few tests."""
 
 

@@ -53,7 +53,7 @@ class Interactions:
     tests: Tests
     features: Floats
     levels: int
-    errors: Floats
+    errors: NDArray[np.floating[Any]]
 
     def covariance(self, scales: Scales, left: Rows, right: Rows) -> Floats:
         """Between the tests in the rows ``left`` and those in ``right``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.core import FLOOR, Floats, Known
@@ -34,7 +35,7 @@ def kirkwood(known: Known, tests: Tests, *, shrunk: bool = False) -> Floats:
     return np.asarray(np.clip(np.array(values), 0, 1))
 
 
-def superposed(known: Known, tests: Tests, levels: int) -> tuple[Floats, Floats]:
+def superposed(known: Known, tests: Tests, levels: int) -> tuple[Floats, NDArray[np.float32]]:
     """Kirkwood's superposition of shares without their noise (:mod:`opmon.robustness.surrogates.pairs_core`), and the
     root E of the covariance E·Eᵀ of its errors from the noise that is left."""
     measured = known.measured
@@ -42,7 +43,7 @@ def superposed(known: Known, tests: Tests, levels: int) -> tuple[Floats, Floats]
     share = np.clip(measured.share[low], FLOOR, 1)
     noise = known.outcomes.noise[np.ix_(low, low)] / np.outer(share, share) + np.diag((1e-4 / share) ** 2)
     found = smoothed(measured.tests.take(low), np.log(share), noise, levels)
-    values, roots = np.empty(len(tests)), np.empty((len(tests), found.root.shape[1]))
+    values, roots = np.empty(len(tests)), np.empty((len(tests), found.root.shape[1]), np.float32)
     base = known.row(())
     for position, (singles, pairs) in enumerate(known.parts(tests)):
         order = len(singles)

@@ -25,12 +25,15 @@ from opmon.robustness.space import Tests
 
 Floats = NDArray[np.float64]
 _LEVEL, _MAIN = 1.0, 0.5
+_MOST_ROOTS = 48
+"""Directions of error that are kept, the largest: there may be a million tests to carry them over to."""
 _PAIRS, _REACHES, _ROUGH = (0.01, 0.03, 0.1, 0.3, 1.0), (0.5, 1.0, 2.0), (0.001, 0.004, 0.015)
 
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """Logarithms of shares; ``root`` times its transpose is the covariance of their errors."""
+    """Logarithms of shares; ``root`` times its transpose is the covariance of their errors, but for its
+    smallest parts."""
 
     log: Floats
     root: Floats
@@ -56,6 +59,7 @@ def smoothed(tests: Tests, log: Floats, noise: Floats, levels: int) -> Smoothed:
     gain = np.linalg.solve(gram, signal).T
     left = signal - gain @ signal
     sizes, vectors = np.linalg.eigh((left + left.T) / 2)
+    sizes, vectors = sizes[-_MOST_ROOTS:], vectors[:, -_MOST_ROOTS:]
     return Smoothed(centre + gain @ values, vectors * np.sqrt(np.maximum(sizes, 0)))
 
 
