@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -80,6 +81,14 @@ def compile_graph(
             graph.nodes.output(graph.predicted, PREDICTED, np.int64, ["inputs"])
     _describe(graph, named, reference)
     return Compiled(graph.model, named, tuple(outside))
+
+
+def on_one_thread() -> contextlib.AbstractContextManager[Any]:
+    """For the products of a compilation: they are small, and threads that share one on a busy machine mostly wait."""
+    from threadpoolctl import threadpool_limits
+
+    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    return limits
 
 
 def serialised(model: Any) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.compiled import compile_graph
+from opmon.scoring.compiled import compile_graph, on_one_thread
 from opmon.scoring.model import external_files, read_model, without_zipmap
 from opmon.scoring.outputs import Scores, plan_outputs
 from opmon.scoring.reference import Reference

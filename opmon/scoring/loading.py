@@ -14,6 +14,7 @@ from opmon.scoring.compiled import (
     compile_graph,
     functions_of,
     is_added,
+    on_one_thread,
     serialised,
     variable_outputs,
 )
@@ -73,10 +74,11 @@ def load(
         if reference is not None:
             reference.require_model(path)
         score = next(item for item in own if item.name == outputs.score)
-        compiled = compile_graph(model, outputs, score, heads or {}, reference, layer, traced=traced)
+        with on_one_thread():
+            compiled = compile_graph(model, outputs, score, heads or {}, reference, layer, traced=traced)
+            functions = functions_of(compiled, heads or {}, reference)
         session = open_session(serialised(compiled.model), device, each, path.parent)
         variables = {**variables, **compiled.outputs}
-        functions = functions_of(compiled, heads or {}, reference)
     size = batch_size or (size_by_memory(model, lanes) if session.device == "cpu" else 0)
     return Loaded(Runner(session, size, lanes), outputs, variables, functions)
 
