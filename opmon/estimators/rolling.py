@@ -6,22 +6,36 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from scipy.special import ndtri
+
 from opmon.errors import InputError
-from opmon.types import Estimate
+from opmon.estimators.intervals import effective_size, wilson
+from opmon.types import Estimate, Problem
+
+FEW_FAILURES = 3.0
+"""Fewer failures than this do not show what a design gains."""
 
 
-def combine(estimates: Sequence[Estimate]) -> Estimate:
+def combine(estimates: Sequence[Estimate], problem: Problem | None = None) -> Estimate:
     """The figure over all inputs of independent rounds: ``Σ W_r v_r`` with ``W_r = N_r / ΣN``.
 
-    Unbiased where each round's estimate is. The interval moves each bound by what the rounds' own bounds allow,
-    ``low = v − sqrt(Σ W_r² (v_r − low_r)²)`` and likewise above (Zou and Donner, Statistics in Medicine 27, 2008): it
-    keeps the lopsidedness of the parts, and one round gives its own interval back.
+    Unbiased where each round's estimate is. One round gives its own interval back. Several:
 
-    >>> one = Estimate(0.8, 0.7, 0.85, n=50, frame_size=1000, response=1.0, method="srs")
+    - Shares get Wilson's interval at ``v`` with ``n = 1/Σ(W_r²/m_r)`` draws, where ``m_r`` is the number of draws whose
+      Wilson interval at ``v_r`` is as wide as the round's own. Rounds without a failure must not be joined bound by
+      bound: all of them end at 1, so that nothing is left above ``v``. Over 3 to 30 rounds of classifiers right on 80
+      to 99 %, that covered 87 to 95 % instead of 95 %, and this 93 % or more.
+    - Losses (``problem="regression"``) move each bound by what the rounds' own allow,
+      ``low = v − sqrt(Σ W_r² (v_r − low_r)²)`` and likewise above (Zou and Donner, Statistics in Medicine 27, 2008),
+      which keeps the lopsidedness of the parts.
+
+    Without ``problem`` the rounds are taken for shares if all their bounds lie in [0, 1].
+
+    >>> one = Estimate(0.8, 0.7, 0.88, n=50, frame_size=1000, response=1.0, method="srs")
     >>> two = Estimate(0.9, 0.8, 0.95, n=50, frame_size=3000, response=1.0, method="srs")
     >>> found = combine([one, two])
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (0.875, 0.796, 0.915)
+    (0.875, 0.798, 0.926)
     """
     if not estimates:
         raise InputError("there is no estimate to combine; give at least one round")
@@ -33,14 +47,15 @@ def combine(estimates: Sequence[Estimate]) -> Estimate:
     n = sum(estimate.n for estimate in estimates)
     W = [estimate.frame_size / N for estimate in estimates]
     value = math.fsum(w * e.value for w, e in zip(W, estimates, strict=True))
-    below = math.sqrt(math.fsum((w * (e.value - e.low)) ** 2 for w, e in zip(W, estimates, strict=True)))
-    above = math.sqrt(math.fsum((w * (e.high - e.value)) ** 2 for w, e in zip(W, estimates, strict=True)))
+    shares = all(0 <= e.low and e.high <= 1 for e in estimates) if problem is None else problem == "classification"
+    join = _of_shares if shares and len(estimates) > 1 else _of_losses
+    below, above = join(estimates, W, value)
     errors = [e.standard_error for e in estimates]
     squares = [(w * s) ** 2 for w, s in zip(W, errors, strict=True) if s is not None]
     return Estimate(
         value=value,
-        low=value - below,
-        high=value + above,
+        low=value - below if len(estimates) > 1 else estimates[0].low,
+        high=value + above if len(estimates) > 1 else estimates[0].high,
         n=n,
         frame_size=N,
         response=sum(e.response * e.n for e in estimates) / n if n else 0.0,
@@ -51,6 +66,45 @@ def combine(estimates: Sequence[Estimate]) -> Estimate:
         provisional=any(e.provisional for e in estimates),
         notes=tuple(dict.fromkeys(note for e in estimates for note in e.notes)),
     )
+
+
+def _of_losses(estimates: Sequence[Estimate], W: Sequence[float], value: float) -> tuple[float, float]:
+    """How far the interval reaches below and above ``value``, from the reach of each round."""
+    below = math.fsum((w * (e.value - e.low)) ** 2 for w, e in zip(W, estimates, strict=True))
+    above = math.fsum((w * (e.high - e.value)) ** 2 for w, e in zip(W, estimates, strict=True))
+    return math.sqrt(below), math.sqrt(above)
+
+
+def _of_shares(estimates: Sequence[Estimate], W: Sequence[float], value: float) -> tuple[float, float]:
+    """The same from Wilson's interval at the number of draws that the rounds are worth together."""
+    inverse = math.fsum(w * w / _worth(e) for w, e in zip(W, estimates, strict=True))
+    share = min(max(value, 0.0), 1.0)
+    low, high, _ = wilson(share, 1 / inverse if inverse > 0 else math.inf, estimates[0].level)
+    return float(max(value - low, 0.0)), float(max(high - value, 0.0))
+
+
+def _worth(estimate: Estimate) -> float:
+    """The number of draws whose Wilson interval is as wide as this one; infinite where nothing is left to draw.
+
+    With ``h`` half the width and ``q = v(1 − v)``, Wilson's interval is ``h²(1 + u)² = u q + u²/4`` for ``u = z²/m``.
+    With hardly a failure the width tells more of the kind of interval than of the design: mid-P is then shorter than
+    Wilson's. Such a round counts for no more than a simple random sample of its answers.
+    """
+    width = min(estimate.high, 1.0) - max(estimate.low, 0.0)
+    if width <= 0:
+        return math.inf
+    z2 = float(ndtri(0.5 + estimate.level / 2)) ** 2
+    share = min(max(estimate.value, 0.0), 1.0)
+    q, square = share * (1 - share), min(width / 2, 0.499999) ** 2
+    # (1/4 − h²) u² + (q − 2h²) u − h² = 0, in the form that does not cancel
+    b = q - 2 * square
+    root = math.sqrt(b * b + (1 - 4 * square) * square)
+    u = 2 * square / (b + root) if b > 0 else (root - b) / (0.5 - 2 * square)
+    m = z2 / u
+    heard = estimate.n * estimate.response
+    if heard == 0 or heard * q >= FEW_FAILURES:
+        return m
+    return min(m, effective_size(min(heard, estimate.frame_size), estimate.frame_size))
 
 
 def window(
@@ -82,9 +136,11 @@ def rolling(
     rounds: int | None = None,
     ends: Sequence[datetime] | None = None,
     within: timedelta | None = None,
+    problem: Problem | None = None,
 ) -> Estimate:
     """``combine`` of the last ``rounds``, or of those that ended ``within`` a time of the last one; oldest first.
 
     ``ends`` are the rounds' ends, needed for ``within``; with both limits the narrower one counts.
     """
-    return combine([estimates[i] for i in window(len(estimates), rounds=rounds, ends=ends, within=within)])
+    kept = window(len(estimates), rounds=rounds, ends=ends, within=within)
+    return combine([estimates[i] for i in kept], problem)

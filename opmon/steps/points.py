@@ -49,6 +49,6 @@ def _rolling(
     found: dict[int, float] = {}
     for name in {versions[entry.round_number][0] for entry in history}:
         own = [entry for entry in history if versions[entry.round_number][0] == name]
-        points = rolling_points(own, ends, work.settings.rolling, since)
+        points = rolling_points(own, ends, work.settings.rolling, since, work.settings.problem)
         found |= {point.round_number: point.estimate.value for point in points}
     return found

@@ -21,7 +21,7 @@ from opmon.steps.toolbox import Toolbox
 from opmon.store import revisions, rounds
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
-from opmon.types import Estimate, ModelVersion
+from opmon.types import Estimate, ModelVersion, Problem
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,11 @@ class RollingPoint:
 
 
 def rolling_points(
-    history: Sequence[Revision], ends: Mapping[int, datetime], settings: RollingSettings, since: int = 0
+    history: Sequence[Revision],
+    ends: Mapping[int, datetime],
+    settings: RollingSettings,
+    since: int = 0,
+    problem: Problem | None = None,
 ) -> list[RollingPoint]:
     """The rolling estimates as of each round from ``since`` on; oldest first.
 
@@ -53,7 +57,7 @@ def rolling_points(
         moments = None if settings.within is None else [ends[entry.round_number] for entry in like]
         kept = [like[i] for i in window(len(like), rounds=settings.rounds, ends=moments, within=settings.within)]
         numbers = tuple(entry.round_number for entry in kept)
-        points.append(RollingPoint(newest.round_number, numbers, combine([entry.estimate for entry in kept])))
+        points.append(RollingPoint(newest.round_number, numbers, combine([entry.estimate for entry in kept], problem)))
     return points
 
 
@@ -63,7 +67,8 @@ def log_rolling(work: Toolbox, round_: Round, model: ModelVersion | None) -> Non
         history = revisions.latest_estimates(connection, work.name, model=round_.model)
         ends = {number: at for number, (_, at) in rounds.versions(connection, work.name).items()}
         finals = revisions.finals(connection, work.name, round_.model)
-    for point in rolling_points(history, ends, work.settings.rolling, since=round_.number):
+    problem = work.settings.problem
+    for point in rolling_points(history, ends, work.settings.rolling, since=round_.number, problem=problem):
         if round_.number in point.rounds:
             at = ends[point.round_number] + timedelta(milliseconds=_changes(finals, point.round_number))
             metrics = rolling_metrics(point.estimate)
@@ -74,7 +79,7 @@ def newest_rolling(connection: Connection, settings: MonitorSettings, newest: Ro
     """The rolling estimate as of the newest round that has a final estimate."""
     history = revisions.latest_estimates(connection, settings.name, model=newest.model)
     ends = {number: at for number, (_, at) in rounds.versions(connection, settings.name).items()}
-    points = rolling_points(history, ends, settings.rolling, since=newest.number)
+    points = rolling_points(history, ends, settings.rolling, since=newest.number, problem=settings.problem)
     return points[-1] if points else None
 
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
+from opmon.estimators.intervals import wilson
 from opmon.estimators.rolling import combine, rolling
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.samplers.srs import SimpleRandom
 from opmon.testing.populations import classifier
-from opmon.types import Estimate
+from opmon.types import Draw, Estimate, Problem, Sample
 
 
 def estimate(value: float, size: int = 1000, **others: object) -> Estimate:
@@ -21,14 +22,15 @@ def estimate(value: float, size: int = 1000, **others: object) -> Estimate:
     return replace(base, **others)
 
 
-def test_combine_of_one_round_is_that_round() -> None:
+@pytest.mark.parametrize("problem", ["classification", "regression", None])
+def test_combine_of_one_round_is_that_round(problem: Problem | None) -> None:
     one = estimate(0.8)
-    found = combine([one])
-    assert (found.value, found.low, found.high) == pytest.approx((one.value, one.low, one.high))
+    found = combine([one], problem)
+    assert (found.value, found.low, found.high) == (one.value, one.low, one.high)
 
 
 def test_combine_weighs_rounds_by_their_inputs() -> None:
-    found = combine([estimate(0.8, 1000), estimate(0.6, 3000)])
+    found = combine([estimate(0.8, 1000), estimate(0.6, 3000)], "regression")
     assert found.value == pytest.approx(0.65)
     assert found.standard_error == pytest.approx(np.hypot(0.25 * 0.04, 0.75 * 0.04))
     assert found.value - found.low == pytest.approx(np.hypot(0.25 * 0.1, 0.75 * 0.1))
@@ -36,11 +38,42 @@ def test_combine_weighs_rounds_by_their_inputs() -> None:
 
 
 def test_combine_of_many_equal_rounds_narrows_with_the_root() -> None:
-    assert combine([estimate(0.8)] * 16).half_width == pytest.approx(estimate(0.8).half_width / 4)
+    assert combine([estimate(0.8)] * 16, "regression").half_width == pytest.approx(estimate(0.8).half_width / 4)
 
 
 def test_combine_stays_provisional_while_a_round_is() -> None:
     assert combine([estimate(0.8), estimate(0.8, provisional=True)]).provisional
+
+
+def wilsons(share: float, n: int) -> Estimate:
+    low, high, _ = wilson(share, n)
+    return estimate(share, n=n, low=low, high=high)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.5, 1.0])
+def test_combine_of_equal_shares_is_one_share_of_all_draws(share: float) -> None:
+    found, (low, high, _) = combine([wilsons(share, 40)] * 5), wilson(share, 200)
+    assert (found.value, found.low, found.high) == pytest.approx((share, low, high))
+
+
+def test_combine_of_rounds_known_exactly_has_no_width() -> None:
+    found = combine([estimate(0.9, low=0.9, high=0.9), estimate(0.8, low=0.8, high=0.8)])
+    assert found.low == found.value == found.high == pytest.approx(0.85)
+
+
+def test_combine_of_shares_without_a_failure_allows_one() -> None:
+    found = combine([estimate(1.0, low=0.94, high=1.0)] * 9 + [estimate(0.98, low=0.9, high=0.999)])
+    assert found.value == pytest.approx(0.998)
+    assert found.high > 0.9995
+
+
+def test_combine_holds_a_value_outside_the_shares() -> None:
+    found = combine([estimate(1.02, low=0.9, high=1.02), estimate(1.01, low=0.9, high=1.01)], "classification")
+    assert found.high == found.value == pytest.approx(1.015)
+
+
+def test_combine_of_an_unbounded_loss_is_unbounded() -> None:
+    assert combine([estimate(0.8, low=-np.inf), estimate(0.8)], "regression").low == -np.inf
 
 
 @pytest.mark.parametrize("other", [{"level": 0.9}, {"quantity": "recall[cat]"}])
@@ -80,3 +113,20 @@ def test_rolling_interval_covers_drifting_rounds() -> None:
         )
         held += found.low <= truth <= found.high
     assert held >= 178  # binomial, 200 at 0.95: below this once in 2000
+
+
+@pytest.mark.parametrize("rounds", [3, 10, 30])
+@pytest.mark.parametrize("accuracy", [0.99, 0.95, 0.8])
+def test_rolling_interval_covers_accurate_models_on_both_sides(accuracy: float, rounds: int) -> None:
+    N, n, wrong = 3000, 50, round(3000 * (1 - accuracy))
+    rng = np.random.default_rng(rounds)
+    drawn = Draw("srs", N, np.arange(n), constants={"replacement": np.array(False)})
+    known = {
+        failures: SimpleRandomEstimator().estimate(Sample(drawn, (np.arange(n) < failures) * 1.0, "classification"))
+        for failures in range(30)
+    }
+    misses = np.zeros(2)
+    for failures in rng.hypergeometric(wrong, N - wrong, n, size=(300, rounds)):
+        found = combine([known[one] for one in failures.tolist()])
+        misses += (1 - wrong / N < found.low, 1 - wrong / N > found.high)
+    assert misses.sum() <= 28  # binomial, 300 at 0.05: above this once in 1600

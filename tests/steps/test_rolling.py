@@ -162,6 +162,16 @@ def test_provisional_rounds_and_other_levels_are_left_out() -> None:
     assert points[-1].estimate.value == pytest.approx(0.7)
 
 
+def test_losses_are_joined_bound_by_bound() -> None:
+    history = [revision(1, 0.6), revision(2, 0.8)]
+    (_, shares), (_, losses) = (
+        rolling_points(history, ENDS, RollingSettings(rounds=2), problem=problem)
+        for problem in ("classification", "regression")
+    )
+    assert losses.estimate.value - losses.estimate.low == pytest.approx(0.05 * 2**0.5)
+    assert shares.estimate.high - 0.7 > losses.estimate.high - 0.7 == pytest.approx(0.025 * 2**0.5)
+
+
 def test_a_window_of_time_and_of_rounds() -> None:
     history = [revision(number, 0.5) for number in (1, 2, 6, 7, 8, 9)]
     settings = {"within": RollingSettings(within="3d"), "both": RollingSettings(rounds=2, within="3d")}
