@@ -30,12 +30,13 @@ class Adaptive:
        ``c + (1 − c)·mean_j χ_ij/χ̄_j``.
     2. Later waves fit a ridge logistic model (log-linear for losses) of the labels so far on rank and tail of every
        variable, and are tilted by a mixture of ``sqrt(f(1 − f))``, ``f^1.5`` and 1; see :mod:`aim_core`.
-    3. Each wave is cut along its score into strata that expect five draws each, and drawn at random without
+    3. Each wave is cut along its score into strata that expect six draws each, and drawn at random without
        replacement inside them, from the inputs not drawn before. Inside a wave the order is random.
 
     Every wave alone estimates the frame without bias, and the waves' shares are fixed before their labels are seen,
-    so the sum is unbiased whatever the model says; a wrong model costs precision only. No weight exceeds the inverse
-    of the uniform share (0.7 then 0.2 in the middle).
+    so the sum is unbiased whatever the model says; a wrong model costs precision only. The shares know the size of the
+    frame: a wave that takes nearly all that is left has nearly all the weight (:func:`_share`). No weight exceeds the
+    inverse of the uniform share (0.7 then 0.2 in the middle).
 
     Columns of the draw: ``wave``, ``stratum`` (numbered over all waves). Constants: ``stratum_size``,
     ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left).
@@ -47,7 +48,8 @@ class Adaptive:
     its error, 0.94
     at worst;
     at ``expose``, on confidence alone, 0.94 of the failures of the best of SUPS, RHC-S, 2-UPS and DeepEST at
-    0.6 of its error. On 20 simulated and scikit-learn classifiers the error is 0.85 on average and the interval 0.91
+    0.6 of its error. Where much of a frame is drawn (250 of 300, 500 and 900 of 1000) it has 0.5 to 0.85 of its
+    error at any aim, coverage 0.94 to 0.99. On 20 simulated and scikit-learn classifiers the error is 0.85 on average and the interval 0.91
     (budget 800) to 1.02 (budget 50) as wide; where the variables say nothing both are 1.0 to 1.1. Where failures are
     few, SUPS draws the same ones again and again; this design draws without replacement, and shows different ones.
 
@@ -104,7 +106,7 @@ class Adaptive:
         density = aim.first(score, population) if first else aim.later(score, population, budget, size, binary)
         cut = strata(population, density, size)
         positions, stratum = drawn(bins, cut, rng)
-        share = size / (size + (left - size) * aim.later_value)
+        share = _share(size, frame.size - done, left - size, aim.later_value)
         return _extended(sample, frame.size, positions, stratum, cut, wave, share)
 
     def _wave_size(self, budget: int, left: int, wave: int, first: float) -> int:
@@ -115,6 +117,21 @@ class Adaptive:
 
 def _waves(draw: Draw) -> int:
     return len(draw.constants["wave_share"])
+
+
+def _share(now: int, inputs: int, later: int, later_value: float) -> float:
+    """The share of a wave of ``now`` draws from ``inputs`` that are left, before ``later`` more; fixed before labels.
+
+    Weights in inverse proportion to the variances, were all waves simple random samples with outcomes of variance 1:
+    ``1/m − 1/M`` of this wave and ``((M − m)/M)² (1/L − 1/(M − m))`` of all later ones, which know what this one saw.
+    A draw of a later wave counts ``later_value`` times. In a large frame this is ``m / (m + L·later_value)``.
+    """
+    if later == 0:
+        return 1.0
+    rest = inputs - now
+    variance = 1 / now - 1 / inputs
+    variance_later = (rest / inputs) ** 2 * (1 / later - 1 / rest)
+    return variance_later / (variance_later + later_value * variance)
 
 
 def _extended(

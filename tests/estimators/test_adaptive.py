@@ -105,6 +105,18 @@ def test_error_is_well_below_simple_random_sampling() -> None:
     assert np.sqrt(np.mean((values - population.accuracy) ** 2)) < 0.9 * plain
 
 
+@pytest.mark.parametrize(("N", "n"), [(100, 99), (300, 250), (1000, 900), (1000, 500)])
+def test_much_of_a_frame_is_estimated_no_worse_than_by_simple_random_sampling(N: int, n: int) -> None:
+    population = classifier(size=N, accuracy=0.8, seed=3)
+    found = repeated(population, n, 150, aim=0.0)
+    errors = np.array([e.value for e in found]) - population.accuracy
+    plain = np.sqrt(population.outcomes.var(ddof=1) / n * (1 - n / N))
+    assert np.sqrt(np.mean(errors**2)) < 1.1 * plain
+    assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(150)
+    held = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    assert held > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 150)
+
+
 def test_standard_error_is_that_of_the_estimates() -> None:
     found = repeated(classifier(size=5000, accuracy=0.8), 200, 400)
     errors = [e.standard_error for e in found]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
-from opmon.samplers.adaptive import Adaptive
+from opmon.samplers.adaptive import Adaptive, _share
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Frame, Sample
 
@@ -116,6 +116,18 @@ def test_losses_guide_later_waves() -> None:
     draw = to_the_end(Adaptive(aim=1.0), population, 400)
     later = draw.columns["wave"] == 1
     assert population.answer(draw).outcomes[later].mean() > 1.3 * population.outcomes.mean()
+
+
+@pytest.mark.parametrize("later_value", [0.7, 1.0, 1.2])
+def test_share_of_a_wave_in_a_large_frame_goes_by_its_draws(later_value: float) -> None:
+    assert _share(60, 10**9, 140, later_value) == pytest.approx(60 / (60 + 140 * later_value))
+
+
+def test_share_of_a_wave_knows_that_the_frame_ends() -> None:
+    assert _share(30, 100, 0, 1.0) == 1
+    assert _share(30, 100, 70, 1.0) == 0  # the rest is a census of what is left
+    # 1/30 − 1/100 beside 0.7² (1/69 − 1/70)
+    assert _share(30, 100, 69, 1.0) == pytest.approx(0.00010145 / (0.00010145 + 0.02333333), rel=1e-3)
 
 
 @pytest.mark.parametrize("given", [{"aim": 1.1}, {"aim": -0.1}, {"waves": 0}, {"waves": 1.5}, {"variables": "dsa"}])
