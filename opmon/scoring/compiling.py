@@ -47,11 +47,11 @@ def write_monitor_graph(
     outside = bool(external_files(model))
     plain = without_zipmap(model)
     session = open_session(path if plain is None else plain.SerializeToString(), "cpu")
-    outputs = plan_outputs(model if plain is None else plain, session.outputs, problem, classes, output, scores)
+    model = model if plain is None else plain
+    outputs = plan_outputs(model, session.outputs, problem, classes, output, scores)
     score = next(item for item in session.outputs if item.name == outputs.score)
-    compiled = compile_graph(
-        model if plain is None else plain, outputs, score, heads, reference, layer, raw, whole=True
-    )
+    with on_one_thread():
+        compiled = compile_graph(model, outputs, score, heads, reference, layer, raw, whole=True)
     if compiled.outside:
         raise ModelError(
             f"{', '.join(compiled.outside)} cannot be part of the graph, having no ONNX nodes for this model: a "
