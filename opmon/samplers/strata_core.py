@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from opmon.samplers.core import chunks
 from opmon.types import Floats, Positions
 
 BINS = 4096
-CLUMPED = 1 / 32
-"""Where one of the equally wide bins holds more than this share of the inputs, a long tail has made them too coarse."""
+COARSE = 0.01
+"""Bins are too coarse where the sum of squares inside them is more than this share of that inside the strata."""
 GLIMPSE = 1 << 16
 """Values looked at to find where most of them are."""
 Cost = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]
@@ -43,18 +44,18 @@ class Strata:
         if not high > low:
             whole = np.array([len(values)])
             return cls(np.arange(len(values)), whole, low * whole, np.zeros(1))
-        bins, number, total, square = _binned(values, low, high, None)
-        if number.max() > CLUMPED * len(values):
-            bins, number, total, square = _binned(values, low, high, _edges(values, low, high))
-        filled = number > 0
-        starts = _best_cuts(number[filled], total[filled], square[filled], count)
+        bins, columns = _binned(values, low, high, None)
+        starts = _best_cuts(*columns.filled, count)
+        if columns.inside(np.arange(len(columns.filled.number))) > COARSE * columns.inside(starts):
+            bins, columns = _binned(values, low, high, _even(values, low, high))
+            starts = _best_cuts(*columns.filled, count)
         label_of_bin = np.zeros(BINS, dtype=np.uint8)
-        label_of_bin[np.flatnonzero(filled)[starts[1:]]] = 1
+        label_of_bin[np.flatnonzero(columns.number)[starts[1:]]] = 1
         label_of_bin = np.cumsum(label_of_bin, dtype=np.uint8)
         labels = np.empty(len(values), dtype=np.uint8)
         for part in chunks(len(values)):
             labels[part] = label_of_bin[bins[part]]
-        n, mean, square = (np.add.reduceat(column[filled], starts) for column in (number, total, square))
+        n, mean, square = (np.add.reduceat(column, starts) for column in columns.filled)
         mean, square = mean / n, square / n
         spreads = (high - low) * np.sqrt(np.maximum(square - mean**2, 0))
         sizes = n.astype(np.int64)
@@ -71,31 +72,51 @@ class Strata:
         return self.members[start + rng.choice(size, count, replace=False, shuffle=True)]
 
 
-def _edges(values: Floats, low: float, high: float) -> NDArray[np.float64]:
-    """Where bins begin so that neither the tails nor the middle is coarse: equal widths and equal counts together."""
+class _Columns(NamedTuple):
+    """Per bin: how many values, their sum and sum of squares, on a scale from 0 to 1."""
+
+    number: NDArray[np.float64]
+    total: NDArray[np.float64]
+    square: NDArray[np.float64]
+
+    @property
+    def filled(self) -> _Columns:
+        """Those of bins that hold something."""
+        return _Columns(*(column[self.number > 0] for column in self))
+
+    def inside(self, starts: NDArray[np.int64]) -> float:
+        """The sum of squares about the means of the runs of filled bins that begin at ``starts``."""
+        n, s, q = (np.add.reduceat(column, starts) for column in self.filled)
+        return float(np.maximum(q - s * s / n, 0).sum())
+
+
+Scale = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Knots of a piecewise linear map from the unit interval to bins."""
+
+
+def _even(values: Floats, low: float, high: float) -> Scale:
+    """Half of the bins by width, half by how many values there are: ``bin = B (u + F(u)) / 2`` with ``F`` the share
+    of values up to ``u``, read off at 64 quantiles. Neither tails nor clusters are then coarse."""
     glimpse = np.sort(np.asarray(values[:: max(len(values) // GLIMPSE, 1)], dtype=np.float64))
-    counts = glimpse[np.linspace(0, len(glimpse) - 1, BINS // 2).astype(np.int64)]
-    both = np.union1d(np.linspace(low, high, BINS // 2)[1:-1], counts)
-    return np.asarray((both - low) / (high - low))
+    shares = np.linspace(0, 1, 65)
+    quantiles = (glimpse[(shares * (len(glimpse) - 1)).astype(np.int64)] - low) / (high - low)
+    knots, last = np.unique(np.r_[0.0, quantiles, 1.0][::-1], return_index=True)
+    share = np.r_[0.0, shares, 1.0][::-1][last]
+    return knots, BINS * (knots + share) / 2
 
 
-def _binned(
-    values: Floats, low: float, high: float, edges: NDArray[np.float64] | None
-) -> tuple[NDArray[np.uint16], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The bin of every value; per bin how many there are, their sum and sum of squares, on a scale from 0 to 1.
-
-    Bins are equally wide, or lie between ``edges``.
-    """
+def _binned(values: Floats, low: float, high: float, scale: Scale | None) -> tuple[NDArray[np.uint16], _Columns]:
+    """The bin of every value, and what the bins hold; they are equally wide, or as ``scale`` says."""
     bins = np.empty(len(values), dtype=np.uint16)
     number, total, square = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
     for part in chunks(len(values)):
         unit = (values[part].astype(np.float64) - low) / (high - low)
-        found = unit * BINS if edges is None else np.searchsorted(edges, unit, side="right")
+        found = unit * BINS if scale is None else np.interp(unit, *scale)
         bins[part] = at = np.minimum(found, BINS - 1).astype(np.uint16)
         number += np.bincount(at, minlength=BINS)
         total += np.bincount(at, weights=unit, minlength=BINS)
         square += np.bincount(at, weights=unit * unit, minlength=BINS)
-    return bins, number, total, square
+    return bins, _Columns(number, total, square)
 
 
 def _best_cuts(
