@@ -45,13 +45,12 @@ class Adaptive:
     classifiers and one regression model with all their variables, budgets 50 to 800, 250 repetitions: in the middle
     0.75 of its error, 1.3 to 7.9 times its failures (median 1.4), coverage 0.93 to 0.99 (0.967 on average), intervals
     0.9 as wide, and wider (1.05) only for the 99 % accurate model at budgets of 50 and 100; at ``estimate`` 0.77 of
-    its error, 0.94
-    at worst;
-    at ``expose``, on confidence alone, 0.94 of the failures of the best of SUPS, RHC-S, 2-UPS and DeepEST at
-    0.6 of its error. Where much of a frame is drawn (250 of 300, 500 and 900 of 1000) it has 0.5 to 0.85 of its
-    error at any aim, coverage 0.94 to 0.99. On 20 simulated and scikit-learn classifiers the error is 0.85 on average and the interval 0.91
-    (budget 800) to 1.02 (budget 50) as wide; where the variables say nothing both are 1.0 to 1.1. Where failures are
-    few, SUPS draws the same ones again and again; this design draws without replacement, and shows different ones.
+    its error, 0.94 at worst; at ``expose``, on confidence alone, 0.94 of the failures of the best of SUPS, RHC-S, 2-UPS
+    and DeepEST at 0.6 of its error. Where much of a frame is drawn (250 of 300, 500 and 900 of 1000) it has 0.5 to 0.85
+    of the error of SRS at any aim, coverage 0.94 to 0.99. On 20 simulated and scikit-learn classifiers the error is
+    0.85 on average and the interval 0.91 (budget 800) to 1.02 (budget 50) as wide; where the variables say nothing both
+    are 1.0 to 1.1. Where failures are few, SUPS draws the same ones again and again; this design draws without
+    replacement, and shows different ones.
 
     Tried and not better: three waves (same error), 20 or 45 % in the first wave, 4 or 8 draws a stratum, ridge
     precisions 0.3 and 3, the logarithm of a variable as a third feature (all within 3 %); an untilted first wave (5 %
