@@ -27,7 +27,7 @@ _LOGIT_NODES = frozenset({"Gemm", "MatMul", "Conv", "LinearRegressor", "GlobalAv
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the model said of some inputs; ``valid`` is false where its answer is not a number."""
+    """What the model said of some inputs; ``valid`` is false where its answer is not a number, or no probabilities."""
 
     predictions: NDArray[Any]
     variables: Mapping[str, NDArray[np.float32]]
@@ -58,7 +58,7 @@ class Outputs:
         probabilities = self._probabilities(score)
         valid = np.isfinite(probabilities).all(axis=1)
         if self.meaning == "probabilities":
-            self._require_sum(probabilities[valid])
+            valid[valid] = self._are_probabilities(probabilities[valid])
         classes = self._classes(probabilities.shape[1])
         if self.label is None:
             predictions = np.array(classes, dtype=np.str_)[np.where(valid, probabilities.argmax(axis=1), 0)]
@@ -88,15 +88,18 @@ class Outputs:
             values = np.exp(values)
         return np.concatenate([1 - values, values], axis=1) if single else values
 
-    def _require_sum(self, probabilities: NDArray[np.floating[Any]]) -> None:
-        total = probabilities.sum(axis=1)
-        if len(total) and (probabilities.min() < -1e-3 or np.abs(total - 1).max() > 1e-2):
+    def _are_probabilities(self, values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+        """Which rows are; an error where half of them are not: it is then not what the output gives."""
+        total = values.sum(axis=1)
+        good: NDArray[np.bool_] = (values.min(axis=1, initial=0) >= -1e-3) & (np.abs(total - 1) <= 1e-2)
+        if len(good) and good.mean() <= 0.5:
             worst = int(np.abs(total - 1).argmax())
-            shown = ", ".join(f"{value:.4g}" for value in probabilities[worst, :4])
+            shown = ", ".join(f"{value:.4g}" for value in values[worst, :4])
             raise ModelError(
                 f"output {self.score!r} should give probabilities, and one row of it is {shown}… with the sum "
                 f"{total[worst]:.4g}. Set scores: logits if that is what it gives, or output to another of the outputs."
             )
+        return good
 
     def _classes(self, columns: int) -> tuple[str, ...]:
         if self.classes is None:

@@ -183,7 +183,7 @@ class Scorer:
         found = {**said.answers.variables, **said.variables, **self._outside(said)}
         rows, good = batch.first_row + fed.rows, said.answers.valid
         for row in rows[~good].tolist():
-            rejected[row] = "the model's answer is not a number"
+            rejected[row] = "the model's answer is not a number, or no probabilities"
         activations = said.activations if self.traced else None
         if activations is not None:
             finite = np.isfinite(activations).all(axis=1)

@@ -188,3 +188,13 @@ def test_softmax_over_one_column_is_one_class(graph) -> None:
     path = graph(nodes, *shapes, {"w1": np.ones((6, 1), np.float32)})
     found = one(Scorer.open(path, "classification", device="cpu"), x=pa.array(np.eye(6).tolist()))
     assert set(found.predictions.tolist()) == {"1"}
+
+
+def test_a_row_that_is_no_probabilities_costs_only_itself(graph) -> None:
+    """As of a classifier whose votes are all zero."""
+    shape = (TensorProto.FLOAT, ["n", 3])
+    path = graph([helper.make_node("Identity", ["x"], ["y"])], [("x", *shape)], [("y", *shape)])
+    scorer = Scorer.open(path, "classification", device="cpu", scores="probabilities")
+    found = one(scorer, x=pa.array([[0.2, 0.3, 0.5], [0, 0, 0], [1, 0, 0], [0.5, 0.5, 0]], pa.list_(pa.float32())))
+    assert found.rows.tolist() == [0, 2, 3]
+    assert "no probabilities" in found.rejected[1]

@@ -188,7 +188,7 @@ def test_scorer_sets_rows_aside_that_cannot_be_scored(opened) -> None:
 def test_scorer_sets_aside_answers_that_are_not_numbers(opened) -> None:
     scored = one(opened("Log", "Identity", scores="logits"), [[1.0, 1, 1, 1], [-1.0, 1, 1, 1]])
     assert scored.rows.tolist() == [0]
-    assert scored.rejected == {1: "the model's answer is not a number"}
+    assert scored.rejected == {1: "the model's answer is not a number, or no probabilities"}
 
 
 def test_scorer_of_a_batch_without_one_good_row(opened) -> None:
