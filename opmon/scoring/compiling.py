@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from opmon.errors import InputError, ModelError
 from opmon.scoring.compiled import compile_graph, on_one_thread
 from opmon.scoring.model import external_files, read_model, without_zipmap
-from opmon.scoring.outputs import Scores, plan_outputs
+from opmon.scoring.output_plan import plan_outputs
+from opmon.scoring.outputs import Scores
 from opmon.scoring.reference import Reference
 from opmon.scoring.session import Tensor, open_session
 from opmon.types import Problem

@@ -19,7 +19,8 @@ from opmon.scoring.compiled import (
     variable_outputs,
 )
 from opmon.scoring.model import read_model, without_zipmap
-from opmon.scoring.outputs import Outputs, Scores, plan_outputs
+from opmon.scoring.output_plan import plan_outputs
+from opmon.scoring.outputs import Outputs, Scores
 from opmon.scoring.reference import Reference
 from opmon.scoring.running import Runner
 from opmon.scoring.session import Device, cores, open_session

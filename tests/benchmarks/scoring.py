@@ -33,7 +33,7 @@ from opmon.scoring.densities_core import kept_neurons
 from opmon.scoring.fitting import open_fit
 from opmon.scoring.heads.dsa import DistanceSurprise
 from opmon.scoring.heads.lsa import LikelihoodSurprise
-from opmon.scoring.outputs import plan_outputs
+from opmon.scoring.output_plan import plan_outputs
 from opmon.scoring.reference import Reference
 from opmon.scoring.session import Session, open_session
 from opmon.types import Batch
