@@ -127,7 +127,7 @@ def _noise(
         inverse = np.linalg.inv(covariance[np.ix_(seen, seen)] + _NUGGET * np.eye(len(seen)))
         left_out = inverse @ (values[np.ix_(seen, inputs)] - mean[seen, None]) / np.diag(inverse)[:, None]
         residual[np.ix_(seen, inputs)] = left_out * weights[inputs]
-    own = float((residual**2).sum() / (known @ weights**2).sum())
+    own = _INFLATION * float((residual**2).sum() / (known @ weights**2).sum())
     left = np.sqrt(np.maximum(1 - looked / known.shape[1], 0))
     residual *= (_INFLATION * left / np.maximum(known @ weights, 1e-12))[:, None]
     return np.asarray(residual @ residual.T + np.diag((0.5 / looked * left) ** 2)), own

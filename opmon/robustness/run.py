@@ -167,8 +167,10 @@ def measure(
     ``progress`` hears the inferences done and the most there can be; ``resume`` goes on from what ``save`` was last
     given, with the same result as without a break.
     """
-    state = resume if resume is not None else nothing_yet(tests, inputs, weights)
     orders = block_orders(tests, inputs, plan)
+    state = nothing_yet(tests, inputs, weights)
+    if resume is not None and _goes_on(resume, orders, plan):
+        state = resume
     while not state.finished.all():
         visited = -(-state.seen // plan.block)
         step = int(visited[~state.finished].min())
@@ -184,6 +186,14 @@ def measure(
         if save is not None:
             save(state)
     return state
+
+
+def _goes_on(state: Measured, orders: NDArray[np.int64], plan: Plan) -> bool:
+    """Whether the tests looked at the blocks that they would have looked at by now: another version may take others."""
+    inputs = state.right.shape[1]
+    visited = -(-state.seen // plan.block)
+    rank = np.argsort(orders, axis=1)[:, np.arange(inputs) // plan.block]
+    return bool(((state.right >= 0) == (rank < visited[:, None])).all())
 
 
 def _tree(chains: Sequence[tuple[tuple[Step, ...], int]]) -> dict[Any, Any]:

@@ -239,3 +239,12 @@ def test_perturbation_that_fails_is_named() -> None:
     made = replace(subject(plan), perturbations=(Add(0), Broken(1), Add(2)))
     with pytest.raises(InputError, match=r"number 2 fails at severity 1: KeyError"):
         measure(made.look, SPACE.tests(1, 1), 400, plan)
+
+
+def test_a_checkpoint_of_other_blocks_is_not_gone_on_from(synthetic: Callable[..., Any]) -> None:
+    world, plan = synthetic(SPACE), Plan(half_width=0.04)
+    states: list[Measured] = []
+    whole = measure(world.look, SPACE.tests(1, 2), world.inputs, plan, save=states.append)
+    turned = replace(states[2], right=states[2].right[:, ::-1].copy())
+    again = measure(world.look, SPACE.tests(1, 2), world.inputs, plan, resume=turned)
+    assert np.array_equal(again.right, whole.right)

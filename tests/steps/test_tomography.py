@@ -185,10 +185,11 @@ def test_checkpoint_file(tmp_path: Path) -> None:
     space, file = Space(("a", "b"), levels=2), CheckpointFile(tmp_path / "c.npz", "run 1")
     states: list[Checkpoint] = []
 
-    def look(tests: Any, rows: Any, start: int, stop: int) -> Any:
+    def look(tests: Any, visits: Any) -> Any:
         from opmon.robustness.evaluation import Judged
 
-        yield rows.tolist(), Judged(np.ones(len(rows) * (stop - start), bool), None)
+        for rows, start, stop in visits:
+            yield (rows, start, stop), Judged(np.ones(len(rows) * (stop - start), bool), None)
 
     Running(look, space, 300, None, Plan(), Budget(), save=states.append).run()
     assert file.load() is None
