@@ -23,15 +23,19 @@ class AdaptiveEstimator:
     waves before have left: unbiased given them. ``a_t`` was fixed before the labels of wave ``t`` were asked for; the
     last wave takes what is left of the weight, so the estimate is valid after every wave.
 
-    Variance ``Σ_t a_t² Σ_h (N_th/N)² (1 − n_th/N_th) s²_th / n_th``: the errors of the waves are uncorrelated. The
+    Variance ``Σ_t a_t² Σ_h (N_th/N)² (1 − n_th/N_th) s²_th / n_th``: the errors of the waves are uncorrelated; draws
+    without an answer add what later waves would have known of them (:attr:`.adaptive_core.Cells.uncertain`). The
     interval of a share is the score interval over all strata, corrected for skewness
     (:mod:`skewed_score_core`), for squared errors Hall's (:mod:`losses_core`) joined with Student's. Both are made for
     96.5 % where 95 % is asked, the first only as far as it is not skew: at 95 % the coverage is 95 % on average over
     populations, and as low as 93 % on some. The caution costs up to 7 % of the width, of the 20 % or so that the
     design wins. Losses with tails as long as a log-normal's of shape 2 are beyond any of this: 85 to 90 %.
 
-    Draws without an answer: the answers of a stratum stand for all of it; a stratum without any is joined with its
-    neighbour in score. This is right while answers are missing at random inside a stratum.
+    Draws without an answer: the answers of a stratum stand for all of it; strata left with fewer than four are joined
+    with their neighbours in score, and their answers weigh ``N_th/n_th``. This is right while answers are missing at
+    random inside what was joined: neighbours in score answer at about the same rate, and whether an input is answered
+    does not depend on its outcome. Where that rate falls from 0.9 to 0.2 at a step of the score, the bias was a quarter
+    of the standard error at 200 draws.
     """
 
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -39,13 +43,13 @@ class AdaptiveEstimator:
         cells = Cells.of(sample)
         y = sample.outcomes[answers]
         moments = cells.moments(sample.outcomes)
-        known = cells.known(moments[0])
-        loss = known + float(cells.share @ moments[0])
+        loss = float(cells.coefficients[answers] @ y)
+        known = loss - float(cells.uncertain @ moments[0])
         error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
         if is_binary(y):
             m = cells.effective
-            low, high = skewed_score_bounds(cells.share, m, m * moments[0], level, cautious(level))
+            low, high = skewed_score_bounds(cells.uncertain, m, m * moments[0], level, cautious(level))
             name = "score"
         else:
             low, high, notes = _losses(cells, moments, cautious(level))
@@ -60,17 +64,15 @@ class AdaptiveEstimator:
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
-        answers = self._checked(sample)
-        cells = Cells.of(sample)
-        weight = (cells.share + cells.later) / cells.heard
-        return np.asarray(np.where(answers, weight[cells.cell], 0.0))
+        self._checked(sample)
+        return Cells.of(sample).coefficients
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""
         self._checked(sample)
         cells = Cells.of(sample)
         _, variance, _, _ = cells.moments(values)
-        return float((cells.share**2 * variance * cells.left / cells.heard).sum())
+        return float((cells.uncertain**2 * variance * cells.left / cells.count).sum())
 
     def _checked(self, sample: Sample) -> NDArray[np.bool_]:
         require_design(sample, "adaptive")
@@ -81,7 +83,7 @@ class AdaptiveEstimator:
 def _losses(cells: Cells, moments: Moments, level: float) -> Interval:
     """The wider of Hall's and Student's bound on either side."""
     mean, variance, third, fourth = moments
-    low, high, notes = sum_of(cells.share, cells.heard, moments, cells.left, level)
+    low, high, notes = sum_of(cells.uncertain, cells.count, moments, cells.left, level)
     student = (mean, variance, np.zeros_like(third), fourth)
-    other_low, other_high, _ = sum_of(cells.share, cells.heard, student, cells.left, level)
+    other_low, other_high, _ = sum_of(cells.uncertain, cells.count, student, cells.left, level)
     return min(low, other_low), max(high, other_high), notes

@@ -14,18 +14,31 @@ from opmon.types import Sample
 Floats = NDArray[np.float64]
 
 
+ENOUGH = 4
+"""Answers that a cell wants before it stands alone: an interval that divides by ``n − 1`` is far too wide below.
+
+3, 5 or 6 make intervals 1.035, 0.98 and 0.96 times as wide at a response of 0.5, errors the same within 1 %; larger
+cells have more of the bias that comes where response changes steeply with the score.
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Strata with at least one answer; one without any is joined with the next of its wave.
+    """Strata that were answered whole or by ``ENOUGH``; others are joined with their neighbours in score of the wave.
 
-    The mean loss is ``Σ_c (share_c + later_c) ȳ_c``. ``share`` is ``a_t N_th/N``: what the stratum stands for in its
-    own wave; ``later`` is ``n_th/N`` times the weight of all later waves, in which its draws are known.
+    The mean loss is ``Σ_c (share_c ȳ_c + later_c ȳ'_c)``. ``share`` is ``a_t N_th/N``: what the cell stands for in its
+    own wave; ``later`` is ``n_th/N`` times the weight of all later waves, in which its draws are known. Answers of
+    joined strata weigh ``N_th/n_th`` in ``ȳ``, by the draws whose place they take, and alike in ``ȳ'``, which stands
+    for the draws themselves. With all answers there, a stratum is a cell and both are its mean.
     """
 
     cell: NDArray[np.int64]
     """The cell of every draw."""
     answers: NDArray[np.bool_]
+    weight: Floats
+    """Of every draw, for ``ȳ``: ``N_th/n_th`` relative to the largest of the cell."""
     heard: Floats
+    drawn: Floats
     sizes: Floats
     share: Floats
     later: Floats
@@ -35,7 +48,8 @@ class Cells:
         draw, answers = sample.draw, sample.answered
         stratum, sizes = draw.columns["stratum"], np.asarray(draw.constants["stratum_size"])
         wave = np.asarray(draw.constants["stratum_wave"])
-        merged = _joined(np.bincount(stratum[answers], minlength=len(sizes)), wave)
+        stratum_drawn = np.bincount(stratum, minlength=len(sizes))
+        merged = _joined(np.bincount(stratum[answers], minlength=len(sizes)), stratum_drawn, wave)
         cell, heard_waves = merged[stratum], np.unique(wave[np.unique(stratum[answers])])
         many = int(merged.max()) + 1
         drawn = np.bincount(cell[cell >= 0], minlength=many)
@@ -50,21 +64,48 @@ class Cells:
             counted = float(size[own].sum() + drawn[before].sum())  # N, unless a wave before has no answer at all
             share[own] = a[t] * size[own] / counted
             later[before] += a[t] * drawn[before] / counted
-        return cls(np.where(cell >= 0, cell, 0), answers, heard, size, share, later)
+        cell = np.where(cell >= 0, cell, 0)
+        stands = (sizes / np.maximum(stratum_drawn, 1))[stratum]
+        most = np.zeros(many)
+        np.maximum.at(most, cell, stands)
+        return cls(cell, answers, stands / most[cell], heard, drawn.astype(np.float64), size, share, later)
+
+    @property
+    def coefficients(self) -> Floats:
+        """``a_k`` of every draw, 0 without an answer."""
+        own = self.weight / self._sum(self.weight)[self.cell]
+        total = self.share[self.cell] * own + (self.later / self.heard)[self.cell]
+        return np.asarray(np.where(self.answers, total, 0.0))
+
+    @property
+    def count(self) -> Floats:
+        """The answers of a cell, ``(Σw)²/Σw²`` where their weights differ."""
+        return self._sum(self.weight) ** 2 / self._sum(self.weight**2)
 
     @property
     def left(self) -> Floats:
-        """``1 − n_c/N_c``, 0 where the stratum was drawn whole."""
+        """``1 − n_c/N_c`` of the answers, 0 where the cell was drawn whole and answered."""
         return np.asarray(np.maximum(1 - self.heard / self.sizes, 0.0))
 
     @property
-    def effective(self) -> Floats:
-        """The independent draws that tell as much of the stratum."""
-        return np.asarray(np.where(self.left > 0, self.heard / np.maximum(self.left, 1e-12), 2 * KNOWN))
+    def uncertain(self) -> Floats:
+        """``A_c``: the estimate varies as ``Σ A_c ȳ_c`` with factors ``left`` would.
 
-    def known(self, means: Floats) -> float:
-        """The part of the mean loss that later waves need not estimate."""
-        return float(self.later @ means)
+        ``Var(share (ȳ_r − Ȳ_N) + later (ȳ_r − Ȳ_n)) = [share² (1 − r/N) + (2 share later + later²)(1 − r/n)] S²/r`` for
+        ``r`` answers of ``n`` draws of ``N`` inputs: later waves know the draws, but not those without an answer.
+        """
+        silent = 1 - self.heard / self.drawn
+        ratio = np.divide(silent, self.left, out=np.zeros_like(silent), where=self.left > 0)
+        return np.asarray(np.sqrt(self.share**2 + (2 * self.share * self.later + self.later**2) * ratio))
+
+    @property
+    def effective(self) -> Floats:
+        """The independent draws that tell as much of the cell."""
+        return np.asarray(np.where(self.left > 0, self.count / np.maximum(self.left, 1e-12), 2 * KNOWN))
+
+    def _sum(self, values: Floats) -> Floats:
+        sums = np.bincount(self.cell[self.answers], weights=values[self.answers], minlength=len(self.heard))
+        return np.asarray(sums, dtype=np.float64)
 
     def moments(self, values: Floats) -> Moments:
         """Mean, variance, third and fourth central moment per cell; a single answer takes the variance of all.
@@ -72,10 +113,10 @@ class Cells:
         The third is corrected for the size of the cell, ``n²/((n − 1)(n − 2))``, twofold for five answers; so few say
         nothing about the fourth, which takes the kurtosis of all cells together.
         """
-        y, cell, n = values[self.answers], self.cell[self.answers], self.heard
-        mean = np.bincount(cell, y, len(n)) / n
-        deviation = y - mean[cell]
-        second, third, fourth = (np.bincount(cell, deviation**k, len(n)) / n for k in (2, 3, 4))
+        y, n, total = values[self.answers], self.count, self._sum(self.weight)
+        mean = self._sum(self.weight * values) / total
+        deviation = values - mean[self.cell]
+        second, third, fourth = (self._sum(self.weight * deviation**k) / total for k in (2, 3, 4))
         variance = second * n / np.maximum(n - 1, 1)
         variance = np.where(n > 1, variance, y.var(ddof=1) if len(y) > 1 else 0.0)
         third = third * np.where(n > 2, n**2 / np.maximum((n - 1) * (n - 2), 1), 0.0)
@@ -83,20 +124,28 @@ class Cells:
         return mean, variance, third, kurtosis * variance**2
 
 
-def _joined(heard: NDArray[np.int64], wave: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A cell for every stratum: its own if it has answers, else that of the nearest one after or before in its wave.
+def _joined(heard: NDArray[np.int64], drawn: NDArray[np.int64], wave: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A cell for every stratum: those with ``ENOUGH`` answers or all of theirs stand alone, others join the next.
 
-    −1 for the strata of a wave without any answer.
+    What is left at the end of a wave joins the cell before. −1 for the strata of a wave without any answer.
     """
     cell = np.full(len(heard), -1, dtype=np.int64)
     count = 0
     for t in np.unique(wave):
-        inside = np.flatnonzero(wave == t)
-        some = inside[heard[inside] > 0]
-        if len(some):
-            after = np.minimum(np.searchsorted(some, inside), len(some) - 1)
-            cell[inside] = count + after
-            count += len(some)
+        inside, first = np.flatnonzero(wave == t), count
+        if not heard[inside].any():
+            continue
+        gathered, missing = 0, 0
+        for h in inside:
+            cell[h] = count
+            gathered, missing = gathered + int(heard[h]), missing + int(drawn[h] - heard[h])
+            if gathered >= ENOUGH or (gathered and not missing):
+                count, gathered, missing = count + 1, 0, 0
+        if gathered or missing:
+            if count > first:
+                cell[cell == count] = count - 1
+            else:
+                count += 1
     return cell
 
 

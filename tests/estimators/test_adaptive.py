@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from opmon.errors import InputError
 from opmon.estimators.adaptive import AdaptiveEstimator
+from opmon.estimators.adaptive_core import Cells
 from opmon.samplers.adaptive import Adaptive
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Estimate, Frame, Sample
@@ -30,12 +33,17 @@ def by_hand(outcomes: list[float]) -> Sample:
     return Sample(draw, np.array(outcomes))
 
 
-def whole(population: Population, budget: int, rng: np.random.Generator, aim: float = 0.5) -> Sample:
+def whole(
+    population: Population, budget: int, rng: np.random.Generator, aim: float = 0.5, response: float = 1.0
+) -> Sample:
+    """All waves of a draw, with the answers that came."""
+    silent = np.where(rng.random(population.frame.size) < response, 0.0, np.nan) if response < 1 else 0.0
+    answers = Population(population.frame, population.outcomes + silent)
     sampler = Adaptive(aim=aim)
     draw = sampler.draw(population.frame, budget, rng)
     while len(draw) < min(budget, population.frame.size):
-        draw = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
-    return population.answer(draw)
+        draw = sampler.next_batch(population.frame, budget, answers.answer(draw), rng)
+    return answers.answer(draw)
 
 
 def repeated(population: Population, budget: int, repetitions: int, aim: float = 0.5) -> list[Estimate]:
@@ -135,6 +143,43 @@ def test_stratum_without_an_answer_joins_its_neighbour() -> None:
     found = ESTIMATE(by_hand([np.nan, np.nan, 1, 0, 0, 1]))
     second = (4 * 0.5 + 6 * 0.5) / 10
     assert found.value == pytest.approx(1 - (0.25 * 0.5 + 0.75 * second))
+
+
+def test_strata_of_few_answers_are_joined_by_what_their_draws_stand_for() -> None:
+    """Strata of 60 and 20 inputs with five draws each: two answers in the first, three in the second."""
+    columns = {"wave": np.zeros(10, dtype=int), "stratum": np.repeat([0, 1], 5)}
+    constants = {"stratum_size": np.array([60, 20]), "stratum_wave": np.zeros(2, int), "wave_share": np.ones(1)}
+    outcomes = np.array([1, 0, np.nan, np.nan, np.nan, 1, 1, 1, np.nan, np.nan])
+    sample = Sample(Draw("adaptive", 80, np.arange(10), columns, constants), outcomes)
+    assert ESTIMATE(sample).value == pytest.approx(1 - (12 * 1 + 4 * 3) / (12 * 2 + 4 * 3))
+    assert AdaptiveEstimator().coefficients(sample).sum() == pytest.approx(1)
+
+
+def test_strata_with_all_their_answers_are_never_joined() -> None:
+    sample = by_hand([1, 0, 1, 1, 0, 1])
+    assert Cells.of(sample).heard.tolist() == [2, 2, 2]
+    assert Cells.of(sample).uncertain == pytest.approx(Cells.of(sample).share)
+
+
+def test_half_the_answers_tell_as_much_as_half_the_draws() -> None:
+    population, rng = classifier(size=10000, accuracy=0.85, seed=3), np.random.default_rng(6)
+    silent = [ESTIMATE(whole(population, 400, rng, response=0.5)).half_width for _ in range(40)]
+    heard = [ESTIMATE(whole(population, 200, rng)).half_width for _ in range(40)]
+    assert np.mean(silent) < 1.2 * np.mean(heard)
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+@pytest.mark.parametrize(("N", "n", "response"), [(1000, 800, 0.5), (500, 400, 0.8)])
+def test_draws_without_an_answer_are_not_taken_for_known(
+    make: Callable[..., Population], N: int, n: int, response: float
+) -> None:
+    population, rng = make(size=N, seed=3), np.random.default_rng(7)
+    found = [ESTIMATE(whole(population, n, rng, response=response)) for _ in range(200)]
+    values, errors = np.array([e.value for e in found]), np.array([e.standard_error for e in found])
+    assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.15)
+    assert abs(values.mean() - population.accuracy) < 4 * values.std() / np.sqrt(200)
+    held = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    assert held > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
 @pytest.mark.parametrize(("outcomes", "value"), [([1, 0, 1, 1] + [np.nan] * 2, 0.3), ([np.nan] * 4 + [0, 1], 0.5)])
