@@ -38,7 +38,11 @@ def robustness() -> None:
 @click.option("--kind", type=click.Choice(["image", "text", "table"]), help="What the inputs are.")
 @click.option("-p", "--perturbation", "perturbations", multiple=True, help="One of them, such as zoom; again for more.")
 @click.option("-n", "--inputs", type=click.IntRange(min=2), help="At most so many inputs [1000].")
-@click.option("--beyond-pairs", type=click.IntRange(min=0), help="Tests of three or more that are run [24 for three, more for more].")
+@click.option(
+    "--beyond-pairs",
+    type=click.IntRange(min=0),
+    help="Tests of three or more that are run [24 and up].",
+)
 @click.option("--half-width", type=float, help="How well each test is known [0.03].")
 @click.option("--ordered", is_flag=True, help="A then B and B then A are two tests.")
 @click.option("-q", "--query", "queries", multiple=True, help="Asked of the result; again for more.")
@@ -53,8 +57,8 @@ def run(
 ) -> None:  # fmt: skip
     """Map the robustness of a model on DATA (files, folders or globs; Parquet, CSV, JSON lines).
 
-    The perturbations are those of the monitor's «robustness:», or given by --kind and -p. Stopped half-way, the same
-    command goes on where it was.
+    The perturbations are those of the monitor's «robustness:», or given by --kind and -p. Encoded pictures are read as
+    numbers from 0 to 1 unless opmon.yaml says otherwise. Stopped half-way, the same command goes on where it was.
     """
     from opmon.cli.subject import subject_of
 
@@ -151,7 +155,10 @@ def _mapped(
     truth = [None if label is None or row.get(label) is None else str(row[label]) for row in rows]
     plain = [{name: value for name, value in row.items() if name != label} for row in rows]
     watched = subject.settings
-    scorer = Scorer.open(subject.path, watched.problem, **subject.reading)
+    reading = subject.reading
+    if settings.kind == "image" and reading["reading"] is None and watched.inputs == type(watched.inputs)():
+        reading["reading"] = _encoded(plain)
+    scorer = Scorer.open(subject.path, watched.problem, **reading)
     traced = open_traced(subject.path, watched) if settings.kind == "image" and settings.quality else None
     ready = prepared(scorer, settings, plain, truth, None, traced)
     if ready.left_out:
@@ -162,6 +169,14 @@ def _mapped(
                       gallery=gallery(ready, settings, result, seed))  # fmt: skip
     kept.path.unlink(missing_ok=True)
     return result
+
+
+def _encoded(rows: list[dict[str, Any]]) -> Any:
+    """The only column with encoded pictures, where nothing says how inputs are read; None where there is none."""
+    from opmon.scoring.images import ImageInput
+
+    columns = [name for name, value in (rows[0] if rows else {}).items() if isinstance(value, bytes)]
+    return ImageInput(columns[0]) if len(columns) == 1 else None
 
 
 def _rows(data: tuple[str, ...], limit: int, label: str | None, seed: int) -> list[dict[str, Any]]:

@@ -98,3 +98,27 @@ def test_compare(place: Path) -> None:
     said = opmon(place, "compare", "robustness", "robustness", "-q", "Q4")
     assert "all:" in said.stdout
     assert "may be chance" in said.stdout
+
+
+def test_encoded_pictures_need_no_configuration(place: Path, tmp_path: Path) -> None:
+    import io
+
+    from PIL import Image
+
+    cells = []
+    table = pq.read_table(place / "data.parquet").slice(0, 60)
+    for pixels in table["pixels"].to_pylist():
+        coded = io.BytesIO()
+        Image.fromarray(np.rint(np.reshape(pixels, (8, 8)) * 15.9).astype(np.uint8)).save(coded, "PNG")
+        cells.append(coded.getvalue())
+    pq.write_table(pa.table({"picture": pa.array(cells, pa.binary()), "truth": table["truth"]}), tmp_path / "p.parquet")
+    arguments = ("--label", "truth", "--kind", "image", "-p", "zoom", "-o", "out", "--json")
+    said = opmon(tmp_path, "run", "p.parquet", "--model", str(place / "digits.onnx"), *arguments)
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout)["tests"] == 6  # one perturbation has no pairs, and a report all the same
+
+
+def test_numbers_are_no_texts(place: Path) -> None:
+    said = opmon(place, "run", "data.parquet", "--model", "digits.onnx", "--kind", "text", "-p", "synonym", "-n", "20")
+    assert said.returncode == 2
+    assert "the model takes numbers" in said.stderr
