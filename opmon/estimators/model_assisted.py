@@ -22,20 +22,26 @@ class ModelAssisted:
     ``proxy`` holds ``g``, a guess of the outcome: a failure probability calibrated on **other** labels than that of
     the draw it is used for (those of earlier rounds, or the other folds of :func:`~.proxies.cross_fitted`), whatever
     its quality. ``Σ a_k g_k`` is unbiased for the mean of ``g``, so the proxy's error cancels; what is left has the
-    variance of the residuals ``y − ω g``. ``ω`` (``weight``) is 1, or with None the one that minimises the estimated
-    variance, ``Cov(Σay, Σag)/Var(Σag)``, kept in [0, 1], at the price of a bias of order 1/n.
+    variance of the residuals ``y − ω g``. ``ω`` (``weight``) minimises the estimated variance,
+    ``Cov(Σay, Σag)/Var(Σag)``, kept in [0, 1], at the price of a bias of order 1/n; a number fixes it. Once every input
+    of the frame has an answer there is nothing to guess, and the design's own estimate is given.
 
     The interval is the design's own around the new value, narrower by the ratio of the standard errors: so what the
     design says of failures it has not seen is kept.
 
     Särndal, Swensson and Wretman, Model Assisted Survey Sampling (1992), section 6.3; Angelopoulos et al.,
     Prediction-powered inference, Science 382 (2023), and PPI++ (2023) for ``ω``. Fails to help where the proxy says
-    little: then ``ω`` near 0 gives the design's own estimate back.
+    little: then ``ω`` near 0 gives the design's own estimate back. Measured on 1000 inputs, cross-fitted on the
+    variables that the design uses as well: 0.75 to 0.86 of the error of simple random sampling, 0.99 to 1.03 of that of
+    SSRS, GBS and the adaptive design, 1.0 of SUPS, RHC-S, 2-UPS and DeepEST. Fixed at 1 it does harm: 1.1 to 2.4 of the
+    error of the latter, whose draws say little of the mean of ``g``; and where strata are drawn whole a cross-fitted
+    proxy, another function for every fold, adds noise that the interval does not know (coverage 0.43 for SSRS at 900 of
+    1000).
     """
 
     base: LinearEstimator
     proxy: Proxy
-    weight: float | None = 1.0
+    weight: float | None = None
 
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         if len(self.proxy.value) != len(sample.draw):
@@ -43,6 +49,8 @@ class ModelAssisted:
                 f"the proxy needs one value per draw: {len(sample.draw)}; got {len(self.proxy.value)}. "
                 f"Make it with Proxy.of_frame(guesses, draw) or cross_fitted(variables, sample, rng)"
             )
+        if len(np.unique(sample.draw.positions[sample.answered])) == sample.draw.frame_size:
+            return self.base.estimate(sample, level)
         a = self.base.coefficients(sample)
         y = np.where(sample.answered, sample.outcomes, 0.0)
         g = self.proxy.value
