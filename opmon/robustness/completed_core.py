@@ -58,8 +58,10 @@ class Completed:
 
 def completed(table: Floats, prior: Floats, weights: Floats, start: Floats, rounds: int = 15) -> Completed:
     """``table`` (NaN: not looked) completed; ``prior`` are correlations of its rows, ``start`` a first mean of each."""
+    order, patterns = _patterns(np.isfinite(table))
+    back = np.argsort(order, kind="stable")
+    table, weights = table[:, order], weights[order] * (len(order) / weights.sum())
     known = np.isfinite(table)
-    patterns = _patterns(known)
     values, mean = np.where(known, table, start[:, None]), start.copy()
     apart = np.where(known, values - mean[:, None], 0) ** 2
     scale = np.maximum(apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1), 1e-3)
@@ -69,7 +71,8 @@ def completed(table: Floats, prior: Floats, weights: Floats, start: Floats, roun
         left = np.zeros_like(covariance)
         for inputs, seen, open_ in patterns:
             gain, rest = _conditional(covariance, seen, open_)
-            values[np.ix_(open_, inputs)] = mean[open_, None] + gain @ (values[np.ix_(seen, inputs)] - mean[seen, None])
+            block = values[:, inputs]
+            block[open_] = mean[open_, None] + gain @ (block[seen] - mean[seen, None])
             left[np.ix_(open_, open_)] += weights[inputs].sum() * rest
         before, mean = mean, values @ weights / total
         centred = values - mean[:, None]
@@ -80,9 +83,9 @@ def completed(table: Floats, prior: Floats, weights: Floats, start: Floats, roun
             break
     variance = np.zeros(table.shape, np.float32)
     for inputs, seen, open_ in patterns:
-        variance[np.ix_(open_, inputs)] = np.diag(_conditional(covariance, seen, open_)[1])[:, None]
+        variance[open_, inputs] = np.diag(_conditional(covariance, seen, open_)[1])[:, None]
     noise, own = _noise(values, known, mean, covariance, weights, patterns)
-    return Completed(values, variance, mean, noise, covariance, own)
+    return Completed(values[:, back], variance[:, back], mean, noise, covariance, own)
 
 
 def similar(tests: Tests, levels: int) -> Floats:
@@ -93,19 +96,21 @@ def similar(tests: Tests, levels: int) -> Floats:
     return np.asarray(np.exp(-apart))
 
 
-_Pattern = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+_Pattern = tuple[slice, NDArray[np.int64], NDArray[np.int64]]
 
 
-def _patterns(known: NDArray[np.bool_]) -> list[_Pattern]:
-    """(inputs, rows that looked at them, rows that did not) for each set of rows that some input was seen by."""
+def _patterns(known: NDArray[np.bool_]) -> tuple[NDArray[np.int64], list[_Pattern]]:
+    """An order of inputs in which those that the same rows looked at stand together; and (inputs in that order, rows
+    that looked at them, rows that did not) for each set of rows."""
     packed = np.packbits(known, axis=0).T
-    _, which = np.unique(packed, axis=0, return_inverse=True)
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(which.ravel())).tolist()
     found = []
-    for pattern in range(int(which.max()) + 1):
-        inputs = np.flatnonzero(which.ravel() == pattern)
-        seen = known[:, inputs[0]]
-        found.append((inputs, np.flatnonzero(seen), np.flatnonzero(~seen)))
-    return found
+    for start, stop, example in zip([0, *ends], ends, first.tolist(), strict=False):
+        seen = known[:, example]
+        found.append((slice(start, stop), np.flatnonzero(seen), np.flatnonzero(~seen)))
+    return order, found
 
 
 def _conditional(covariance: Floats, seen: NDArray[np.int64], open_: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -125,8 +130,8 @@ def _noise(
     residual, looked = np.zeros(values.shape), np.maximum(known.sum(axis=1), 1)
     for inputs, seen, _ in patterns:
         inverse = np.linalg.inv(covariance[np.ix_(seen, seen)] + _NUGGET * np.eye(len(seen)))
-        left_out = inverse @ (values[np.ix_(seen, inputs)] - mean[seen, None]) / np.diag(inverse)[:, None]
-        residual[np.ix_(seen, inputs)] = left_out * weights[inputs]
+        left_out = inverse @ (values[seen, inputs] - mean[seen, None]) / np.diag(inverse)[:, None]
+        residual[seen, inputs] = left_out * weights[inputs]
     own = _INFLATION * float((residual**2).sum() / (known @ weights**2).sum())
     left = np.sqrt(np.maximum(1 - looked / known.shape[1], 0))
     residual *= (_INFLATION * left / np.maximum(known @ weights, 1e-12))[:, None]

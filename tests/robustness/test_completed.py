@@ -47,6 +47,14 @@ def test_without_holes_it_is_the_mean() -> None:
     assert np.array_equal(found.values, truth)
 
 
+def test_the_size_of_weights_does_not_matter() -> None:
+    tests, truth = outcomes(2)
+    table, weights = with_holes(tests, truth, 0.3), np.random.default_rng(0).gamma(2.0, 1.0, truth.shape[1])
+    one, other = filled(tests, table, weights), filled(tests, table, weights * 1e-6)
+    assert one.mean == pytest.approx(other.mean)
+    assert one.error == pytest.approx(other.error)
+
+
 def test_what_was_seen_is_kept() -> None:
     tests, truth = outcomes(1)
     table = with_holes(tests, truth, 0.3)
