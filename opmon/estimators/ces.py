@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, require_design
+from opmon.estimators.core import answered, require_design, unit_free
 from opmon.estimators.means_core import mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
@@ -21,6 +21,7 @@ class CrossEntropyEstimator:
     estimate says so in its notes. Take the default sampler where the interval matters.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         require_design(sample, "ces")
         found = mean_estimate(sample, replacement=False, interval="mid-p", level=level)

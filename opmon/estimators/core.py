@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.types import Draw, Estimate, Sample
+from opmon.types import Draw, Estimate, Problem, Sample
+
+USUAL = 100
+"""Powers of two: fourth powers of losses between 2^-100 and 2^100 fit into a number."""
+ROUNDING = 1e-12
+Estimator = TypeVar("Estimator")
 
 
 def answered(sample: Sample) -> NDArray[np.bool_]:
@@ -24,9 +32,36 @@ def answered(sample: Sample) -> NDArray[np.bool_]:
     return answers
 
 
-def is_binary(outcomes: NDArray[np.float64]) -> bool:
-    """Whether the outcomes are those of a classifier: each right (0) or wrong (1)."""
-    return bool(np.isin(outcomes, (0.0, 1.0)).all())
+def is_binary(outcomes: NDArray[np.float64], problem: Problem | None = None) -> bool:
+    """Whether the outcomes are those of a classifier: each right (0) or wrong (1).
+
+    Pass the sample's ``problem``; where it is None the outcomes themselves decide.
+    """
+    return bool(np.isin(outcomes, (0.0, 1.0)).all()) if problem is None else problem == "classification"
+
+
+def unit_free(
+    estimate: Callable[[Estimator, Sample, float], Estimate],
+) -> Callable[[Estimator, Sample, float], Estimate]:
+    """Estimate huge and tiny losses in units of the largest, a power of two, so that their powers fit into numbers."""
+
+    @functools.wraps(estimate)
+    def scaled(self: Estimator, sample: Sample, level: float = 0.95) -> Estimate:
+        largest = float(np.nanmax(sample.outcomes, initial=0.0))
+        power = int(np.frexp(largest)[1])
+        if largest == 0 or abs(power) <= USUAL:
+            return estimate(self, sample, level)
+        found = estimate(self, replace(sample, outcomes=np.ldexp(sample.outcomes, -power)), level)
+        value, low, high = (1 - _times(1 - bound, power) for bound in (found.value, found.low, found.high))
+        error = None if found.standard_error is None else _times(found.standard_error, power)
+        return replace(found, value=value, low=low, high=high, standard_error=error)
+
+    return scaled
+
+
+def _times(number: float, power: int) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(number, power))
 
 
 def require_design(sample: Sample, *designs: str) -> None:
@@ -72,14 +107,15 @@ def accuracy(
     """The estimate of ``1 − mean loss`` from the mean loss and its interval.
 
     The interval always holds the value. An unbiased estimate of a share may itself leave [0, 1] by chance; it is then
-    reported as it is, with a note, because cutting it would bias the mean over rounds.
+    reported as it is, with a note, because cutting it would bias the mean over rounds. What rounding alone has moved
+    across 0 or 1 is put back. Draws without an answer are told in a note.
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie strictly between 0 and 1; got {level}; 0.95 is usual")
-    binary = is_binary(sample.outcomes[sample.answered])
     low = max(low, 0.0)
-    if binary:
+    if is_binary(sample.outcomes[sample.answered], sample.problem):
         high = min(high, 1.0)
+        loss = round(loss) if abs(loss - round(loss)) < ROUNDING else loss
         if not 0 <= loss <= 1:
             notes = (*notes, "the estimate leaves [0, 1] by chance, as an unbiased estimate of few draws may")
     return Estimate(
@@ -92,5 +128,14 @@ def accuracy(
         method=method,
         level=level,
         standard_error=None if standard_error is None else float(standard_error),
-        notes=notes,
+        notes=tuple(dict.fromkeys((*notes, *missing(sample)))),
     )
+
+
+def missing(sample: Sample) -> tuple[str, ...]:
+    """A note on the draws without an answer, and on who stands in for them."""
+    silent = int((~sample.answered).sum())
+    if not silent:
+        return ()
+    others = "the others of their stratum" if "stratum" in sample.draw.columns else "the others"
+    return (f"{silent} of {len(sample.draw)} draws have no answer; {others} stand in",)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, column, require_design
+from opmon.estimators.core import answered, column, require_design, unit_free
 from opmon.estimators.means_core import response_weights
 from opmon.estimators.weighted_core import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
@@ -21,11 +21,14 @@ class DeepEstEstimator:
     every ``z_k`` is unbiased, so their sample variance over ``n`` estimates the variance (Guerriero et al., ICSE 2021,
     equations 3 and 4). Equation 11 of DeepSample for regression is not the Hansen–Hurwitz total and is biased; here
     the squared errors take the place of the failures. As one sum, draw ``k`` has the coefficient
-    ``a_k = (1/q_k + n − k) / (nN)``. The interval post-stratifies on the draw probability.
+    ``a_k = (1/q_k + n − k) / (nN)``. The interval post-stratifies on the draw probability. Of the variance with
+    replacement uniform steps leave the mean of ``(1 − (k − 1)/N)²``; to be safe with weights it is taken without the
+    square.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
-        return weighted_estimate(self, sample, level)
+        return weighted_estimate(self, sample, level, _left(sample))
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
@@ -43,3 +46,9 @@ class DeepEstEstimator:
         seen = np.cumsum(y) - y
         steps = (seen + y / column(sample.draw, "probability")) / sample.draw.frame_size
         return terms_variance(steps) * len(steps) / int(answers.sum())
+
+
+def _left(sample: Sample) -> float:
+    """No less than what is left of the variance of as many draws with replacement."""
+    before = np.flatnonzero(answered(sample)) / sample.draw.frame_size
+    return float((1 - before).mean())

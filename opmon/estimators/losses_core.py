@@ -18,10 +18,13 @@ from opmon.estimators.intervals_core import score_bounds
 
 Interval = tuple[float, float, tuple[str, ...]]
 UNBOUNDED = "one answer says nothing about the spread: there is no lower bound on the accuracy"
+EQUAL = "all answers are equal: they tell nothing of rarer, larger losses, and there is no lower bound on the accuracy"
 THIN = (
     "few draws fall on the inputs that the variable trusts; their mean loss is only taken to be no larger than the "
     "largest loss seen"
 )
+ROUNDING = 1e-12
+"""A spread below this share of the mean is that of rounding."""
 FEW = 5.0
 """Fewer effective draws than this say nothing about the spread in their class."""
 
@@ -76,13 +79,33 @@ def sum_of(
     total, estimate = float(parts.sum()), float(shares @ mean)
     if n.sum() < 2 and left.max() > 0:
         return 0.0, math.inf, (UNBOUNDED,)
-    if total <= 0:
-        return estimate, estimate, ()
+    if total <= (ROUNDING * estimate) ** 2:
+        return _of_equal(shares, n, mean, left, level)
     skewness = float((shares**3 * third * left**1.5 / n**2).sum()) / total**1.5
     kurtosis = np.divide(fourth, variance**2, out=np.full(len(n), 3.0), where=variance > 0)
     spread = np.maximum(kurtosis - (n - 3) / np.maximum(n - 1, 1), 1e-9) / n
     freedom = 2 * total**2 / float((parts**2 * spread).sum() + 1e-300)
     return hall(estimate, math.sqrt(total), skewness, min(freedom, float(n.sum()) - 1), level)
+
+
+def _of_equal(
+    shares: NDArray[np.float64],
+    n: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    left: NDArray[np.float64],
+    level: float,
+) -> Interval:
+    """The interval of losses that are all equal in every stratum; exact where nothing is left to draw.
+
+    How much larger the losses can be that were not drawn, nobody knows. But few of them can be smaller: the mean of a
+    stratum is at least ``mean_h p_h``, ``p_h`` the share of losses no smaller than those seen, with its score interval.
+    """
+    estimate, some = float(shares @ mean), (left > 0) & (shares > 0)
+    if not some.any():
+        return estimate, estimate, ()
+    m = n[some] / left[some]
+    least, _ = score_bounds((shares * mean)[some], m, m, level)
+    return float((shares * mean)[~some].sum()) + least, math.inf, (EQUAL,)
 
 
 def classes_of(
@@ -91,12 +114,13 @@ def classes_of(
     stratum: NDArray[np.int64],
     sizes: NDArray[np.int64],
     level: float,
+    left: float = 1.0,
 ) -> Interval:
     """The interval of a mean loss from weighted draws, class by class; for designs that hardly see some classes.
 
     Classes with ``FEW`` effective draws or more get Hall's interval. The others may hold anything up to the largest
     loss seen: for them a score interval of the loss relative to it. Both parts are added as independent ones (Zou and
-    Donner, Statistics in Medicine 27, 2008).
+    Donner, Statistics in Medicine 27, 2008). ``left`` multiplies the variance (finite population).
     """
     count = len(sizes)
     share = sizes / sizes.sum()
@@ -115,9 +139,10 @@ def classes_of(
     if thick.any():
         variance = central[0] * m / np.maximum(m - 1, 1)
         inside = (mean[thick], variance[thick], central[1][thick], central[2][thick])
-        least, most, notes = sum_of(share[thick], m[thick], inside, np.ones(int(thick.sum())), level)
+        least, most, notes = sum_of(share[thick], m[thick], inside, np.full(int(thick.sum()), left), level)
     top = float(y.max()) or 1.0
-    low, high = score_bounds(share[~thick], m[~thick], m[~thick] * mean[~thick] / top, level)
+    worth = m[~thick] / max(left, 1e-12)
+    low, high = score_bounds(share[~thick], worth, worth * mean[~thick] / top, level)
     thin = float((share * np.where(m > 0, mean, float(weight @ y) / weight.sum()))[~thick].sum())
     thin = min(max(thin, low * top), high * top)
     below = math.hypot(centre - least, thin - low * top)

@@ -26,7 +26,7 @@ def mean_estimate(sample: Sample, *, replacement: bool, interval: ProportionInte
     error = math.sqrt(mean_variance(y, N, replacement)) if n > 1 else None
     notes: tuple[str, ...] = ()
     name: str = interval
-    if not is_binary(y):
+    if not is_binary(y, sample.problem):
         name = "hall"
         low, high, notes = mean_of(y, level, left=1.0 if replacement else (N - n) / max(N - 1, 1))
     elif interval == "wilson":
@@ -63,12 +63,14 @@ def classes_interval(
     stratum: NDArray[np.int64],
     sizes: NDArray[np.int64],
     level: float,
+    left: float | NDArray[np.float64] = 1.0,
 ) -> tuple[float, float]:
     """An interval of a failure rate from weighted draws, post-stratified in classes ``h`` of similar probability.
 
     Each class holds ``m_h = (Σw)²/Σw²`` effective draws at the weighted failure rate ``ȳ_h`` and stands for its share
     ``N_h/N`` of the frame; the score interval of their sum follows, corrected for skewness. A class with few draws may
-    hide failures that were not seen, and widens the interval by what it could hide.
+    hide failures that were not seen, and widens the interval by what it could hide. ``left`` multiplies the variance,
+    of all classes or of each: less than 1 where the draws exhaust a finite population.
     """
     count = len(sizes)
     sums = np.bincount(stratum, weights=weight, minlength=count)
@@ -76,4 +78,5 @@ def classes_interval(
     failed = np.bincount(stratum, weights=weight * y, minlength=count)
     m = np.divide(sums**2, squares, out=np.zeros(count), where=sums > 0)
     rate = np.divide(failed, sums, out=np.zeros(count), where=sums > 0)
+    m = m / np.maximum(left, 1e-12)
     return skewed_score_bounds(sizes / sizes.sum(), m, m * rate, level, cautious(level))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, column, require_design
+from opmon.estimators.core import answered, column, require_design, unit_free
 from opmon.estimators.means_core import response_weights
 from opmon.estimators.weighted_core import weighted_estimate
 from opmon.types import Estimate, Sample
@@ -19,11 +19,13 @@ class RaoHartleyCochranEstimator:
 
     Variance ``c Σ_r q_r (y_r / (N p_r) − θ̂)²`` with ``c = (Σ N_r² − N) / (N² − Σ N_r²)`` (Rao, Hartley and Cochran,
     J. R. Stat. Soc. B 24, 1962, equation 2.7; DeepSample, equations 5 and 6). Interval and non-response as for
-    Hansen–Hurwitz: post-stratified on the draw probability.
+    Hansen–Hurwitz: post-stratified on the draw probability. ``(n − 1) c`` is what is left of the variance of draws with
+    replacement: nearly 1 for few draws, 0 for the whole frame.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
-        return weighted_estimate(self, sample, level)
+        return weighted_estimate(self, sample, level, _left(sample))
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
@@ -40,8 +42,21 @@ class RaoHartleyCochranEstimator:
             return 0.0
         q = column(sample.draw, "group_probability")[answers]
         p = column(sample.draw, "probability")[answers]
-        N_r = column(sample.draw, "group_size")[answers] * (N / column(sample.draw, "group_size")[answers].sum())
         q = q / q.sum()
-        squares = float((N_r**2).sum())
         terms = values[answers] / (N * p)
-        return float((squares - N) / (N * N - squares) * (q * (terms - q @ terms) ** 2).sum())
+        return _factor(sample) * float((q * (terms - q @ terms) ** 2).sum())
+
+
+def _factor(sample: Sample) -> float:
+    """``c``, from the groups that have an answer, scaled up to the frame."""
+    N, size = sample.draw.frame_size, column(sample.draw, "group_size")[sample.answered]
+    squares = float(((size * (N / size.sum())) ** 2).sum())
+    return max(squares - N, 0.0) / (N * N - squares)
+
+
+def _left(sample: Sample) -> float:
+    """What is left of the variance of as many draws with replacement."""
+    heard = int(answered(sample).sum())
+    if heard == sample.draw.frame_size:
+        return 0.0
+    return min((heard - 1) * _factor(sample), 1.0) if heard > 1 else 1.0

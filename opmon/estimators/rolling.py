@@ -47,7 +47,7 @@ def combine(estimates: Sequence[Estimate], problem: Problem | None = None) -> Es
     n = sum(estimate.n for estimate in estimates)
     W = [estimate.frame_size / N for estimate in estimates]
     value = math.fsum(w * e.value for w, e in zip(W, estimates, strict=True))
-    shares = all(0 <= e.low and e.high <= 1 for e in estimates) if problem is None else problem == "classification"
+    shares = all(e.low >= 0 and e.high <= 1 for e in estimates) if problem is None else problem == "classification"
     join = _of_shares if shares and len(estimates) > 1 else _of_losses
     below, above = join(estimates, W, value)
     errors = [e.standard_error for e in estimates]

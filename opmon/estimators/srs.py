@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators.core import answered, constant, require_design
+from opmon.estimators.core import answered, constant, require_design, unit_free
 from opmon.estimators.means_core import ProportionInterval, mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
@@ -38,6 +38,7 @@ class SimpleRandomEstimator:
         if self.interval not in ("mid-p", "exact", "wilson"):
             raise InputError(f"interval must be 'mid-p', 'exact' or 'wilson'; got {self.interval!r}")
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         return mean_estimate(sample, replacement=self._replacement(sample), interval=self.interval, level=level)
 

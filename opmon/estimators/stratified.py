@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
+from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design, unit_free
 from opmon.estimators.skewed_score_core import skewed_score_bounds
 from opmon.estimators.stratified_core import StratumMoments, stratified_losses
 from opmon.types import Estimate, Sample
@@ -23,9 +23,11 @@ class StratifiedEstimator:
     it may hide; squared errors get Hall's interval.
 
     A stratum with a single draw has no ``s_h²``: it takes the variance of all draws. A stratum without any answer is
-    carried by the others in the value, and stands for anything between 0 and 1 in the interval.
+    carried by the others in the value, and stands for anything between 0 and 1 in the interval, or between 0 and the
+    largest loss seen.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         a = self.coefficients(sample)
         answers = sample.answered
@@ -34,7 +36,7 @@ class StratifiedEstimator:
         moments = StratumMoments.of(y, stratum, sizes)
         error = math.sqrt(moments.variance) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
-        if is_binary(y):
+        if is_binary(y, sample.problem):
             m = moments.effective
             low, high = skewed_score_bounds(sizes / sizes.sum(), m, m * moments.means, level)
             name = "stratified score"

@@ -12,6 +12,8 @@ from opmon.estimators.losses_core import Interval, Moments, sum_of
 FEW = 10
 """The least number of draws for a fourth moment."""
 
+SILENT = "their mean loss is only taken to be no larger than the largest loss seen"
+
 
 @dataclass(frozen=True, eq=False)
 class StratumMoments:
@@ -27,6 +29,8 @@ class StratumMoments:
     variances: NDArray[np.float64]
     thirds: NDArray[np.float64]
     fourths: NDArray[np.float64]
+    largest: float
+    """The largest loss seen."""
 
     @classmethod
     def of(cls, y: NDArray[np.float64], stratum: NDArray[np.int64], sizes: NDArray[np.int64]) -> StratumMoments:
@@ -43,7 +47,8 @@ class StratumMoments:
         fourths = np.bincount(stratum, weights=deviation**4, minlength=k) / np.maximum(n, 1)
         residual = float((deviation**2).mean())
         kurtosis = float((deviation**4).mean()) / residual**2 if residual > 0 else 3.0
-        return cls(sizes, n, means, variances, thirds, np.where(n < FEW, kurtosis * variances**2, fourths))
+        fourths = np.where(n < FEW, kurtosis * variances**2, fourths)
+        return cls(sizes, n, means, variances, thirds, fourths, float(y.max()))
 
     def central(self, which: NDArray[np.bool_]) -> Moments:
         """The moments of some strata, as the intervals want them."""
@@ -67,8 +72,16 @@ class StratumMoments:
 
 
 def stratified_losses(moments: StratumMoments, level: float) -> Interval:
-    """Hall's interval of the stratified mean; strata that were drawn whole add no width."""
+    """Hall's interval of the stratified mean; strata that were drawn whole add no width.
+
+    Strata without any answer hold anything between 0 and the largest loss seen.
+    """
     seen = moments.counts > 0
     left = np.clip(1 - moments.counts / moments.sizes, 0.0, 1.0)[seen]
     share = moments.sizes[seen] / moments.sizes[seen].sum()
-    return sum_of(share, moments.counts[seen], moments.central(seen), left, level)
+    low, high, notes = sum_of(share, moments.counts[seen], moments.central(seen), left, level)
+    if seen.all():
+        return low, high, notes
+    silent = float(moments.sizes[~seen].sum() / moments.sizes.sum())
+    note = f"strata of {silent:.1%} of the inputs have no answer; {SILENT}"
+    return (1 - silent) * low, (1 - silent) * high + silent * moments.largest, (*notes, note)

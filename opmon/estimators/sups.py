@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, column, require_design
+from opmon.estimators.core import answered, column, require_design, unit_free
 from opmon.estimators.means_core import response_weights
 from opmon.estimators.weighted_core import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
@@ -26,6 +26,7 @@ class HansenHurwitz:
     in the bulk moves the estimate far. Draws without an answer are represented by those of similar probability.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         return weighted_estimate(self, sample, level)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, column, constant, require_design
+from opmon.estimators.core import answered, column, constant, require_design, unit_free
 from opmon.estimators.means_core import response_weights
 from opmon.estimators.weighted_core import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
@@ -19,9 +19,11 @@ class TwoStageEstimator:
 
     The released code averages over the strata that were hit instead, which is biased by up to +0.35. Variance from
     the ``n`` terms. The interval post-stratifies: given how many draws a stratum got they are a simple random sample
-    of it. A stratum that was not drawn may hold any failure rate, and widens the interval by all of its share.
+    of it. A stratum that was not drawn may hold any failure rate, and widens the interval by all of its share. No
+    correction for the finite population: the interval is too wide where a stratum was drawn nearly whole.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         return weighted_estimate(self, sample, level)
 

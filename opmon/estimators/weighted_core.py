@@ -7,10 +7,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from opmon.estimators.core import accuracy, column, constant, is_binary
 from opmon.estimators.intervals import wilson
-from opmon.estimators.losses_core import FEW, classes_of, mean_of
+from opmon.estimators.losses_core import EQUAL, FEW, ROUNDING, Interval, classes_of, mean_of
 from opmon.estimators.means_core import classes_interval
 from opmon.types import Estimate, Sample
 
@@ -28,28 +29,49 @@ class Weighted(Protocol):
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float: ...
 
 
-def weighted_estimate(estimator: Weighted, sample: Sample, level: float) -> Estimate:
-    """``1 − Σ a_k y_k`` where ``a`` (the coefficients) is 0 where there is no answer; post-stratified interval."""
+def weighted_estimate(estimator: Weighted, sample: Sample, level: float, left: float = 1.0) -> Estimate:
+    """``1 − Σ a_k y_k`` where ``a`` (the coefficients) is 0 where there is no answer; post-stratified interval.
+
+    ``left`` is what a design without replacement leaves of the variance: 0 where it has drawn the whole frame. The
+    classes do not share in it alike, so no bound comes closer than the normal one.
+    """
     coefficients, answers = estimator.coefficients(sample), sample.answered
     stratum, sizes = column(sample.draw, "stratum"), np.asarray(constant(sample.draw, "stratum_size"))
     y, a = sample.outcomes[answers], coefficients[answers]
     loss = float(a @ y)
     error = math.sqrt(estimator.variance(sample, sample.outcomes)) if len(y) > 1 else None
     notes: tuple[str, ...] = ()
-    if is_binary(y):
+    if is_binary(y, sample.problem):
         low, high = classes_interval(y, a, stratum[answers], sizes, level)
+        if left < 1 and error is not None:
+            nearer, near = classes_interval(y, a, stratum[answers], sizes, level, left)
+            z = float(ndtri(0.5 + level / 2))
+            low, high = max(low, min(nearer, loss - z * error)), min(high, max(near, loss + z * error))
         name = "post-stratified score"
         plain, plainer, _ = wilson(min(max(loss, 0.0), 1.0), len(y), level)
         notes = (BULK_NOTE,) if high - low > 2 * (plainer - plain) else ()
     else:
-        drawn = np.bincount(stratum[answers], minlength=len(sizes))
-        if (drawn < FEW).any() and len(sizes) > 1:
-            low, high, notes = classes_of(y, a, stratum[answers], sizes, level)
-        else:
-            low, high, notes = mean_of(a * y * len(y), level)
+        low, high, notes = _losses(y, a, stratum[answers], sizes, level, left)
         name = "hall"
     method = f"{sample.draw.design}/{name}"
     return accuracy(sample, loss, low, high, method=method, level=level, standard_error=error, notes=notes)
+
+
+def _losses(
+    y: NDArray[np.float64],
+    a: NDArray[np.float64],
+    stratum: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    level: float,
+    left: float,
+) -> Interval:
+    if len(y) > 1 and left > 0 and np.ptp(y) <= ROUNDING * y.max():
+        # not that of the weighted terms, which differ: how many losses may be smaller than all that were seen
+        smaller, _ = classes_interval(np.ones(len(y)), a, stratum, sizes, level, left)
+        return smaller * float(y[0]), math.inf, (EQUAL,)
+    if len(sizes) > 1 and (np.bincount(stratum, minlength=len(sizes)) < FEW).any():
+        return classes_of(y, a, stratum, sizes, level, left)
+    return mean_of(a * y * len(y), level, left)
 
 
 def terms_variance(terms: NDArray[np.float64]) -> float:

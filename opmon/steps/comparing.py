@@ -15,7 +15,7 @@ from opmon.steps.rivals import outcomes_of, predictions_of
 from opmon.steps.toolbox import Toolbox
 from opmon.store import revisions, rounds
 from opmon.store.rounds import Round
-from opmon.types import ModelVersion, Sample
+from opmon.types import ModelVersion
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def _paired(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVers
         for model in (first, second)
     )
     both = ~np.isnan(losses) & ~np.isnan(rival)
-    sample = Sample(answers.sample.draw, np.where(both, losses, np.nan))
+    sample = replace(answers.sample, outcomes=np.where(both, losses, np.nan))
     rival = np.where(both, rival, np.nan)
     estimator = plugins.make("estimator", sample.draw.design)
     if not hasattr(estimator, "coefficients"):

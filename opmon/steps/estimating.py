@@ -81,7 +81,7 @@ def read_answers(connection: Connection, round_: Round) -> Answers:
     draw = draws.unpack_draw(round_.draw or b"")
     outcome = {task.position: _loss(task, round_.plan["problem"]) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
-    return Answers(tasks, Sample(draw, outcomes), seen)
+    return Answers(tasks, Sample(draw, outcomes, round_.plan["problem"]), seen)
 
 
 def _loss(task: Answered, problem: str) -> float:

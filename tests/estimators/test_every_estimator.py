@@ -19,6 +19,8 @@ CLASSIFIER = classifier(size=800, activations=4, seed=5)
 REGRESSOR = regressor(size=800, activations=4, seed=5)
 LINEAR = [name for name in SAMPLERS if hasattr(plugins.load("estimator", name), "coefficients")]
 
+UNIT_FREE = [name for name in SAMPLERS if hasattr(plugins.load("estimator", name).estimate, "__wrapped__")]
+
 
 def sample_of(name: str, population: Population, budget: int = 80, seed: int = 2) -> Sample:
     sampler = plugins.make("sampler", name)
@@ -118,6 +120,29 @@ def test_estimator_scales_with_the_losses(name: str, power: int) -> None:
     assert 1 - found.value == pytest.approx(scale * (1 - expected.value))
     assert 1 - found.low == pytest.approx(scale * (1 - expected.low))
     assert 1 - found.high == pytest.approx(scale * (1 - expected.high))
+
+
+@pytest.mark.parametrize("name", UNIT_FREE)
+@pytest.mark.parametrize("power", [-990, -530, -270, 270, 530, 990])
+def test_estimator_stands_huge_and_tiny_losses(name: str, power: int) -> None:
+    sample = sample_of(name, REGRESSOR)
+    expected = estimated(sample)
+    found = estimated(Sample(sample.draw, np.ldexp(sample.outcomes, power)))
+    for bound in ("value", "low", "high"):
+        assert np.ldexp(1 - getattr(found, bound), -power) == pytest.approx(
+            1 - getattr(expected, bound) if power > 0 else 0, rel=1e-6
+        )
+    assert np.ldexp(found.standard_error, -power) == pytest.approx(expected.standard_error)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_estimator_tells_the_draws_without_an_answer_once(name: str) -> None:
+    sample = sample_of(name, CLASSIFIER)
+    part = CLASSIFIER.answer(sample.draw, response=0.5)
+    told = [note for note in estimated(part).notes if "no answer" in note]
+    assert len(told) == 1
+    assert told[0].startswith(f"{int((~part.answered).sum())} of 80 draws")
+    assert not [note for note in estimated(sample).notes if "no answer" in note]
 
 
 @pytest.mark.parametrize("name", LINEAR)

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from opmon.estimators.intervals import wilson
+from opmon.estimators.losses_core import EQUAL
 from opmon.estimators.proportions_core import counted
 from opmon.estimators.srs import SimpleRandomEstimator
-from opmon.types import Draw, Sample
+from opmon.types import Draw, Problem, Sample
+
+PROBLEMS: tuple[Problem | None, ...] = ("classification", "regression", None)
 
 
 def srs_sample(outcomes: list[float], frame_size: int, replacement: bool = False) -> Sample:
@@ -58,6 +64,47 @@ def test_srs_exact_coverage_is_at_least_nominal(n: int) -> None:
 def test_srs_census_of_squared_errors_has_no_width() -> None:
     found = SimpleRandomEstimator().estimate(srs_sample([0.5, 1.5, 4.0], 3))
     assert found.low == found.value == found.high == -1.0
+
+
+def losses(values: list[float], frame_size: int = 10_000, problem: Problem | None = "regression") -> Sample:
+    return replace(srs_sample(values, frame_size), problem=problem)
+
+
+@pytest.mark.parametrize("loss", [0.25, 0.1, 4.0, 0.0])
+def test_srs_equal_squared_errors_say_nothing_of_larger_ones(loss: float) -> None:
+    found = SimpleRandomEstimator().estimate(losses([loss] * 20))
+    assert found.value == pytest.approx(1 - loss)
+    assert found.low == -np.inf
+    assert found.notes == (EQUAL,)
+    # as many as a share 1 of 20 draws can hide are taken to be 0
+    least = wilson(1.0, 20, frame_size=10_001).low * loss
+    assert found.high == pytest.approx(1 - least, abs=1e-3)
+
+
+def test_srs_equal_squared_errors_of_the_whole_frame_have_no_width() -> None:
+    found = SimpleRandomEstimator().estimate(losses([0.1] * 20, 20))
+    assert found.low == pytest.approx(found.value) == pytest.approx(found.high)
+    assert not found.notes
+
+
+def test_srs_regression_whose_errors_are_0_or_1_is_none_of_a_classifier() -> None:
+    y = [1.0] * 5 + [0.0] * 45
+    share, loss, guessed = (SimpleRandomEstimator().estimate(losses(y, 3000, of)) for of in PROBLEMS)
+    assert (share.method, loss.method) == ("srs/mid-p", "srs/hall")
+    assert guessed == share
+    assert loss.value == share.value
+
+
+def test_srs_regression_on_whole_numbers_may_lose_more_than_one_each() -> None:
+    y = [1.0] * 48 + [0.0] * 2
+    share, loss = (SimpleRandomEstimator().estimate(losses(y, problem=of)) for of in PROBLEMS[:2])
+    assert loss.low < 0 <= share.low
+
+
+def test_srs_draws_without_an_answer_are_told() -> None:
+    found = SimpleRandomEstimator().estimate(srs_sample([0.0, np.nan, 1.0, np.nan, 0.0], 100))
+    assert found.notes == ("2 of 5 draws have no answer; the others stand in",)
+    assert not SimpleRandomEstimator().estimate(srs_sample([0.0, 1.0], 100)).notes
 
 
 def test_srs_single_squared_error_has_no_upper_bound_on_the_loss() -> None:

@@ -59,6 +59,29 @@ def test_stratified_a_silent_stratum_is_not_forgotten_by_the_interval() -> None:
     assert found.low < 0.5
 
 
+def test_stratified_a_silent_stratum_of_losses_may_hold_the_largest_loss() -> None:
+    y = [0.1, 0.2, 0.3, 2.0, 0.2, 0.1]
+    seen = StratifiedEstimator().estimate(stratified([0] * 6, [500], y))
+    found = StratifiedEstimator().estimate(stratified([0] * 6 + [1] * 2, [500, 500], [*y, np.nan, np.nan]))
+    assert found.value == pytest.approx(seen.value)
+    assert 1 - found.low == pytest.approx(0.5 * (1 - seen.low) + 0.5 * 2.0)
+    assert 1 - found.high == pytest.approx(0.5 * (1 - seen.high))
+    assert found.notes == (
+        "strata of 50.0% of the inputs have no answer; "
+        "their mean loss is only taken to be no larger than the largest loss seen",
+        "2 of 8 draws have no answer; the others of their stratum stand in",
+    )
+
+
+def test_stratified_equal_losses_of_every_stratum_say_nothing_of_larger_ones() -> None:
+    found = StratifiedEstimator().estimate(stratified([0] * 9 + [1] * 9, [500, 500], [0.1] * 9 + [0.4] * 9))
+    assert found.low == -np.inf
+    assert found.value == pytest.approx(0.75)
+    assert found.value < found.high < 1
+    whole = StratifiedEstimator().estimate(stratified([0] * 9 + [1] * 9, [9, 9], [0.1] * 9 + [0.4] * 9))
+    assert whole.low == pytest.approx(whole.high)
+
+
 def test_gbs_is_exactly_unbiased_though_allocation_follows_the_labels() -> None:
     """Two strata of three; wave 1 takes one of each, wave 2 gives its two free draws to the stratum that failed."""
     y = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 1.0])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from opmon.estimators.deepest import DeepEstEstimator
-from opmon.estimators.losses_core import classes_of, mean_of
+from opmon.estimators.losses_core import EQUAL, classes_of, mean_of
 from opmon.estimators.rhc import RaoHartleyCochranEstimator
 from opmon.estimators.sups import HansenHurwitz
 from opmon.estimators.two_stage import TwoStageEstimator
@@ -50,6 +51,48 @@ def test_hansen_hurwitz_leaving_the_unit_interval_says_so() -> None:
     assert found.value == pytest.approx(1 - 2.5)
     assert found.low <= found.value
     assert any("by chance" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("loss", [0.25, 0.1, 4.0])
+def test_hansen_hurwitz_of_equal_losses_says_nothing_of_larger_ones(loss: float) -> None:
+    draw = sups([0, 1, 2, 3] * 10)
+    found = HansenHurwitz().estimate(Sample(draw, np.full(40, loss), "regression"))
+    assert found.low == -np.inf
+    assert found.notes == (EQUAL,)
+    assert 1 - loss <= found.high < 1 - 0.8 * loss
+
+
+def test_hansen_hurwitz_leaves_a_share_of_1_to_no_chance() -> None:
+    columns = {"probability": np.full(7, 1 / 3 / (1 + 1e-15)), "stratum": np.zeros(7, dtype=np.int64)}
+    found = HansenHurwitz().estimate(
+        Sample(Draw("sups", 3, np.arange(7) % 3, columns, {"stratum_size": [3]}), np.ones(7))
+    )
+    assert found.value == found.low == 0.0
+    assert not any("by chance" in note for note in found.notes)
+
+
+def rhc(n: int, N: int, wrong: float) -> Sample:
+    """``n`` groups of equal size and probability."""
+    columns = {
+        "probability": np.full(n, 1 / N),
+        "group_probability": np.full(n, 1 / n),
+        "group_size": np.full(n, N // n),
+        "stratum": np.zeros(n, dtype=np.int64),
+    }
+    draw = Draw("rhc", N, np.arange(n), columns, {"stratum_size": np.array([N])})
+    return Sample(draw, (np.arange(n) < wrong * n) * 1.0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+def test_rao_hartley_cochran_census_is_exact(scale: float) -> None:
+    sample = rhc(60, 60, 0.2)
+    found = RaoHartleyCochranEstimator().estimate(replace(sample, outcomes=sample.outcomes * scale))
+    assert found.low == pytest.approx(found.value) == pytest.approx(found.high) == pytest.approx(1 - 0.2 * scale)
+
+
+def test_rao_hartley_cochran_narrows_as_the_frame_is_used_up() -> None:
+    few, half = (RaoHartleyCochranEstimator().estimate(rhc(60, N, 0.2)) for N in (60_000, 120))
+    assert half.half_width == pytest.approx(few.half_width * np.sqrt(1 - 60 / 120), rel=0.05)
 
 
 def test_rao_hartley_cochran_worked_by_hand() -> None:
