@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators.intervals import wilson
+from opmon.estimators.core import USUAL, is_binary
 from opmon.estimators.linear_core import LinearEstimator
-from opmon.estimators.losses_core import freedom_of, hall
-from opmon.types import Estimate, Sample
+from opmon.estimators.losses_core import Interval
+from opmon.estimators.ratios_core import Part, hidden_bounds, share_bounds, value_bounds
+from opmon.types import Estimate, Problem, Sample
 
 Members = NDArray[np.bool_]
+SHARE: Problem = "classification"
+ENOUGH = 10
+"""Fewer answers than this in a slice are told in a note."""
 
 
 def ratio(
@@ -24,56 +28,86 @@ def ratio(
     members: Members,
     quantity: str,
     level: float = 0.95,
+    *,
+    problem: Problem | None = None,
+    highest: float = math.inf,
 ) -> Estimate:
     """``R = Σ a_k d_k v_k / Σ a_k d_k``: the mean of ``v`` over the inputs of the frame with ``d = 1``.
 
     ``a`` are the coefficients of ``estimator`` for the design of ``sample``, ``d`` is ``members``, both one per draw;
     draws without an answer do not count. Variance by linearisation: that of ``Σ a_k d_k (v_k − R)/D̂`` with
-    ``D̂ = Σ a_k d_k`` (Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, result 5.6.2). Values in
-    {0, 1} get Wilson's interval at the effective number of draws ``R(1 − R)/V``, or ``(Σa)²/Σa²`` while all values are
-    equal; other values Hall's. The bias is of order 1/n: the slice wants ten answers or so.
+    ``D̂ = Σ a_k d_k`` (Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, result 5.6.2). The bias
+    is of order 1/n: the slice wants ten answers or so. Weights that differ widely make few effective draws of many:
+    without a defensive share the bias was -0.02 at a budget of 400.
+
+    Shares (``problem`` is classification, or None and all values are 0 or 1) get Wilson's interval at the effective
+    number of draws, other values, none larger than ``highest``, Hall's joined with Student's: see
+    :mod:`.ratios_core`. A slice that was drawn whole is known exactly. Values of a single answer, or equal ones, have
+    no lower bound.
+
+    Measured on slices of 10 to 20 % of classifiers and regressors with skewed squared errors, budgets of 100 to 400:
+    coverage 0.94 or more for shares, 0.93 or more for losses; 0.89 to 0.98 for losses at a budget of 50, where a slice
+    has five answers.
     """
     if members.shape != sample.outcomes.shape or values.shape != sample.outcomes.shape:
         raise InputError(
             f"members and values have one entry per draw: {len(sample.draw)}; got {members.shape} and {values.shape}"
         )
+    if not 0 < level < 1:
+        raise InputError(f"level must lie strictly between 0 and 1; got {level}; 0.95 is usual")
     inside = sample.answered & members
     heard = int(inside.sum())
     if not heard:
         raise InputError(f"no answered draw is inside the slice of {quantity!r}: draw more, or take a wider slice")
-    a = estimator.coefficients(sample) * inside
-    v = np.where(inside, values, 0.0)
-    R = float(a @ v / a.sum())
-    variance = estimator.variance(sample, np.where(inside, v - R, 0.0) / a.sum())
-    binary = bool(np.isin(v[inside], (0.0, 1.0)).all())
-    if binary:
-        kish = float(a.sum() ** 2 / (a @ a))
-        n = min(R * (1 - R) / variance, float(heard)) if variance > 0 else kish
-        low, high, _ = wilson(R, max(n, 1e-9), level)
-    else:
-        terms = a[inside] * (v[inside] - R) / a.sum()
-        skewness = float((terms**3).sum()) / variance**1.5 if variance > 0 else 0.0
-        low, high, _ = hall(R, math.sqrt(variance), skewness, freedom_of(terms), level)
+    power = max(int(np.frexp(np.abs(values[sample.answered]).max())[1]) - USUAL, 0)
+    part = Part.of(estimator, sample, np.ldexp(values, -power), inside)
+    binary = is_binary(values[inside], problem)
+    low, high, notes = _interval(
+        estimator, sample, part, np.ldexp(values, -power), binary, math.ldexp(highest, -power), level
+    )
+    value, low, high, error = (
+        float(np.ldexp(number, power)) for number in (part.mean, low, high, math.sqrt(part.variance))
+    )
     return Estimate(
-        value=R,
-        low=min(float(low), R),
-        high=max(float(high), R),
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
         n=int(members.sum()),
         frame_size=sample.draw.frame_size,
         response=heard / int(members.sum()),
         method=f"{sample.draw.design}/ratio",
         level=level,
         quantity=quantity,
-        standard_error=math.sqrt(variance),
-        notes=() if heard >= 10 else (f"only {heard} answered draws are in this slice",),
+        standard_error=error,
+        notes=notes if heard >= ENOUGH or part.known else (*notes, f"only {heard} answered draws are in this slice"),
     )
+
+
+def _interval(
+    estimator: LinearEstimator,
+    sample: Sample,
+    part: Part,
+    values: NDArray[np.float64],
+    binary: bool,
+    highest: float,
+    level: float,
+) -> Interval:
+    if part.known:
+        return part.mean, part.mean, ()
+    if not binary:
+        answers = sample.answered
+        return value_bounds(part, values[answers], estimator.coefficients(sample)[answers], highest, level)
+    low, high = share_bounds(part, level)
+    wider = hidden_bounds(part, sample, level)
+    return (low, high, ()) if wider is None else (min(low, wider[0]), max(high, wider[1]), ())
 
 
 def slice_accuracy(
     estimator: LinearEstimator, sample: Sample, members: Members, name: str, level: float = 0.95
 ) -> Estimate:
     """The accuracy of the inputs in a slice of the frame, ``accuracy[name]``."""
-    return ratio(estimator, sample, 1 - sample.outcomes, members, f"accuracy[{name}]", level)
+    quantity, problem = f"accuracy[{name}]", sample.problem
+    return ratio(estimator, sample, 1 - sample.outcomes, members, quantity, level, problem=problem, highest=1.0)
 
 
 def class_accuracy(
@@ -94,7 +128,7 @@ def precision(
 ) -> Estimate:
     """The share of the inputs predicted ``positive`` that are so; both arrays have one entry per draw."""
     right = (truth == positive).astype(np.float64)
-    return ratio(estimator, sample, right, predicted == positive, f"precision[{positive}]", level)
+    return ratio(estimator, sample, right, predicted == positive, f"precision[{positive}]", level, problem=SHARE)
 
 
 def recall(
@@ -107,4 +141,4 @@ def recall(
 ) -> Estimate:
     """The share of the truly ``positive`` inputs that are predicted so; both arrays have one entry per draw."""
     found = (predicted == positive).astype(np.float64)
-    return ratio(estimator, sample, found, truth == positive, f"recall[{positive}]", level)
+    return ratio(estimator, sample, found, truth == positive, f"recall[{positive}]", level, problem=SHARE)
