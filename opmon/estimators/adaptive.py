@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators.adaptive_core import Cells
-from opmon.estimators.core import accuracy, answered, constant, is_binary, require_design
+from opmon.estimators.core import accuracy, answered, constant, is_binary, require_design, unit_free
 from opmon.estimators.losses_core import Interval, Moments, sum_of
 from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
 from opmon.types import Estimate, Sample
@@ -38,6 +38,7 @@ class AdaptiveEstimator:
     of the standard error at 200 draws.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         answers = self._checked(sample)
         cells = Cells.of(sample)
@@ -47,16 +48,13 @@ class AdaptiveEstimator:
         known = loss - float(cells.uncertain @ moments[0])
         error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
-        if is_binary(y):
+        if is_binary(y, sample.problem):
             m = cells.effective
             low, high = skewed_score_bounds(cells.uncertain, m, m * moments[0], level, cautious(level))
             name = "score"
         else:
             low, high, notes = _losses(cells, moments, cautious(level))
             name = "hall"
-        if not answers.all():
-            missing = int((~answers).sum())
-            notes = (*notes, f"{missing} of {len(answers)} draws have no answer; the others of their stratum stand in")
         method = f"adaptive/{name}"
         return accuracy(
             sample, loss, low + known, high + known, method=method, level=level, standard_error=error, notes=notes

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design
+from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design, unit_free
 from opmon.estimators.intervals_core import KNOWN
-from opmon.estimators.losses_core import sum_of
+from opmon.estimators.losses_core import Interval, sum_of
 from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
-from opmon.estimators.stratified_core import StratumMoments
+from opmon.estimators.stratified_core import SILENT, StratumMoments
 from opmon.types import Estimate, Sample
 
 
@@ -36,6 +36,7 @@ class GradientBasedEstimator:
     Draws without an answer count as not drawn: right while answers are missing at random inside a stratum.
     """
 
+    @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         a = self.coefficients(sample)
         answers = sample.answered
@@ -46,18 +47,12 @@ class GradientBasedEstimator:
         rates = np.bincount(stratum, weights=a[answers] * y, minlength=len(share)) / cells.share_heard
         error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
-        if is_binary(y):
+        if is_binary(y, sample.problem):
             m = cells.effective
             low, high = skewed_score_bounds(share, m, m * np.clip(rates, 0, 1), level, cautious(level))
             name = "stratified score"
         else:
-            seen = (cells.effective > 0) & (cells.effective < KNOWN)
-            m, W = cells.effective[seen], cells.share_heard
-            left = np.ones(int(seen.sum()))
-            _, variances, thirds, fourths = moments.central(seen)
-            low, high, notes = sum_of(W[seen], m, (rates[seen], variances, thirds, fourths), left, cautious(level))
-            known = float(W[~seen] @ rates[~seen])
-            low, high = low + known, high + known
+            low, high, notes = _losses(cells, moments, rates, level)
             name = "hall"
         loss = float(a[answers] @ y)
         return accuracy(sample, loss, low, high, method=f"gbs/{name}", level=level, standard_error=error, notes=notes)
@@ -78,6 +73,19 @@ class GradientBasedEstimator:
         moments = StratumMoments.of(values[answers], column(sample.draw, "stratum")[answers], cells.sizes)
         seen = cells.effective > 0
         return float((cells.share_heard[seen] ** 2 * moments.variances[seen] / cells.effective[seen]).sum())
+
+
+def _losses(cells: _Cells, moments: StratumMoments, rates: NDArray[np.float64], level: float) -> Interval:
+    """Hall's interval; strata without any answer hold anything between 0 and the largest loss seen."""
+    m, W = cells.effective, cells.share_heard
+    seen = (m > 0) & (m < KNOWN)
+    _, variances, thirds, fourths = moments.central(seen)
+    inside = (rates[seen], variances, thirds, fourths)
+    low, high, notes = sum_of(W[seen], m[seen], inside, np.ones(int(seen.sum())), cautious(level))
+    known, silent = float(W[~seen] @ rates[~seen]), float(cells.sizes[m == 0].sum() / cells.sizes.sum())
+    if silent:
+        notes = (*notes, f"strata of {silent:.1%} of the inputs have no answer; {SILENT}")
+    return (1 - silent) * (low + known), (1 - silent) * (high + known) + silent * moments.largest, notes
 
 
 @dataclass(frozen=True, eq=False)

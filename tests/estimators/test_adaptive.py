@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -214,3 +215,9 @@ def test_two_single_draws_do_not_fail() -> None:
     found = ESTIMATE(Sample(draw, np.array([0.0])))
     assert found.value == 1
     assert found.low < 0.3
+
+
+def test_losses_of_0_and_1_are_losses_where_the_sample_says_so() -> None:
+    sample = by_hand([1, 0, 1, 1, 0, 1])
+    assert ESTIMATE(replace(sample, problem="classification")).method == "adaptive/score"
+    assert ESTIMATE(replace(sample, problem="regression")).method == "adaptive/hall"

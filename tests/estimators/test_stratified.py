@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,6 +139,23 @@ def test_gbs_holds_its_promises_where_strata_are_drawn_whole(make: Callable[...,
     assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(repetitions)
     assert np.sqrt((spread**2).mean()) == pytest.approx(errors.std(), rel=0.25)
     assert held >= stats.binom.ppf(0.0005, repetitions, 0.95)
+
+
+def test_gbs_losses_of_0_and_1_are_losses_where_the_sample_says_so() -> None:
+    population = classifier(size=200)
+    sample = population.answer(GradientBased().draw(population.frame, 100, np.random.default_rng(1)))
+    assert GradientBasedEstimator().estimate(replace(sample, problem="regression")).method == "gbs/hall"
+
+
+def test_gbs_a_silent_stratum_may_hold_the_largest_loss_seen() -> None:
+    population = regressor(size=400)
+    sample = population.answer(GradientBased(strata=2).draw(population.frame, 100, np.random.default_rng(1)))
+    stratum = sample.draw.columns["stratum"]
+    part = Sample(sample.draw, np.where(stratum == 0, sample.outcomes, np.nan))
+    found = GradientBasedEstimator().estimate(part)
+    share = sample.draw.constants["stratum_size"][1] / 400
+    assert 1 - found.low > share * np.nanmax(part.outcomes)
+    assert any("no answer; their mean loss" in note for note in found.notes)
 
 
 def test_gbs_estimates_after_every_wave() -> None:
