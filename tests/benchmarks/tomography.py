@@ -1,6 +1,6 @@
 """Partial tomography against the full one: the paper's procedure and ours, at the same number of inferences.
 
-    python tests/benchmarks/tomography.py [--quick] [--seeds 2] [--json]
+    python tests/benchmarks/tomography.py [--quick] [--seeds 4] [--json]
                                           [--fashion DIR] [--bbc DIR] [--census DIR] [--cache DIR]
 
 The data: Fashion-MNIST's IDX files (Debian's dataset-fashion-mnist, or ``--fashion``), BBC news, one folder of texts
@@ -99,7 +99,8 @@ def main() -> int:
         for named in task.spaces:
             truth = _full(task, named, options.cache)
             names = tuple(named)
-            for part, seed in itertools.product((names[:3], names[1:], names), range(options.seeds)):
+            parts = (names[:3], names[1:], names) if len(names) == 4 else (names,)
+            for part, seed in itertools.product(parts, range(options.seeds)):
                 lines += _compared(task.name, truth.within(part, seed), seed)
                 if options.json:
                     for line in lines[-4:]:
@@ -178,13 +179,16 @@ def _bars(lines: list[Line]) -> list[dict[str, Any]]:
         ratio = float(np.mean([o.mae for o in ours]) / np.mean([p.mae for p in paper]))
         each = float(np.mean([o.mae / p.mae for o, p in zip(ours, paper, strict=True)]))
         covered = float(np.mean([o.coverage for o in ours if o.coverage is not None]))
-        saved = {k: min(o.saved for o in ours if o.space.count("+") == k - 1) for k in (3, 4)}
+        saved = {k: [o.saved for o in ours if o.space.count("+") == k - 1] for k in (3, 4)}
         worst = max(o.aggregate_error for o in ours)
         found += [
             {"bar": f"{task}: MAE over the forest's", "value": ratio, "mean_of_ratios": each, "met": ratio <= 0.4},
             {"bar": f"{task}: worst error on Q1-Q12", "value": worst, "met": worst <= 0.02},
-            {"bar": f"{task}: saved in 3-D", "value": saved[3], "met": saved[3] >= 0.8},
-            {"bar": f"{task}: saved in 4-D", "value": saved[4], "met": saved[4] >= 0.92},
+            *(
+                {"bar": f"{task}: saved in {k}-D", "value": min(saved[k]), "met": min(saved[k]) >= least}
+                for k, least in ((3, 0.8), (4, 0.92))
+                if saved[k]
+            ),
             {"bar": f"{task}: 90 % intervals cover", "value": covered, "met": 0.85 <= covered <= 0.95},
         ]
     return found
@@ -255,7 +259,15 @@ def _tasks(options: argparse.Namespace) -> list[tasks.Task]:
             found.append(make())
         except data.Missing as exc:
             print(f"left out: {exc}", file=sys.stderr, flush=True)
-    return [replace(task, spaces=task.spaces[:1]) for task in found] if options.quick else found
+    return [_quick(task) for task in found] if options.quick else found
+
+
+def _quick(task: tasks.Task) -> tasks.Task:
+    """One space; of texts, whose perturbations are slow, one of three perturbations."""
+    first = task.spaces[0]
+    if task.name == "text":
+        first = dict(list(first.items())[:3])
+    return replace(task, spaces=(first,))
 
 
 def _shown(verdict: dict[str, Any]) -> str:
@@ -278,7 +290,7 @@ def _arguments() -> argparse.Namespace:
     for name in ("fashion", "bbc", "census"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--cache", type=Path)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=4, help="orders of the inputs that are averaged over")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
