@@ -13,6 +13,7 @@ from opmon.estimators.core import accuracy, column, constant, is_binary
 from opmon.estimators.intervals import wilson
 from opmon.estimators.losses_core import EQUAL, FEW, ROUNDING, Interval, classes_of, mean_of
 from opmon.estimators.means_core import classes_interval
+from opmon.estimators.skewed_score_core import cautious
 from opmon.types import Estimate, Sample
 
 BULK_NOTE = (
@@ -45,7 +46,7 @@ def weighted_estimate(estimator: Weighted, sample: Sample, level: float, left: f
         low, high = classes_interval(y, a, stratum[answers], sizes, level)
         if left < 1 and error is not None:
             nearer, near = classes_interval(y, a, stratum[answers], sizes, level, left)
-            z = float(ndtri(0.5 + level / 2))
+            z = float(ndtri(0.5 + cautious(level) / 2))
             low, high = max(low, min(nearer, loss - z * error)), min(high, max(near, loss + z * error))
         name = "post-stratified score"
         plain, plainer, _ = wilson(min(max(loss, 0.0), 1.0), len(y), level)
