@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from opmon.types import Draw, Estimate, Problem, Sample
 USUAL = 100
 """Powers of two: fourth powers of losses between 2^-100 and 2^100 fit into a number."""
 ROUNDING = 1e-12
-Estimator = TypeVar("Estimator")
+Method = TypeVar("Method", bound=Callable[..., Estimate])
 
 
 def answered(sample: Sample) -> NDArray[np.bool_]:
@@ -40,13 +40,11 @@ def is_binary(outcomes: NDArray[np.float64], problem: Problem | None = None) -> 
     return bool(np.isin(outcomes, (0.0, 1.0)).all()) if problem is None else problem == "classification"
 
 
-def unit_free(
-    estimate: Callable[[Estimator, Sample, float], Estimate],
-) -> Callable[[Estimator, Sample, float], Estimate]:
+def unit_free(estimate: Method) -> Method:
     """Estimate huge and tiny losses in units of the largest, a power of two, so that their powers fit into numbers."""
 
     @functools.wraps(estimate)
-    def scaled(self: Estimator, sample: Sample, level: float = 0.95) -> Estimate:
+    def scaled(self: Any, sample: Sample, level: float = 0.95) -> Estimate:
         largest = float(np.nanmax(sample.outcomes, initial=0.0))
         power = int(np.frexp(largest)[1])
         if largest == 0 or abs(power) <= USUAL:
@@ -56,7 +54,7 @@ def unit_free(
         error = None if found.standard_error is None else _times(found.standard_error, power)
         return replace(found, value=value, low=low, high=high, standard_error=error)
 
-    return scaled
+    return cast("Method", scaled)
 
 
 def _times(number: float, power: int) -> float:

@@ -56,7 +56,7 @@ def cross_fitted(variables: Mapping[str, Floats], sample: Sample, rng: np.random
     answers, draw = answered(sample), sample.draw
     inputs, which = np.unique(draw.positions, return_inverse=True)
     fold = rng.permutation(len(inputs))[which] % folds
-    binary = is_binary(sample.outcomes[answers])
+    binary = is_binary(sample.outcomes[answers], sample.problem)
     features = {name: _Quantiles.of(values) for name, values in variables.items()}
     design = _design(variables, features, draw.positions)
     value, frame_mean = np.zeros(len(draw)), np.zeros(len(draw))

@@ -19,8 +19,6 @@ CLASSIFIER = classifier(size=800, activations=4, seed=5)
 REGRESSOR = regressor(size=800, activations=4, seed=5)
 LINEAR = [name for name in SAMPLERS if hasattr(plugins.load("estimator", name), "coefficients")]
 
-UNIT_FREE = [name for name in SAMPLERS if hasattr(plugins.load("estimator", name).estimate, "__wrapped__")]
-
 
 def sample_of(name: str, population: Population, budget: int = 80, seed: int = 2) -> Sample:
     sampler = plugins.make("sampler", name)
@@ -122,7 +120,7 @@ def test_estimator_scales_with_the_losses(name: str, power: int) -> None:
     assert 1 - found.high == pytest.approx(scale * (1 - expected.high))
 
 
-@pytest.mark.parametrize("name", UNIT_FREE)
+@pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("power", [-990, -530, -270, 270, 530, 990])
 def test_estimator_stands_huge_and_tiny_losses(name: str, power: int) -> None:
     sample = sample_of(name, REGRESSOR)
