@@ -100,8 +100,8 @@ def learned(variables: list[Variable], sample: Sample) -> tuple[list[Floats], bo
     """
     seen = sample.answered
     y = sample.outcomes[seen]
-    binary = bool(np.isin(y, (0.0, 1.0)).all())
-    if not variables or not len(y):
+    binary = bool(np.isin(y, (0.0, 1.0)).all()) if sample.problem is None else sample.problem == "classification"
+    if not variables or not len(y) or (not binary and not y.any()):
         return [np.zeros(len(v.present)) for v in variables], binary
     if not binary:
         y = np.minimum(y / y.mean(), LARGEST)

@@ -140,3 +140,20 @@ def test_going_on_with_another_design_is_an_error() -> None:
     draw = Draw("srs", 4000, np.arange(5))
     with pytest.raises(InputError, match="Begin with draw"):
         Adaptive().next_batch(POPULATION.frame, 100, Sample(draw, np.zeros(5)), np.random.default_rng(0))
+
+
+def test_errors_of_whole_numbers_are_losses_where_the_problem_says_so() -> None:
+    """A first wave that happens to show errors 0 and 1 only, or none at all, does not turn the losses into failures."""
+    rng = np.random.default_rng(0)
+    frame = Frame({"vae": rng.random(1000)})
+    first = Adaptive().draw(frame, 200, rng)
+    for outcomes in (np.arange(len(first)) % 2, np.zeros(len(first))):
+        sample = Sample(first, outcomes.astype(float), "regression")
+        assert len(Adaptive().next_batch(frame, 200, sample, np.random.default_rng(1))) == 200
+    shares, losses = (
+        Adaptive().next_batch(
+            frame, 200, Sample(first, (np.arange(60) % 2).astype(float), problem), np.random.default_rng(1)
+        )
+        for problem in ("classification", "regression")
+    )
+    assert shares.constants["stratum_size"].tolist() != losses.constants["stratum_size"].tolist()
