@@ -54,19 +54,26 @@ def _live(
 ) -> tuple[Any, Counter[str]]:
     """Rounds from the first input to the last label, with so many kills on the way.
 
-    ``pace`` is how long a run takes undisturbed, here and now: one that opens a round, and one that closes it. Gives
-    the states that the kills left rounds in.
+    ``pace`` is how long a run takes undisturbed: one that opens a round, and one that closes it. It follows what the
+    machine does meanwhile: a run that came to its end says how long one takes, one that was killed before it did
+    anything says that it takes longer. Gives the states that the kills left rounds in.
     """
     config, context, dice = workbench.write_yaml(database, **changes), _preload(), random.Random(7)
-    monitor, met = workbench.monitor(database, **changes), Counter[str]()
+    monitor, met, takes = workbench.monitor(database, **changes), Counter[str](), list(pace)
     while kills:
-        opening = _all_closed(monitor.store, workbench.name)
-        if opening:
+        before = _states(monitor.store, workbench.name)
+        kind = 1 if before else 0
+        if not before:
             workbench.write_window(seed=1)
-        killed = _run_and_kill(context, config, dice.uniform(0.0, pace[0] if opening else pace[1]))
+        begun = time.monotonic()
+        killed = _run_and_kill(context, config, dice.uniform(0.0, takes[kind]))
+        after = _states(monitor.store, workbench.name)
+        if not killed:
+            takes[kind] = time.monotonic() - begun
+        elif after == before:
+            takes[kind] = min(1.2 * takes[kind], 60.0)
         kills -= killed
-        with monitor.store.read() as connection:
-            met.update({round_.state for round_ in rounds.unfinished(connection, workbench.name)} if killed else ())
+        met.update(set(after.values()) if killed else ())
         workbench.answer(monitor, skip=0.05, limit=dice.randint(0, 12))
     _finish(workbench, monitor, config, context)
     return monitor, met
@@ -90,14 +97,15 @@ def _finish(workbench: Any, monitor: Any, config: Path, context: Any) -> None:
     for _ in range(20):
         _run_and_kill(context, config, None)
         workbench.answer(monitor, skip=0.05)
-        if _all_closed(monitor.store, workbench.name):
+        if not _states(monitor.store, workbench.name):
             return
     raise AssertionError("rounds do not close")
 
 
-def _all_closed(store: Store, name: str) -> bool:
+def _states(store: Store, name: str) -> dict[int, str]:
+    """The state of every round that is not at its end."""
     with store.read() as connection:
-        return not rounds.unfinished(connection, name)
+        return {round_.number: round_.state for round_ in rounds.unfinished(connection, name)}
 
 
 def _facts(store: Store, name: str) -> dict[str, Any]:

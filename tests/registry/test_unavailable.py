@@ -50,6 +50,7 @@ def calls(registry: Registry, folder: Path) -> dict[str, Callable[[], Any]]:
         "artifact_uri": lambda: registry.artifact_uri("0" * 32),
         "publish": lambda: registry.publish(MODEL, "opmon.reference", "opmon/x", file),
         "published": lambda: registry.published(MODEL, "opmon.reference", folder / "in"),
+        "registered_at": lambda: registry.registered_at(MODEL),
         "set_alias": lambda: registry.set_alias(MODEL, "champion"),
         "remove_alias": lambda: registry.remove_alias(MODEL, "champion"),
         "run_project": lambda: registry.run_project(str(folder), "main", {}, "opmon/x", "event"),
