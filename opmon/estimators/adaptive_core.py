@@ -116,7 +116,9 @@ class Cells:
         y, n, total = values[self.answers], self.count, self._sum(self.weight)
         mean = self._sum(self.weight * values) / total
         deviation = values - mean[self.cell]
-        second, third, fourth = (self._sum(self.weight * deviation**k) / total for k in (2, 3, 4))
+        square = deviation * deviation
+        powers = (square, square * deviation, square * square)
+        second, third, fourth = (self._sum(self.weight * power) / total for power in powers)
         variance = second * n / np.maximum(n - 1, 1)
         variance = np.where(n > 1, variance, y.var(ddof=1) if len(y) > 1 else 0.0)
         third = third * np.where(n > 2, n**2 / np.maximum((n - 1) * (n - 2), 1), 0.0)

@@ -131,7 +131,9 @@ def classes_of(
     scale = np.where(sums > 0, sums, 1.0)
     mean = np.bincount(stratum, weights=weight * y, minlength=count) / scale
     deviation = y - mean[stratum]
-    central = [np.bincount(stratum, weights=weight * deviation**k, minlength=count) / scale for k in (2, 3, 4)]
+    square = deviation * deviation
+    powers = (square, square * deviation, square * square)
+    central = [np.bincount(stratum, weights=weight * power, minlength=count) / scale for power in powers]
     thick = m >= FEW
     least, most = 0.0, 0.0
     notes: tuple[str, ...] = ()

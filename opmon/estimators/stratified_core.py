@@ -38,15 +38,16 @@ class StratumMoments:
         n = np.bincount(stratum, minlength=k).astype(np.float64)
         means = np.bincount(stratum, weights=y, minlength=k) / np.maximum(n, 1)
         deviation = y - means[stratum]
-        squares = np.bincount(stratum, weights=deviation**2, minlength=k)
+        second = deviation * deviation
+        squares = np.bincount(stratum, weights=second, minlength=k)
         overall = y - y.mean()
         pooled = float((overall**2).sum()) / max(len(y) - 1, 1)
         variances = np.where(n > 1, squares / np.maximum(n - 1, 1), pooled)
-        cubes = np.bincount(stratum, weights=deviation**3, minlength=k)
-        thirds = np.where(n > 1, cubes / np.maximum(n, 1), float((overall**3).mean()))
-        fourths = np.bincount(stratum, weights=deviation**4, minlength=k) / np.maximum(n, 1)
-        residual = float((deviation**2).mean())
-        kurtosis = float((deviation**4).mean()) / residual**2 if residual > 0 else 3.0
+        cubes = np.bincount(stratum, weights=second * deviation, minlength=k)
+        thirds = np.where(n > 1, cubes / np.maximum(n, 1), float((overall * overall * overall).mean()))
+        fourths = np.bincount(stratum, weights=second * second, minlength=k) / np.maximum(n, 1)
+        residual = float(second.mean())
+        kurtosis = float((second * second).mean()) / residual**2 if residual > 0 else 3.0
         fourths = np.where(n < FEW, kurtosis * variances**2, fourths)
         return cls(sizes, n, means, variances, thirds, fourths, float(y.max()))
 
