@@ -83,7 +83,7 @@ def _default(rows: Sequence[Row]) -> Iterable[Bar]:
     widths = ratios("adaptive", "half_width", lambda row: True)
     if widths:
         share = average({name: float(value <= 1) for name, value in widths.items()})
-        yield _above("adaptive: half-width not above that of SRS, share of cells", share, 0.9)
+        yield _above("adaptive: half-width not above that of SRS (mid-P), share of cells", share, 0.9)
         yield _below("adaptive: RMSE / SRS, n >= 200", average(ratios("adaptive", "rmse", large)), 0.85)
         yield _above("adaptive: failures / SRS, n >= 200", average(ratios("adaptive", "failures", large)), 1.4)
     errors = ratios("adaptive-estimate", "rmse", lambda row: True)
