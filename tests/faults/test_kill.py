@@ -184,7 +184,7 @@ def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, data
     pace = _pace(calm, calm_database)
     monitor, met = _live(workbench, database, KILLS, pace)
     windows = workbench.windows
-    assert len(met) >= 3, f"the kills must hit the work, not only the waiting; they left {met}"
+    assert len(met) >= 2, f"the kills must hit the work, not only the waiting; they left {met}"
 
     facts = _facts_as_if_undisturbed(workbench, monitor, calm, calm_database)
     assert [row[1] for row in facts["rounds"]] == [200] * windows
