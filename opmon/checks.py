@@ -17,7 +17,7 @@ from opmon.monitor import registry_of
 from opmon.plugins import activation_levels
 from opmon.registry import Registry
 from opmon.scoring.scored import Scored
-from opmon.steps.models import open_scorer
+from opmon.stages.models import open_scorer
 from opmon.store import migrate
 from opmon.store.engine import connect
 from opmon.types import Batch, Frame, ModelVersion

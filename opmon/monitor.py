@@ -25,13 +25,13 @@ from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
-from opmon.steps.comparing import compare
-from opmon.steps.drawing import draw_round, publish_draw
-from opmon.steps.estimating import estimate_round
-from opmon.steps.framing import score_round
-from opmon.steps.opening import open_round
-from opmon.steps.reporting import report_round
-from opmon.steps.toolbox import Progress, Toolbox, silent
+from opmon.stages.compare import compare
+from opmon.stages.draw import draw_round, publish_draw
+from opmon.stages.estimate import estimate_round
+from opmon.stages.open import open_round
+from opmon.stages.report import report_round
+from opmon.stages.score import score_round
+from opmon.stages.toolbox import Progress, Toolbox, silent
 from opmon.store import revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from opmon.decisions.case import Case
-    from opmon.scoring.graph import MonitorGraph
+    from opmon.scoring.graph.monitor_graph import MonitorGraph
     from opmon.types import Batch, Draw, Estimate, Frame, Sample, Slice, Verdict
 
 GROUPS: Mapping[str, str] = {

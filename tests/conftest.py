@@ -258,7 +258,7 @@ def _log_levels() -> Iterator[None]:
     """The command line sets how much is logged in its process; a test's process lives on."""
     import logging
 
-    loggers = [logging.getLogger(name) for name in ("opmon", "opmon.steps")]
+    loggers = [logging.getLogger(name) for name in ("opmon", "opmon.stages")]
     levels = [logger.level for logger in loggers]
     yield
     for logger, level in zip(loggers, levels, strict=True):

@@ -39,7 +39,7 @@ def compile_(
     Its own outputs stay bit for bit what they were: the file can be served in the model's place, and logs the variables
     for nothing.
     """
-    from opmon.scoring.compiling import write_monitor_graph
+    from opmon.scoring.graph.export import write_monitor_graph
 
     subject = subject_of(path, monitor, model)
     written = write_monitor_graph(
@@ -62,7 +62,7 @@ def compile_(
 
 def _heads(subject: Subject, names: tuple[str, ...]) -> dict[str, Any]:
     from opmon import plugins
-    from opmon.steps.models import bound_heads
+    from opmon.stages.models import bound_heads
 
     free = ("confidence", "margin", "entropy", "gini") if subject.settings.problem == "classification" else ()
     known = subject.settings.heads
@@ -71,8 +71,8 @@ def _heads(subject: Subject, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _reference(subject: Subject, path: Path | None) -> Any:
-    from opmon.scoring.reference import Reference
-    from opmon.steps.models import find_reference
+    from opmon.scoring.reference.fitted import Reference
+    from opmon.stages.models import find_reference
 
     if path is not None:
         return Reference.load(path)

@@ -33,7 +33,7 @@ def demo(folder: Path, seed: int, as_json: bool, no_color: bool) -> None:
     from opmon.demo.plot import Hour, Plan
     from opmon.demo.story import Story
 
-    logging.getLogger("opmon.steps").setLevel(logging.ERROR)  # the alarm is shown anyway
+    logging.getLogger("opmon.stages").setLevel(logging.ERROR)  # the alarm is shown anyway
     story = Story(Folder.prepare(folder), Plan(seed=seed))
     if as_json:
         for happening in story.tell():

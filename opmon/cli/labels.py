@@ -15,8 +15,8 @@ from opmon.cli.common import config_option, json_option, monitor_option, print_j
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
-    from opmon.labels.exchange import Format
-    from opmon.labels.exchange_core import ImportedLabel
+    from opmon.labels.files import Format
+    from opmon.labels.rows import ImportedLabel
     from opmon.types import Label
 
 FORMAT = click.option("--format", "kind", type=click.Choice(["jsonl", "csv"]), help="If the file's name does not say.")
@@ -38,7 +38,7 @@ def export_tasks(
 ) -> None:
     """Write the open tasks; fill in «label» (or «skip») and hand the file to «opmon labels import»."""
     from opmon.labels import store as queue
-    from opmon.labels.exchange import write_tasks
+    from opmon.labels.files import write_tasks
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
@@ -63,7 +63,7 @@ def import_labels(
 ) -> None:
     """Take the labels of FILE (or of stdin: -), all or none; importing the same file twice changes nothing."""
     from opmon.labels import store as queue
-    from opmon.labels.exchange import read_labels
+    from opmon.labels.files import read_labels
     from opmon.store.engine import open_store
 
     settings = settings_of(path)

@@ -20,8 +20,8 @@ def layers(model: str | None, path: Path | None, monitor: str | None, as_json: b
     models:/name@alias, or the monitor's own. The one marked is taken by itself; another is named with «layer:» or
     --layer.
     """
-    from opmon.scoring.layers import layers as found_in
-    from opmon.scoring.model import read_model
+    from opmon.scoring.graph.file import read_model
+    from opmon.scoring.graph.layers import layers as found_in
     from opmon.scoring.scorer import Scorer
 
     subject = subject_of(path, monitor, model)

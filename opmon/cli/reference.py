@@ -12,8 +12,8 @@ from opmon.cli.common import config_option, json_option, monitor_option, print_j
 from opmon.cli.subject import Subject, subject_of
 
 if TYPE_CHECKING:
-    from opmon.scoring.fitting import Fit
-    from opmon.scoring.reference import Reference
+    from opmon.scoring.reference.fitted import Reference
+    from opmon.scoring.reference.fitting import Fit
     from opmon.types import Batch
 
 
@@ -79,7 +79,7 @@ def _fit(
     seed: int,
     quiet: bool,
 ) -> tuple[Fit, Reference]:
-    from opmon.scoring.fitting import open_fit
+    from opmon.scoring.reference.fitting import open_fit
 
     fit = open_fit(
         subject.path,
@@ -128,7 +128,7 @@ def _keep(subject: Subject, fit: Fit, fitted: Reference, output: Path | None) ->
         return str(output)
     if subject.registry is None or subject.version is None:
         raise InputError("say with --output where to write the reference of a model that is a file")
-    from opmon.steps.models import REFERENCES, publish_reference
+    from opmon.stages.models import REFERENCES, publish_reference
 
     publish_reference(fitted, subject.registry, subject.version, subject.folder / "references", fit.sample)
     return f"MLflow experiment {REFERENCES}, for {subject.version.uri}"

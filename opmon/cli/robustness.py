@@ -147,9 +147,9 @@ def _mapped(
 ) -> Tomography:  # fmt: skip
     from opmon.reports.robustness import robustness_report
     from opmon.scoring.scorer import Scorer
-    from opmon.steps.checkpoints import CheckpointFile
-    from opmon.steps.tomography import gallery, mapped
-    from opmon.steps.tomography_model import open_traced, prepared
+    from opmon.stages.checkpoints import CheckpointFile
+    from opmon.stages.tomography import gallery, mapped
+    from opmon.stages.tomography_model import open_traced, prepared
 
     rows = _rows(data, settings.max_inputs, label, seed)
     truth = [None if label is None or row.get(label) is None else str(row[label]) for row in rows]
@@ -173,7 +173,7 @@ def _mapped(
 
 def _encoded(rows: list[dict[str, Any]]) -> Any:
     """The only column with encoded pictures, where nothing says how inputs are read; None where there is none."""
-    from opmon.scoring.images import ImageInput
+    from opmon.scoring.inputs.images import ImageInput
 
     columns = [name for name, value in (rows[0] if rows else {}).items() if isinstance(value, bytes)]
     return ImageInput(columns[0]) if len(columns) == 1 else None

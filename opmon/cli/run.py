@@ -15,7 +15,7 @@ from opmon.errors import LeaseHeld, OpmonError
 
 if TYPE_CHECKING:
     from opmon.config import Settings
-    from opmon.steps.toolbox import Progress
+    from opmon.stages.toolbox import Progress
 
 
 @click.command()
@@ -86,7 +86,7 @@ def _progress(quiet: bool) -> Iterator[Progress]:
     """A bar for what takes long, on a terminal; nothing elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from opmon.steps.toolbox import silent
+    from opmon.stages.toolbox import silent
 
     terminal = console(stderr=True)
     if quiet or not terminal.is_terminal:

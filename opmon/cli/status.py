@@ -11,7 +11,7 @@ from opmon.cli.common import ago, chosen, config_option, console, json_option, m
 
 if TYPE_CHECKING:
     from opmon.config import MonitorSettings
-    from opmon.steps.rolling import RollingPoint
+    from opmon.stages.rolling import RollingPoint
     from opmon.store.engine import Store
 
 
@@ -37,7 +37,7 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
 def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
     from opmon.labels import store as queue
-    from opmon.steps.rolling import newest_rolling
+    from opmon.stages.rolling import newest_rolling
     from opmon.store import revisions, rounds, verdicts
 
     name = settings.name

@@ -27,7 +27,7 @@ class Subject:
     @property
     def reading(self) -> dict[str, Any]:
         """How the monitor says the model is to be read, as arguments of ``Scorer.open``."""
-        from opmon.steps.models import answering, reading_of, signature_of
+        from opmon.stages.models import answering, reading_of, signature_of
 
         signature: tuple[str, ...] = ()
         if self.registry is not None and self.version is not None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.decisions.bound_core import Bound
+from opmon.decisions._bound import Bound
+from opmon.decisions._judging import checked_name, checked_patience, unanswered
+from opmon.decisions._paired import paired_growth
+from opmon.decisions._sequential import advance
+from opmon.decisions._words import percent
 from opmon.decisions.case import Case
-from opmon.decisions.judging_core import checked_name, checked_patience, unanswered
-from opmon.decisions.paired_core import paired_growth
-from opmon.decisions.sequential_core import advance
-from opmon.decisions.words_core import percent
 from opmon.errors import InputError
 from opmon.types import Verdict
 

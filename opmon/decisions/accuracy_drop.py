@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from opmon.decisions.bound_core import Bound
+from opmon.decisions._bound import Bound
+from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered, verdict
+from opmon.decisions._sequential import step
+from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
-from opmon.decisions.judging_core import checked_name, checked_patience, checked_share, unanswered, verdict
-from opmon.decisions.sequential_core import step
-from opmon.decisions.words_core import percent
 from opmon.errors import InputError
 from opmon.types import Estimate, Verdict
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opmon.decisions.bound_core import Bound
+from opmon.decisions._bound import Bound
+from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered, verdict
+from opmon.decisions._sequential import step
+from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
-from opmon.decisions.judging_core import checked_name, checked_patience, checked_share, unanswered, verdict
-from opmon.decisions.sequential_core import step
-from opmon.decisions.words_core import percent
 from opmon.types import Verdict
 
 
@@ -23,8 +23,8 @@ class AccuracyLevel:
     .. math:: E_g = \prod_j \big(1 + \lambda_g (v_j - m)\big), \qquad \lambda_g m \in \{1/128, 1/64, \dots, 1/2\}
 
     is an e-value for each bet although :math:`v_j` is unbounded above, and no bet depends on the round's labels. The
-    evidence is the mixture over the bets and over the round in which the trouble began (:mod:`watch_core`), so a long
-    healthy time does not make the rule slow. It alarms at 1 (:mod:`bound_core`):
+    evidence is the mixture over the bets and over the round in which the trouble began (:mod:`_watch`), so a long
+    healthy time does not make the rule slow. It alarms at 1 (:mod:`_bound`):
 
     - ``alpha`` (0.05 by default): the probability of any false alarm, in the whole life of a model version;
     - ``false_alarms: 1 per year`` instead: the mean rate of false alarms, counted in production time.

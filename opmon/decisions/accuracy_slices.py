@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions.betting_core import BETS, HIGHEST
-from opmon.decisions.bound_core import Bound
+from opmon.decisions._betting import BETS, HIGHEST
+from opmon.decisions._bound import Bound
+from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered
+from opmon.decisions._paired import WIDEST
+from opmon.decisions._sequential import Step, advance
+from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import terms
-from opmon.decisions.judging_core import checked_name, checked_patience, checked_share, unanswered
-from opmon.decisions.paired_core import WIDEST
-from opmon.decisions.sequential_core import Step, advance
-from opmon.decisions.words_core import percent
 from opmon.errors import InputError
 from opmon.types import Sample, Verdict, VerdictState
 

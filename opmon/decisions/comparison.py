@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions.bound_core import Bound
-from opmon.decisions.paired_core import paired_growth
-from opmon.decisions.watch_core import PRIOR
-from opmon.decisions.words_core import labels_to_go, percent
+from opmon.decisions._bound import Bound
+from opmon.decisions._paired import paired_growth
+from opmon.decisions._watch import PRIOR
+from opmon.decisions._words import labels_to_go, percent
 from opmon.errors import InputError
 from opmon.types import Sample
 
@@ -82,7 +82,7 @@ def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Compariso
     r"""Decide between two versions, round after round; may be looked at after every round.
 
     For both directions an e-process bets against «not better» with the paired differences
-    :math:`u_j = y_j - y'_j \in \{-1, 0, 1\}` (:mod:`paired_core`), mixed over its bets; it decides at
+    :math:`u_j = y_j - y'_j \in \{-1, 0, 1\}` (:mod:`_paired`), mixed over its bets; it decides at
     :math:`2/\alpha`, so a wrong decision has probability :math:`\alpha` at most however often one looks. Inputs where
     both are right or both wrong carry no noise: with a share ``q`` of disagreements the variance per label is at most
     ``q``, against ``2 (p(1−p) + p'(1−p'))`` of two samples. The interval is the normal one, for reading.

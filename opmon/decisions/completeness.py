@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opmon.decisions._judging import checked_name, checked_share
+from opmon.decisions._words import percent
 from opmon.decisions.case import Case
-from opmon.decisions.judging_core import checked_name, checked_share
-from opmon.decisions.words_core import percent
 from opmon.errors import InputError
 from opmon.types import Verdict, VerdictState
 

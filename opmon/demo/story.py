@@ -20,7 +20,7 @@ from opmon.demo.retraining import learn
 from opmon.demo.stream import Predict, Window
 from opmon.labels import store as queue
 from opmon.monitor import Cycle, Monitor
-from opmon.reports.figures import AccuracyPoint, accuracy_figure
+from opmon.reports.accuracy_figure import AccuracyPoint, accuracy_figure
 from opmon.store import revisions, rounds, verdicts
 from opmon.store.rounds import Round
 from opmon.triggers import outbox

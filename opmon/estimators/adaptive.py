@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.adaptive_core import Cells
-from opmon.estimators.core import accuracy, answered, constant, is_binary, require_design, unit_free
-from opmon.estimators.losses_core import Interval, Moments, sum_of
-from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
+from opmon.estimators._answers import accuracy, answered, constant, is_binary, require_design, unit_free
+from opmon.estimators._cells import Cells
+from opmon.estimators._losses import Interval, Moments, sum_of
+from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.types import Estimate, Sample
 
 
@@ -24,9 +24,9 @@ class AdaptiveEstimator:
     last wave takes what is left of the weight, so the estimate is valid after every wave.
 
     Variance ``Σ_t a_t² Σ_h (N_th/N)² (1 − n_th/N_th) s²_th / n_th``: the errors of the waves are uncorrelated; draws
-    without an answer add what later waves would have known of them (:attr:`.adaptive_core.Cells.uncertain`). The
+    without an answer add what later waves would have known of them (:attr:`._cells.Cells.uncertain`). The
     interval of a share is the score interval over all strata, corrected for skewness
-    (:mod:`skewed_score_core`), for squared errors Hall's (:mod:`losses_core`) joined with Student's. Both are made for
+    (:mod:`_skewed_score`), for squared errors Hall's (:mod:`_losses`) joined with Student's. Both are made for
     96.5 % where 95 % is asked, the first only as far as it is not skew: at 95 % the coverage is 95 % on average over
     populations, and as low as 93 % on some. The caution costs up to 7 % of the width, of the 20 % or so that the
     design wins. Losses with tails as long as a log-normal's of shape 2 are beyond any of this: 85 to 90 %.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, require_design, unit_free
-from opmon.estimators.means_core import mean_estimate, mean_variance
+from opmon.estimators._answers import answered, require_design, unit_free
+from opmon.estimators._means import mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design, unit_free
-from opmon.estimators.intervals_core import KNOWN
-from opmon.estimators.losses_core import Interval, sum_of
-from opmon.estimators.skewed_score_core import cautious, skewed_score_bounds
-from opmon.estimators.stratified_core import SILENT, StratumMoments
+from opmon.estimators._answers import accuracy, answered, column, constant, is_binary, require_design, unit_free
+from opmon.estimators._losses import Interval, sum_of
+from opmon.estimators._skewed_score import cautious, skewed_score_bounds
+from opmon.estimators._stratified import SILENT, StratumMoments
+from opmon.estimators._weighted_score import KNOWN
 from opmon.types import Estimate, Sample
 
 

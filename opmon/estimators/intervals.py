@@ -1,7 +1,7 @@
 """Wilson's interval, the yardstick of all others: a proportion under simple random sampling.
 
 All bounds are for the mean outcome θ (the failure rate); accuracies are reported as ``1 − high .. 1 − low``.
-Stratified and weighted designs have :mod:`skewed_score_core`, unbounded losses :mod:`losses_core`.
+Stratified and weighted designs have :mod:`_skewed_score`, unbounded losses :mod:`_losses`.
 """
 
 from __future__ import annotations

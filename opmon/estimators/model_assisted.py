@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators.core import accuracy
-from opmon.estimators.linear_core import LinearEstimator
+from opmon.estimators._answers import accuracy
+from opmon.estimators._linear import LinearEstimator
 from opmon.estimators.proxies import Proxy
 from opmon.types import Estimate, Sample
 

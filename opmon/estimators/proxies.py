@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators.core import answered, is_binary
+from opmon.estimators._answers import answered, is_binary
 from opmon.types import Draw, Floats, Sample
 
 CHUNK = 1 << 16

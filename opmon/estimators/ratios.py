@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators.core import USUAL, is_binary
-from opmon.estimators.linear_core import LinearEstimator
-from opmon.estimators.losses_core import Interval
-from opmon.estimators.ratios_core import Part, hidden_bounds, share_bounds, value_bounds
+from opmon.estimators._answers import USUAL, is_binary
+from opmon.estimators._linear import LinearEstimator
+from opmon.estimators._losses import Interval
+from opmon.estimators._ratios import Part, hidden_bounds, share_bounds, value_bounds
 from opmon.types import Estimate, Problem, Sample
 
 Members = NDArray[np.bool_]
@@ -42,7 +42,7 @@ def ratio(
 
     Shares (``problem`` is classification, or None and all values are 0 or 1) get Wilson's interval at the effective
     number of draws, other values, none larger than ``highest``, Hall's joined with Student's: see
-    :mod:`.ratios_core`. A slice that was drawn whole is known exactly. Values of a single answer, or equal ones, have
+    :mod:`._ratios`. A slice that was drawn whole is known exactly. Values of a single answer, or equal ones, have
     no lower bound.
 
     Measured on slices of 10 to 20 % of classifiers and regressors with skewed squared errors, budgets of 100 to 400:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators.core import answered, constant, require_design, unit_free
-from opmon.estimators.means_core import ProportionInterval, mean_estimate, mean_variance
+from opmon.estimators._answers import answered, constant, require_design, unit_free
+from opmon.estimators._means import ProportionInterval, mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
 

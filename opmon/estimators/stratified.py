@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import accuracy, answered, column, constant, is_binary, require_design, unit_free
-from opmon.estimators.skewed_score_core import skewed_score_bounds
-from opmon.estimators.stratified_core import StratumMoments, stratified_losses
+from opmon.estimators._answers import accuracy, answered, column, constant, is_binary, require_design, unit_free
+from opmon.estimators._skewed_score import skewed_score_bounds
+from opmon.estimators._stratified import StratumMoments, stratified_losses
 from opmon.types import Estimate, Sample
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators.core import answered, column, constant, require_design, unit_free
-from opmon.estimators.means_core import response_weights
-from opmon.estimators.weighted_core import terms_variance, weighted_estimate
+from opmon.estimators._answers import answered, column, constant, require_design, unit_free
+from opmon.estimators._means import response_weights
+from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
 

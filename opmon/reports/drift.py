@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opmon.reports.drift_columns import ColumnDrift
-from opmon.reports.drift_core import Prepared, prepare
+from opmon.reports._drift_columns import ColumnDrift
+from opmon.reports._drift_tables import Prepared, prepare
 
 if TYPE_CHECKING:
     import pandas as pd

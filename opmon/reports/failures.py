@@ -94,7 +94,7 @@ def write_failures(failures: Sequence[Failure], folder: Path) -> tuple[Path, Pat
 
 def failures_page(failures: Sequence[Failure], path: Path, *, title: str = "Failures", limit: int = SHOWN_ROWS) -> Path:
     """Writes an HTML page that lists the first ``limit`` failures and says how many there are in all."""
-    from opmon.reports.page_core import write_page
+    from opmon.reports._page import write_page
 
     return write_page(path, "failures.html", title=title, failures=failures[:limit], total=len(failures))
 

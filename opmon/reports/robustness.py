@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opmon.errors import InputError, OpmonError
-from opmon.reports.page_core import data_uri, write_page
+from opmon.reports._page import data_uri, write_page
 from opmon.reports.robustness_figures import curve_figure, heat_figure, voxel_figure
 from opmon.reports.text import percent
 from opmon.robustness.query.named import question

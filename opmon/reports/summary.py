@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from opmon.reports._page import data_uri, write_page
+from opmon.reports.accuracy_figure import AccuracyPoint, figure_bytes
 from opmon.reports.drift import DriftSummary
 from opmon.reports.failures import Failure
-from opmon.reports.figures import AccuracyPoint, figure_bytes
-from opmon.reports.page_core import data_uri, write_page
 from opmon.reports.text import counted, percent
 from opmon.reports.timeline import RoundFacts
 from opmon.types import Estimate, Verdict

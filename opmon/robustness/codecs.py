@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.robustness.perturbations.core import Images
+from opmon.robustness.perturbations.base import Images
 
 
 @dataclass(frozen=True, slots=True)

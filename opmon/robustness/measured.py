@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.robustness.anchors_core import Anchors, boundary
+from opmon.robustness._anchors import Anchors, boundary
+from opmon.robustness._sequences import share_bounds
 from opmon.robustness.evaluation import Judged
-from opmon.robustness.sequences_core import share_bounds
 from opmon.robustness.space import Tests
 
 Floats = NDArray[np.float64]
@@ -151,7 +151,7 @@ def block_orders(tests: Tests, inputs: int, plan: Plan) -> NDArray[np.int64]:
     spread over it. So every test looks at a random part of the inputs, tests that begin alike look at the same (and
     what they begin with is perturbed once), and neighbouring severities look at different ones: each input is seen
     under tests all over the space, and what it does under the others lies between
-    (:mod:`opmon.robustness.completed_core`).
+    (:mod:`opmon.robustness._completed`).
     """
     blocks, top = -(-inputs // plan.block), int(tests.severities.max(initial=1))
     orders = np.tile(np.arange(blocks), (len(tests), 1))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from opmon.robustness.quality import Quality
 from opmon.robustness.run import Progress, Subject
 from opmon.robustness.space import Space, Tests
-from opmon.robustness.surrogates.interactions_core import Interactions, fit
+from opmon.robustness.surrogates.gaussian_process import Interactions, fit
 
 Floats = NDArray[np.float64]
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.robustness.anchors_core import Anchors
+from opmon.robustness._anchors import Anchors
 from opmon.robustness.evaluation import Evaluation, Judged, Model, judged, own_answers
 from opmon.robustness.measured import Measured, Plan, Visit, block_orders, nothing_yet, with_visits
-from opmon.robustness.perturbations.core import Perturbation
+from opmon.robustness.perturbations.base import Perturbation
 from opmon.robustness.space import Step, Tests
 
 

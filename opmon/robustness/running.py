@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.robustness.anchors_core import Anchors
+from opmon.robustness._anchors import Anchors
 from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.run import Look, Progress, measure
 from opmon.robustness.space import Space, Tests
-from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.interactions import Surrogate, interactions
+from opmon.robustness.surrogates.known import Known
 
 _COARSE, _FINER = 4 / 3, (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 _MOST_BEYOND = 240

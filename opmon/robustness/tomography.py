@@ -10,16 +10,16 @@ import numpy as np
 from opmon.errors import InputError
 from opmon.robustness.evaluation import Evaluation, Model
 from opmon.robustness.measured import Measured, Plan
-from opmon.robustness.perturbations.core import Perturbation
+from opmon.robustness.perturbations.base import Perturbation
 from opmon.robustness.quality import Quality
 from opmon.robustness.quality_surrogate import Graded, grade
 from opmon.robustness.result import Tomography
 from opmon.robustness.run import Codec, Progress, Subject
 from opmon.robustness.running import Budget, Checkpoint, Running
 from opmon.robustness.space import Space
-from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.independence import independence_test
 from opmon.robustness.surrogates.interactions import Surrogate
+from opmon.robustness.surrogates.known import Known
 
 
 def tomography(

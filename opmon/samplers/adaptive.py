@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers import proxy_core
-from opmon.samplers.adaptive_core import NONE, Strata, binned, centres, drawn, populations, strata
-from opmon.samplers.aim_core import Aim
-from opmon.samplers.core import checked_budget, checked_share
+from opmon.samplers import _proxy
+from opmon.samplers._aim import Aim
+from opmon.samplers._cells import NONE, Strata, binned, centres, drawn, populations, strata
+from opmon.samplers._checks import checked_budget, checked_share
 from opmon.types import Draw, Frame, Sample
 
 DESIGN = "adaptive"
@@ -30,7 +30,7 @@ class Adaptive:
        ``c + (1 − c)·mean_j χ_ij/χ̄_j``.
     2. Later waves fit a ridge logistic model (log-linear for losses) of the labels so far on rank and tail of every
        variable, and are tilted by a mixture of ``sqrt(f(1 − f))``, ``f^1.5`` and 1; beyond the middle more and more by
-       the density that exposes 0.73 of what could be exposed at the least variance; see :mod:`aim_core`.
+       the density that exposes 0.73 of what could be exposed at the least variance; see :mod:`_aim`.
     3. Each wave is cut along its score into strata that expect six draws each, and drawn at random without
        replacement inside them, from the inputs not drawn before. Inside a wave the order is random.
 
@@ -96,8 +96,8 @@ class Adaptive:
         whole = budget == frame.size or budget < aim.smallest
         size = left if whole else self._wave_size(budget, left, wave, aim.first_share)
         names = tuple(frame.variables) if self.variables is None else self.variables
-        variables = proxy_core.coded(frame, names)
-        parts, binary = (proxy_core.prior(variables), True) if sample is None else proxy_core.learned(variables, sample)
+        variables = _proxy.coded(frame, names)
+        parts, binary = (_proxy.prior(variables), True) if sample is None else _proxy.learned(variables, sample)
         bins, low, high = binned(variables, parts, frame.size)
         if sample is not None:
             bins[sample.draw.positions] = NONE

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opmon.errors import InputError
-from opmon.samplers.aim_core import Aim
-from opmon.samplers.core import checked_budget, checked_share
+from opmon.samplers._aim import Aim
+from opmon.samplers._checks import checked_budget, checked_share
 from opmon.types import Problem
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import CHUNK, Prepared, checked_count, chunks, is_whole, take_all
-from opmon.samplers.sections_core import MOST_SECTIONS, are_sections, sections_of
+from opmon.samplers._checks import CHUNK, Prepared, checked_count, chunks, is_whole, take_all
+from opmon.samplers.sections import MOST_SECTIONS, are_sections, sections_of
 from opmon.types import Draw, Frame
 
 SMOOTHING = 0.5

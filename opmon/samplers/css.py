@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import ByVariable, Prepared
-from opmon.samplers.strata_core import Strata, proportional
+from opmon.samplers._checks import ByVariable, Prepared
+from opmon.samplers._strata import Strata, proportional
 from opmon.types import Draw, Floats
 
 FRAME_SHARES = (0.8, 0.1, 0.1)

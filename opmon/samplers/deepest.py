@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import ByVariable, Prepared, checked_share, chunks
-from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights, class_count
+from opmon.samplers._checks import ByVariable, Prepared, checked_share, chunks
+from opmon.samplers._weights import Mixture, ProbabilityClasses, Weights, class_count
 from opmon.types import Draw, Floats, Positions
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.samplers.core import ByVariable, Prepared, checked_budget, checked_count
-from opmon.samplers.strata_core import Strata
+from opmon.samplers._checks import ByVariable, Prepared, checked_budget, checked_count
+from opmon.samplers._strata import Strata
 from opmon.types import Draw, Floats, Frame, Sample
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import ByVariable, Prepared, checked_share
-from opmon.samplers.weights_core import Mixture, ProbabilityClasses, Weights, class_count
+from opmon.samplers._checks import ByVariable, Prepared, checked_share
+from opmon.samplers._weights import Mixture, ProbabilityClasses, Weights, class_count
 from opmon.types import Draw, Floats
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import is_whole, take_all
+from opmon.samplers._checks import is_whole, take_all
 from opmon.types import Draw, Frame
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import ByVariable, Prepared, checked_count
-from opmon.samplers.strata_core import Strata, proportional
+from opmon.samplers._checks import ByVariable, Prepared, checked_count
+from opmon.samplers._strata import Strata, proportional
 from opmon.types import Draw, Floats
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.samplers.core import ByVariable, Prepared, checked_count, checked_share
-from opmon.samplers.strata_core import Strata
-from opmon.samplers.weights_core import FLOOR
+from opmon.samplers._checks import ByVariable, Prepared, checked_count, checked_share
+from opmon.samplers._strata import Strata
+from opmon.samplers._weights import FLOOR
 from opmon.types import Draw, Floats, Positions
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opmon.errors import InputError
-from opmon.scoring.batching import lanes_by_memory, size_by_memory
-from opmon.scoring.compiled import (
+from opmon.scoring._batching import lanes_by_memory, size_by_memory
+from opmon.scoring._running import Runner
+from opmon.scoring.graph.compiled import (
     ArrayFunction,
     compile_graph,
     functions_of,
@@ -18,11 +19,10 @@ from opmon.scoring.compiled import (
     serialised,
     variable_outputs,
 )
-from opmon.scoring.model import read_model, without_zipmap
-from opmon.scoring.output_plan import plan_outputs
-from opmon.scoring.outputs import Outputs, Scores
-from opmon.scoring.reference import Reference
-from opmon.scoring.running import Runner
+from opmon.scoring.graph.file import read_model, without_zipmap
+from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.outputs.planning import plan_outputs
+from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.session import Device, cores, open_session
 from opmon.types import Problem
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.scoring.compiled import bounded
-from opmon.scoring.outputs import Answers
+from opmon.scoring.graph.compiled import bounded
+from opmon.scoring.outputs.meaning import Answers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

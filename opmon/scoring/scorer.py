@@ -11,19 +11,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from opmon.scoring.ahead import ahead
-from opmon.scoring.compiled import ArrayFunction, bounded
-from opmon.scoring.feeding import Feeding
-from opmon.scoring.graph import ACTIVATIONS, PREDICTED
-from opmon.scoring.inputs import Fed
+from opmon.scoring._ahead import ahead
+from opmon.scoring._running import Runner, Tensors
+from opmon.scoring.graph.compiled import ArrayFunction, bounded
+from opmon.scoring.graph.monitor_graph import ACTIVATIONS, PREDICTED
+from opmon.scoring.inputs.feeding import Feeding
+from opmon.scoring.inputs.readers import Reader, ReaderPlan
+from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.loading import load
-from opmon.scoring.outputs import Outputs, Scores
-from opmon.scoring.readers import Reader, ReaderPlan
-from opmon.scoring.reference import Reference
-from opmon.scoring.running import Runner, Tensors
+from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.outputs.variables import FLOOR
+from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Said, Scored, Traced
 from opmon.scoring.session import Device, Session
-from opmon.scoring.variables import FLOOR
 from opmon.types import Batch, Problem
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Scorer:
         ``classes`` are the names of the score's columns where the file does not say them (or says numbers);
         ``batch_size`` is found where it is not given: by the memory that the activations take, or, on a GPU, by trying.
         ``threads`` None is all cores; small models run on several ``lanes`` at once: see
-        :class:`~opmon.scoring.running.Runner`.
+        :class:`~opmon.scoring._running.Runner`.
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
         tells.
         ``allow_missing`` feeds null as NaN, to a model that knows what to do with it.

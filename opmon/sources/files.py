@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from opmon.errors import InputError, SourceError
-from opmon.sources.csv_core import Csv
-from opmon.sources.folder_core import Entry, Folder, match_path, open_folder
-from opmon.sources.format_core import Format, Span
-from opmon.sources.jsonl_core import Jsonl
-from opmon.sources.parquet_core import Parquet
-from opmon.sources.position_core import BEGIN, parse
-from opmon.sources.schema_core import declared_types, unify
-from opmon.sources.text_core import Text
+from opmon.sources._csv import Csv
+from opmon.sources._folder import Entry, Folder, match_path, open_folder
+from opmon.sources._format import Format, Span
+from opmon.sources._jsonl import Jsonl
+from opmon.sources._parquet import Parquet
+from opmon.sources._position import BEGIN, parse
+from opmon.sources._schema import declared_types, unify
+from opmon.sources._text_files import Text
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:

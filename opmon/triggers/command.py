@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opmon.errors import DeliveryError, InputError
-from opmon.triggers.environment_core import variables
+from opmon.triggers._environment import variables
 
 _TOLD = 500
 """The last characters of what a failed program printed that are kept."""

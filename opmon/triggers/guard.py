@@ -19,7 +19,7 @@ from typing import Any
 import httpcore
 
 from opmon.errors import DeliveryError
-from opmon.triggers.guard_core import Guard, is_public
+from opmon.triggers._guard import Guard, is_public
 
 __all__ = ["Guard", "GuardedBackend", "GuardedStream", "Resolve", "is_public", "system_addresses"]
 

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import httpcore
 
 from opmon.errors import DeliveryError, InputError
+from opmon.triggers._webhook import TEMPLATES, Target, check_headers, key, retry_after, signature, target
 from opmon.triggers.guard import Guard, GuardedBackend
-from opmon.triggers.webhook_core import TEMPLATES, Target, check_headers, key, retry_after, signature, target
 
 _TRY_AGAIN = (408, 425, 429)
 _LONGEST_ANSWER = 64 * 1024

@@ -46,8 +46,8 @@ def main() -> None:
 def measure(count: int, neurons: int) -> dict[str, Any]:
     from opmon.config import Settings
     from opmon.monitor import Monitor
-    from opmon.steps.drawing import load_frame
-    from opmon.steps.toolbox import sampler_of
+    from opmon.stages.draw import load_frame
+    from opmon.stages.toolbox import sampler_of
     from opmon.store import rounds
 
     with tempfile.TemporaryDirectory() as made:

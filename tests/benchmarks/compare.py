@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions.betting_core import BETS, HIGHEST
-from opmon.decisions.paired_core import BOLD
-from opmon.decisions.watch_core import PRIOR
+from opmon.decisions._betting import BETS, HIGHEST
+from opmon.decisions._paired import BOLD
+from opmon.decisions._watch import PRIOR
 
 ALPHA = 0.05
 Losses = NDArray[np.float64]

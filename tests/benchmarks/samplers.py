@@ -28,8 +28,8 @@ import sampler_report
 import subjects
 
 from opmon import plugins
-from opmon.samplers.core import auxiliary
-from opmon.samplers.weights_core import Mixture, Weights
+from opmon.samplers._checks import auxiliary
+from opmon.samplers._weights import Mixture, Weights
 from opmon.testing.populations import Population
 from opmon.types import Draw, Frame
 

@@ -28,13 +28,13 @@ from onnx import helper
 from scipy.stats import gaussian_kde
 
 from opmon import plugins
-from opmon.scoring.compiled import compile_graph
-from opmon.scoring.densities_core import kept_neurons
-from opmon.scoring.fitting import open_fit
+from opmon.scoring.graph.compiled import compile_graph
 from opmon.scoring.heads.dsa import DistanceSurprise
 from opmon.scoring.heads.lsa import LikelihoodSurprise
-from opmon.scoring.output_plan import plan_outputs
-from opmon.scoring.reference import Reference
+from opmon.scoring.outputs.planning import plan_outputs
+from opmon.scoring.reference.densities import kept_neurons
+from opmon.scoring.reference.fitted import Reference
+from opmon.scoring.reference.fitting import open_fit
 from opmon.scoring.session import Session, open_session
 from opmon.types import Batch
 

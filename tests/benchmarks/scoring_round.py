@@ -116,7 +116,7 @@ def measure(work: Path, count: int) -> dict[str, Any]:
 def runtime_alone(work: Path, lanes: int | None, batch: int = 1024, seconds: float = 5.0) -> float:
     """Inputs a second of the same graph on the same cores, fed from memory."""
     from opmon import plugins
-    from opmon.scoring.reference import Reference
+    from opmon.scoring.reference.fitted import Reference
     from opmon.scoring.scorer import Scorer
 
     heads = {name: plugins.make("head", name) for name in HEADS}

@@ -28,7 +28,7 @@ import tomography_tasks as tasks
 import tomography_timing as timing
 from numpy.typing import NDArray
 
-from opmon.robustness.anchors_core import Anchors
+from opmon.robustness._anchors import Anchors
 from opmon.robustness.evaluation import Judged
 from opmon.robustness.measured import Plan, Visit
 from opmon.robustness.query.named import NAMED
@@ -36,10 +36,10 @@ from opmon.robustness.query.parse import parse
 from opmon.robustness.run import Subject, measure
 from opmon.robustness.running import Budget, Running, anchor_tests
 from opmon.robustness.space import Space, Tests
-from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.forest import forest
 from opmon.robustness.surrogates.independence import independence
 from opmon.robustness.surrogates.kirkwood import kirkwood
+from opmon.robustness.surrogates.known import Known
 from opmon.robustness.tomography import assembled
 
 SPENT = {3: 0.195, 4: 0.078}

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from trigger_pools import Pool
 
-from opmon.decisions.bound_core import Bound
-from opmon.decisions.watch_core import PRIOR
+from opmon.decisions._bound import Bound
+from opmon.decisions._watch import PRIOR
 
 Floats = NDArray[np.float64]
 Rounds = NDArray[np.int64]
@@ -39,7 +39,7 @@ def lives(pool: Pool, count: int, rounds: int, rng: np.random.Generator) -> Roun
 
 
 def evidence(growths: Sequence[Floats], chosen: Sequence[Rounds], bound: Bound, prior: Floats = PRIOR) -> Floats:
-    """The evidence of :class:`opmon.decisions.watch_core.Watch` after every round, through phases of a life."""
+    """The evidence of :class:`opmon.decisions._watch.Watch` after every round, through phases of a life."""
     capital = np.zeros((chosen[0].shape[0], len(prior)))
     path, judged = [], 0
     for growth, rows in zip(growths, chosen, strict=True):

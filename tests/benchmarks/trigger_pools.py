@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions.betting_core import BETS, log_growth
+from opmon.decisions._betting import BETS, log_growth
+from opmon.decisions._watch import recovery_growth
 from opmon.decisions.draw_values import draw_values
-from opmon.decisions.watch_core import recovery_growth
 from opmon.plugins import AdaptiveSampler, make
 from opmon.testing.populations import Population
 from opmon.types import Frame, Sample

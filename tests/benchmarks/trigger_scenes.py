@@ -11,8 +11,8 @@ import numpy as np
 from trigger_lives import AFTER, BEFORE, delay, evidence, lives
 from trigger_pools import Pool
 
-from opmon.decisions.bound_core import Bound
-from opmon.decisions.watch_core import Watch
+from opmon.decisions._bound import Bound
+from opmon.decisions._watch import Watch
 
 ALPHA = 0.05
 WALKED = 200

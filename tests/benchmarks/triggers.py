@@ -20,7 +20,7 @@ from trigger_lives import AFTER, BEFORE, best_cusum, delay, evidence, first, liv
 from trigger_pools import SAMPLERS, STRATIFIED, Pool, pool, with_loss
 from trigger_scenes import scenes
 
-from opmon.decisions.bound_core import Bound
+from opmon.decisions._bound import Bound
 from opmon.testing.populations import Population, classifier
 
 ALPHA = 0.05

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opmon.decisions._betting import BETS, log_growth
+from opmon.decisions._bound import Bound
+from opmon.decisions._paired import paired_growth
 from opmon.decisions.accuracy_slices import AccuracySlices
-from opmon.decisions.betting_core import BETS, log_growth
-from opmon.decisions.bound_core import Bound
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import DrawValues, draw_values, terms
-from opmon.decisions.paired_core import paired_growth
 from opmon.plugins import AdaptiveSampler, make
 from opmon.testing.populations import Population, classifier
 from opmon.types import Draw, Estimate, Sample

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opmon.decisions.bound_core import DELAY, Bound
-from opmon.decisions.watch_core import PRIOR, Watch, recovery_growth
+from opmon.decisions._bound import DELAY, Bound
+from opmon.decisions._watch import PRIOR, Watch, recovery_growth
 from opmon.errors import InputError
 
 FLAT = np.zeros(len(PRIOR))
@@ -96,7 +96,7 @@ def test_another_setting_begins_anew() -> None:
 def test_false_alarms_of_simulated_lives_stay_under_alpha() -> None:
     """300 lives of 300 rounds of 20 coins exactly at the line; the share that alarms is at most 5 % within noise."""
     rng, line, bound = np.random.default_rng(1), 0.2, Bound(alpha=0.05)
-    from opmon.decisions.betting_core import BETS
+    from opmon.decisions._betting import BETS
 
     up, down = np.log1p(BETS * (1 / line - 1)), np.log1p(-BETS)
     alarms = 0

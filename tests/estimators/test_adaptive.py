@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
+from opmon.estimators._cells import Cells
 from opmon.estimators.adaptive import AdaptiveEstimator
-from opmon.estimators.adaptive_core import Cells
 from opmon.samplers.adaptive import Adaptive
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Estimate, Frame, Sample

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from opmon.errors import InputError
+from opmon.estimators._skewed_score import skewed_score_bounds
 from opmon.estimators.intervals import wilson
-from opmon.estimators.skewed_score_core import skewed_score_bounds
 
 
 def test_wilson_known_value() -> None:

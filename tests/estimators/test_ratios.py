@@ -7,7 +7,7 @@ import pytest
 
 from opmon import plugins
 from opmon.errors import InputError
-from opmon.estimators.losses_core import EQUAL, UNBOUNDED
+from opmon.estimators._losses import EQUAL, UNBOUNDED
 from opmon.estimators.ratios import class_accuracy, precision, ratio, recall, slice_accuracy
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.estimators.stratified import StratifiedEstimator

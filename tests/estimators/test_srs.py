@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from opmon.estimators._counts import counted
+from opmon.estimators._losses import EQUAL
 from opmon.estimators.intervals import wilson
-from opmon.estimators.losses_core import EQUAL
-from opmon.estimators.proportions_core import counted
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.types import Draw, Problem, Sample
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from opmon.estimators._losses import EQUAL, classes_of, mean_of
 from opmon.estimators.deepest import DeepEstEstimator
-from opmon.estimators.losses_core import EQUAL, classes_of, mean_of
 from opmon.estimators.rhc import RaoHartleyCochranEstimator
 from opmon.estimators.sups import HansenHurwitz
 from opmon.estimators.two_stage import TwoStageEstimator

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from opmon.steps.rolling import rolling_points
+from opmon.stages.rolling import rolling_points
 from opmon.store import revisions, rounds, schema
 from opmon.store.engine import Store
 

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import Registry
-from opmon.scoring.model import class_names, read_model
+from opmon.scoring.graph.file import class_names, read_model
 from opmon.types import ModelVersion
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from opmon.reports._drift_columns import ColumnDrift
 from opmon.reports.drift import DriftSummary, drift_report
-from opmon.reports.drift_columns import ColumnDrift
 
 N = 400
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opmon.reports._drift_columns import ColumnDrift
+from opmon.reports._page import safe_link
+from opmon.reports.accuracy_figure import AccuracyPoint
 from opmon.reports.drift import DriftSummary
-from opmon.reports.drift_columns import ColumnDrift
 from opmon.reports.failures import Failure
-from opmon.reports.figures import AccuracyPoint
-from opmon.reports.page_core import safe_link
 from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.reports.timeline import RoundFacts

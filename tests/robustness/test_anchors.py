@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opmon.robustness.anchors_core import Anchors
-from opmon.robustness.sequences_core import share_bounds
+from opmon.robustness._anchors import Anchors
+from opmon.robustness._sequences import share_bounds
 
 
 def world(seed: int, inputs: int = 1500) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

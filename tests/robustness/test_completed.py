@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opmon.robustness.completed_core import completed, similar
+from opmon.robustness._completed import completed, similar
 from opmon.robustness.measured import Plan, block_orders
 from opmon.robustness.space import Space
-from opmon.robustness.surrogates.pairs_core import smoothed
+from opmon.robustness.surrogates._pairs import smoothed
 
 SPACE = Space(("a", "b"))
 

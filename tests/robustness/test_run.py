@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
-from opmon.robustness.anchors_core import Anchors
+from opmon.robustness._anchors import Anchors
 from opmon.robustness.codecs import Unchanged
 from opmon.robustness.evaluation import Evaluation, judged
 from opmon.robustness.measured import Measured, Plan

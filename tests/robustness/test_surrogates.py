@@ -12,11 +12,11 @@ from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.run import measure
 from opmon.robustness.running import Budget, Running
 from opmon.robustness.space import Space
-from opmon.robustness.surrogates.core import Known
 from opmon.robustness.surrogates.forest import forest
 from opmon.robustness.surrogates.independence import independence, independence_test
 from opmon.robustness.surrogates.inputs import added_margins, all_pairs
 from opmon.robustness.surrogates.kirkwood import kirkwood
+from opmon.robustness.surrogates.known import Known
 
 SPACE = Space(("a", "b", "c"))
 ALL = Plan(half_width=None)

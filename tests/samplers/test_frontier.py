@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from opmon.samplers import frontier_core
+from opmon.samplers import _frontier
 
 POPULATION = np.full(400, 25)
 RATE = np.linspace(0.001, 0.9, 400) ** 2
@@ -16,7 +16,7 @@ DRAWS = 300
 
 
 def density(reach: float, draws: int = DRAWS) -> np.ndarray:
-    return frontier_core.density(VARIANCE, RATE, POPULATION, draws, reach)
+    return _frontier.density(VARIANCE, RATE, POPULATION, draws, reach)
 
 
 def exposed(found: np.ndarray) -> float:
@@ -74,14 +74,14 @@ def test_any_number_of_draws(draws: int) -> None:
 
 def test_equal_rates_are_drawn_uniformly() -> None:
     rate = np.full(400, 0.2)
-    found = frontier_core.density(rate * (1 - rate), rate, POPULATION, DRAWS, 0.73)
+    found = _frontier.density(rate * (1 - rate), rate, POPULATION, DRAWS, 0.73)
     assert found == pytest.approx(np.ones(400))
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0])
 def test_certain_outcomes_are_drawn_uniformly(rate: float) -> None:
     rates = np.full(400, rate)
-    assert frontier_core.density(rates * 0, rates, POPULATION, DRAWS, 0.73) == pytest.approx(np.ones(400))
+    assert _frontier.density(rates * 0, rates, POPULATION, DRAWS, 0.73) == pytest.approx(np.ones(400))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -92,7 +92,7 @@ def test_frontier_rises_to_the_greedy_draw(seed: int) -> None:
     rate = np.sort(rng.beta(0.3, 3, 300))
     draws = int(rng.integers(1, population.sum()))
     found = [
-        frontier_core.density(rate * (1 - rate), rate, population, draws, reach) for reach in (0.0, 0.3, 0.6, 0.9, 1.0)
+        _frontier.density(rate * (1 - rate), rate, population, draws, reach) for reach in (0.0, 0.3, 0.6, 0.9, 1.0)
     ]
     gains = [float((density * population * rate).sum()) for density in found]
     assert all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(gains))
@@ -102,5 +102,5 @@ def test_frontier_rises_to_the_greedy_draw(seed: int) -> None:
 
 def test_empty_bins_do_not_count() -> None:
     population = np.where(np.arange(400) % 2 == 0, 50, 0)
-    found = frontier_core.density(VARIANCE, RATE, population, DRAWS, 0.73)
+    found = _frontier.density(VARIANCE, RATE, population, DRAWS, 0.73)
     assert (found * population).sum() == pytest.approx(population.sum())

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opmon.samplers._strata import Strata, proportional
 from opmon.samplers.ssrs import Stratified
-from opmon.samplers.strata_core import Strata, proportional
 from opmon.types import Frame
 
 

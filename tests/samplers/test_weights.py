@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opmon.samplers.core import CHUNK
+from opmon.samplers._checks import CHUNK
+from opmon.samplers._weights import WIDEST, Mixture, ProbabilityClasses, Weights
 from opmon.samplers.sups import ProportionalToSize
-from opmon.samplers.weights_core import WIDEST, Mixture, ProbabilityClasses, Weights
 from opmon.types import Frame
 
 

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from opmon.scoring.compiling import write_monitor_graph
-from opmon.scoring.fitting import open_fit
-from opmon.scoring.reference import Reference
+from opmon.scoring.graph.export import write_monitor_graph
+from opmon.scoring.reference.fitted import Reference
+from opmon.scoring.reference.fitting import open_fit
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import Session, open_session
 from opmon.types import Batch

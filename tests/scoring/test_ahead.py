@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from opmon.scoring.ahead import ahead
+from opmon.scoring._ahead import ahead
 
 
 def test_the_items_come_in_order() -> None:

@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.batching import lanes_by_memory, size_by_memory, size_by_probe
-from opmon.scoring.running import Runner
+from opmon.scoring._batching import lanes_by_memory, size_by_memory, size_by_probe
+from opmon.scoring._running import Runner
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 

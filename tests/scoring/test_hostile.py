@@ -12,11 +12,11 @@ from onnx import TensorProto, helper
 from PIL import Image
 
 from opmon.errors import ModelError
-from opmon.scoring.compiling import write_monitor_graph
+from opmon.scoring.graph.export import write_monitor_graph
 from opmon.scoring.heads.confidence import Confidence
 from opmon.scoring.heads.dsa import DistanceSurprise
 from opmon.scoring.heads.lsa import LikelihoodSurprise
-from opmon.scoring.images import ImageInput
+from opmon.scoring.inputs.images import ImageInput
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 from opmon.types import Batch

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from opmon.errors import InputError, ModelError
+from opmon.scoring.outputs.variables import FLOOR, softmax, variables_of
 from opmon.scoring.scorer import Scorer
-from opmon.scoring.variables import FLOOR, softmax, variables_of
 from opmon.types import Batch
 from opmon.values import canonical_classes
 

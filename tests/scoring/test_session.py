@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring import session
-from opmon.scoring.model import read_model
+from opmon.scoring.graph.file import read_model
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opmon.errors import SourceError
-from opmon.sources.lines_core import Lines
+from opmon.sources._lines import Lines
 
 CELLS = st.text(st.sampled_from('ab,"\n\r ;é'), max_size=5)
 

@@ -11,8 +11,8 @@ import pytest
 
 from opmon.errors import DeliveryError, InputError
 from opmon.plugins import Action, make
+from opmon.triggers._environment import variables
 from opmon.triggers.command import Command
-from opmon.triggers.environment_core import variables
 
 
 def python(script: str, *arguments: str, **more: Any) -> Command:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from opmon.errors import InputError
+from opmon.triggers._webhook import slack
 from opmon.triggers.webhook import Webhook
-from opmon.triggers.webhook_core import slack
 
 
 def test_the_message_says_what_and_where(event) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from opmon.errors import DeliveryError, InputError
 from opmon.plugins import Action, make
+from opmon.triggers._webhook import retry_after, signature
 from opmon.triggers.webhook import Webhook
-from opmon.triggers.webhook_core import retry_after, signature
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 LOOPBACK = ("127.0.0.1",)

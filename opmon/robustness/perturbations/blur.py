@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from opmon.robustness.perturbations.core import Images, Kind, parameter, require_table
-from opmon.robustness.perturbations.images_core import (
+from opmon.robustness.perturbations._images import (
     gaussian_matrix,
     line_blur,
     mapped_by,
@@ -17,6 +16,7 @@ from opmon.robustness.perturbations.images_core import (
     separable,
     side_ratio,
 )
+from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table
 
 _LARGE = 160
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.robustness.perturbations.core import Images, Kind, parameter, require_table
-from opmon.robustness.perturbations.images_core import clipped
+from opmon.robustness.perturbations._images import clipped
+from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table
 
 _BLOCK = 16
 """What JPEG codes together, colours at half resolution included."""

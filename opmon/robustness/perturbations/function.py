@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from opmon.errors import PluginError
-from opmon.robustness.perturbations.core import Custom
+from opmon.robustness.perturbations.base import Custom
 
 
 def by_path(path: str) -> Custom:

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from opmon.robustness.perturbations.core import Images, Kind, parameter, require_table, signs
-from opmon.robustness.perturbations.images_core import affine, mapped, mapped_by, side_ratio
+from opmon.robustness.perturbations._images import affine, mapped, mapped_by, side_ratio
+from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table, signs
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.robustness.perturbations.core import Kind, parameter, require_table
+from opmon.robustness.perturbations.base import Kind, parameter, require_table
 
 Table = NDArray[Any]
 

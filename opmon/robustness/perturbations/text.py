@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from opmon.robustness.perturbations.core import Kind, parameter, require_table
+from opmon.robustness.perturbations._text import WORD, Texts, chosen, edited, like_case
+from opmon.robustness.perturbations.base import Kind, parameter, require_table
 from opmon.robustness.perturbations.lexicon import CONTRACTIONS, KEYBOARD, synonyms
-from opmon.robustness.perturbations.text_core import WORD, Texts, chosen, edited, like_case
 
 _EDITS = (1, 2, 3, 4, 5)
 _MARKS = (",", ".", ";", ":", "!", "?", "-", "…")

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.stats import norm
 
 from opmon.robustness.space import Tests
-from opmon.robustness.surrogates.core import Floats, Known, Predicted
+from opmon.robustness.surrogates.gaussian_process import Fitted, Interactions, choose, fit
 from opmon.robustness.surrogates.inputs import added_margins, all_pairs
-from opmon.robustness.surrogates.interactions_core import Fitted, Interactions, choose, fit
 from opmon.robustness.surrogates.kirkwood import superposed
+from opmon.robustness.surrogates.known import Floats, Known, Predicted
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
     Intervals add what no other test tells, since of a finite set of inputs no share is quite smooth, and are widened
     until the measured tests, left out one by one, are covered as often as stated; without any of them they are a guess.
 
-    See :mod:`opmon.robustness.surrogates.interactions_core` for the formula.
+    See :mod:`opmon.robustness.surrogates.gaussian_process` for the formula.
     """
     mean, doubt = superposed(known, tests, levels)
     others = [all_pairs(known, tests)]

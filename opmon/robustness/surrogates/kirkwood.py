@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.robustness.space import Tests
-from opmon.robustness.surrogates.core import FLOOR, Floats, Known
-from opmon.robustness.surrogates.pairs_core import smoothed
+from opmon.robustness.surrogates._pairs import smoothed
+from opmon.robustness.surrogates.known import FLOOR, Floats, Known
 
 
 def kirkwood(known: Known, tests: Tests, *, shrunk: bool = False) -> Floats:
@@ -36,7 +36,7 @@ def kirkwood(known: Known, tests: Tests, *, shrunk: bool = False) -> Floats:
 
 
 def superposed(known: Known, tests: Tests, levels: int) -> tuple[Floats, NDArray[np.float32]]:
-    """Kirkwood's superposition of shares without their noise (:mod:`opmon.robustness.surrogates.pairs_core`), and the
+    """Kirkwood's superposition of shares without their noise (:mod:`opmon.robustness.surrogates._pairs`), and the
     root E of the covariance E·Eᵀ of its errors from the noise that is left."""
     measured = known.measured
     low = np.flatnonzero(measured.tests.order <= 2)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from opmon.errors import ModelError
-from opmon.scoring.graph import MonitorGraph
+from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)

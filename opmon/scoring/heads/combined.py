@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opmon.scoring.graph import MonitorGraph
+from opmon.scoring.graph.monitor_graph import MonitorGraph
 from opmon.scoring.heads.dsa import DistanceSurprise
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.graph import MonitorGraph
-from opmon.scoring.heads import dsa_core
+from opmon.scoring.graph.monitor_graph import MonitorGraph
+from opmon.scoring.heads import _dsa
 from opmon.scoring.heads.dsa_sorted import sorted_function
-from opmon.scoring.reference import Reference
+from opmon.scoring.reference.fitted import Reference
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class DistanceSurprise:
 
     def _raw(self, graph: MonitorGraph, reference: Reference) -> str:
         if self.denominator == "input":
-            return dsa_core.from_input(graph, reference)
-        return dsa_core.from_reference(graph, reference)
+            return _dsa.from_input(graph, reference)
+        return _dsa.from_reference(graph, reference)
 
 
 def _required(reference: Reference) -> Reference:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.scoring.distances_core import floored
-from opmon.scoring.graph import UNKNOWN
-from opmon.scoring.heads.search_core import Traces, candidates_for, crowd_of, distinct_of
-from opmon.scoring.reference import Reference
+from opmon.scoring.graph.monitor_graph import UNKNOWN
+from opmon.scoring.heads._search import Traces, candidates_for, crowd_of, distinct_of
+from opmon.scoring.reference.distances import floored
+from opmon.scoring.reference.fitted import Reference
 
 
 def sorted_function(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.scoring.densities_core import densities
-from opmon.scoring.graph import UNKNOWN, MonitorGraph
-from opmon.scoring.heads.lsa_core import Surprises
-from opmon.scoring.reference import Reference
+from opmon.scoring.graph.monitor_graph import UNKNOWN, MonitorGraph
+from opmon.scoring.heads._lsa import Surprises
+from opmon.scoring.reference.densities import densities
+from opmon.scoring.reference.fitted import Reference
 
 
 @dataclass(frozen=True)

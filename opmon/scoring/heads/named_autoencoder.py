@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.graph import MonitorGraph
-from opmon.scoring.graph_core import PREFIX
-from opmon.scoring.model import external_files, read_model
+from opmon.scoring.graph.file import external_files, read_model
+from opmon.scoring.graph.monitor_graph import MonitorGraph
+from opmon.scoring.graph.nodes import PREFIX
 
 
 @dataclass(frozen=True)

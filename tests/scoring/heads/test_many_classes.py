@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opmon.scoring.densities_core import densities
-from opmon.scoring.distances_core import distances_to_others
-from opmon.scoring.fitting import with_limits
+from opmon.scoring.graph.routes import TOGETHER, codes, forbidding, together
 from opmon.scoring.heads.combined import Combined
 from opmon.scoring.heads.confidence import Confidence
 from opmon.scoring.heads.dsa import DistanceSurprise
 from opmon.scoring.heads.lsa import LikelihoodSurprise
-from opmon.scoring.reference import Reference, model_hash
-from opmon.scoring.routes_core import TOGETHER, codes, forbidding, together
+from opmon.scoring.reference.densities import densities
+from opmon.scoring.reference.distances import distances_to_others
+from opmon.scoring.reference.fitted import Reference, model_hash
+from opmon.scoring.reference.fitting import with_limits
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 from opmon.testing import surprise

@@ -8,14 +8,14 @@ from onnx import TensorProto
 from scipy.stats import gaussian_kde
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.densities_core import kept_neurons
-from opmon.scoring.distances_core import crowd, distinct
-from opmon.scoring.fitting import with_limits
 from opmon.scoring.heads.combined import Combined
 from opmon.scoring.heads.confidence import Confidence
 from opmon.scoring.heads.dsa import DistanceSurprise
 from opmon.scoring.heads.lsa import LikelihoodSurprise
-from opmon.scoring.reference import Reference
+from opmon.scoring.reference.densities import kept_neurons
+from opmon.scoring.reference.distances import crowd, distinct
+from opmon.scoring.reference.fitted import Reference
+from opmon.scoring.reference.fitting import with_limits
 from opmon.scoring.session import open_session
 from opmon.testing import surprise
 
@@ -41,8 +41,8 @@ def later() -> np.ndarray:
 
 def reference_of(traces, predicted, path, columns=4, distances=None) -> Reference:
     """A reference made by hand."""
-    from opmon.scoring.distances_core import distances_to_others
-    from opmon.scoring.reference import model_hash
+    from opmon.scoring.reference.distances import distances_to_others
+    from opmon.scoring.reference.fitted import model_hash
 
     traces, predicted = np.asarray(traces, np.float32), np.asarray(predicted, np.int64)
     distances = distances_to_others(traces, predicted) if columns else np.full(len(traces), np.inf)

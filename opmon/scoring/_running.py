@@ -1,0 +1,145 @@
+"""Running a model over more inputs than it is given at once, on all cores."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import ModelError
+from opmon.scoring._batching import size_by_probe
+from opmon.scoring.session import Session
+
+T = TypeVar("T")
+Tensors = Mapping[str, NDArray[Any]]
+_WAITING = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The outputs for some rows, in pieces and in order, without those that the model failed on: why, by number."""
+
+    pieces: Sequence[list[Any]]
+    failed: Mapping[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """A session, how many inputs it takes at once, and on how many ``lanes`` at the same time.
+
+    Several pieces side by side, one core each, are done sooner than one after the other on all cores: threads that
+    share one small product wait for each other most of the time.
+    """
+
+    session: Session
+    batch_size: int = 1024
+    """0: found by trying, when the first inputs come."""
+    lanes: int = 1
+    _found: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
+        """The outputs called ``names`` for all rows; an error where the model does not run on one of them."""
+        ((_, found),) = self.stream(names, [(None, tensors)])
+        if found.failed:
+            raise ModelError(next(iter(found.failed.values())))
+        pieces = found.pieces or [self.session.run(names, tensors)]  # of no row at all: for the shapes
+        return [np.concatenate(column) for column in zip(*pieces, strict=True)]
+
+    def stream(self, names: Sequence[str], items: Iterable[tuple[T, Tensors]]) -> Iterator[tuple[T, Found]]:
+        """Each item with the outputs for its rows, in order; the next ones are begun before."""
+        waiting: deque[tuple[T, list[Future[Found]]]] = deque()
+        pool = ThreadPoolExecutor(self.lanes, thread_name_prefix="opmon-lane")
+        try:
+            for item, tensors in items:
+                waiting.append((item, [pool.submit(self._piece, names, *part) for part in self._parts(names, tensors)]))
+                if len(waiting) >= _WAITING:
+                    yield _done(*waiting.popleft())
+            while waiting:
+                yield _done(*waiting.popleft())
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def fixed(self) -> int | None:
+        """The number of inputs that the model wants at once, where it is fixed in the file."""
+        return next((tensor.shape[0] for tensor in self.session.inputs if tensor.shape), None)
+
+    def _parts(self, names: Sequence[str], tensors: Tensors) -> Iterator[tuple[dict[str, NDArray[Any]], int]]:
+        """The rows in pieces, and the number of the first row of each."""
+        count = _rows(tensors)
+        size = self.fixed or self._found.get("single") or self.batch_size or self._probed(names, tensors, count)
+        for start in range(0, count, size):
+            yield {name: values[start : start + size] for name, values in tensors.items()}, start
+
+    def _piece(self, names: Sequence[str], part: Tensors, first: int) -> Found:
+        """The outputs for a piece; where the model fails on it, without the rows that it fails on."""
+        try:
+            return Found([self._once(names, part)], {})
+        except ModelError as exc:
+            count, found = _rows(part), self._searched(names, part, first, exc)
+            if count > 1 and not found.pieces:
+                raise  # it is not a row's fault
+            if count > 1 and len(found.pieces) == count and not self.fixed:
+                self._found["single"] = 1  # it takes one at a time, whatever its file says
+            return found
+
+    def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Found:
+        """The same in halves, down to the row that the model fails on."""
+        count = _rows(part)
+        if count == 1:
+            return Found([], {first: str(exc)})
+        halves = [slice(0, count // 2), slice(count // 2, count)]
+        return _together(
+            [
+                self._half(names, {name: values[half] for name, values in part.items()}, first + half.start)
+                for half in halves
+            ]
+        )
+
+    def _half(self, names: Sequence[str], part: Tensors, first: int) -> Found:
+        try:
+            return Found([self._once(names, part)], {})
+        except ModelError as exc:
+            return self._searched(names, part, first, exc)
+
+    def _once(self, names: Sequence[str], part: Tensors) -> list[Any]:
+        have, fixed = _rows(part), self.fixed
+        if fixed and have < fixed:
+            part = {name: np.resize(values, (fixed, *values.shape[1:])) for name, values in part.items()}
+        results = self.session.run(names, part)
+        for name, result in zip(names, results, strict=True):
+            if np.ndim(result) == 0 or len(result) != (fixed or have):
+                raise ModelError(
+                    f"the model's output {name!r} has the shape {list(np.shape(result))} for {fixed or have} inputs, "
+                    f"and must have one row for each. Export it with a batch dimension that may vary."
+                )
+        return [result[:have] for result in results]
+
+    def _probed(self, names: Sequence[str], tensors: Tensors, count: int) -> int:
+        if count and "size" not in self._found:
+
+            def run(size: int) -> None:
+                self.session.run(names, {name: values[:size] for name, values in tensors.items()})
+
+            self._found["size"] = size_by_probe(run, count)
+        return self._found.get("size", 1)
+
+
+def _rows(tensors: Tensors) -> int:
+    return len(next(iter(tensors.values())))
+
+
+def _together(found: Sequence[Found]) -> Found:
+    return Found(
+        [piece for some in found for piece in some.pieces],
+        {row: why for some in found for row, why in some.failed.items()},
+    )
+
+
+def _done(item: T, found: Sequence[Future[Found]]) -> tuple[T, Found]:
+    return item, _together([piece.result() for piece in found])

@@ -1,0 +1,203 @@
+"""The monitor graph: a model's own graph with its auxiliary variables computed beside its outputs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opmon.errors import ModelError
+from opmon.scoring.graph.layers import Layer, find_layer
+from opmon.scoring.graph.nodes import PREFIX, Nodes
+from opmon.scoring.graph.routes import local_numbers, together
+from opmon.scoring.outputs.meaning import Outputs
+from opmon.scoring.reference.densities import has_covariance, kept_neurons
+from opmon.scoring.reference.fitted import Reference
+
+ACTIVATIONS, PREDICTED = f"{PREFIX}activations", f"{PREFIX}predicted"
+FEW_CLASSES = 100
+"""With more classes than this, what is scored in large batches is quicker sorted by class outside of the graph."""
+UNKNOWN = 1e30
+"""What is so surprising that it cannot be measured, such as a predicted class that training never saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The inputs that are predicted as one of ``classes``: ``rows`` None is all inputs."""
+
+    classes: tuple[int, ...]
+    rows: str | None
+
+
+@dataclass(eq=False)
+class MonitorGraph:
+    """What a head works on: the tensors of the model that are of use, and ``nodes`` to add its own."""
+
+    nodes: Nodes
+    outputs: Outputs
+    columns: int
+    """How many classes there are; 0 for regression."""
+    single: bool = False
+    """Whether the model tells two classes apart with one number."""
+    layer_name: str | None = None
+    given_reference: Reference | None = None
+    whole: bool = False
+    """Whether everything must be in the graph, also what would be quicker outside of it."""
+    raw: dict[str, str] = field(default_factory=dict)
+    """By the tensor of a variable: the same before it was normalised."""
+    _made: dict[Hashable, str] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Any:
+        return self.nodes.model
+
+    @property
+    def reference(self) -> Reference:
+        if self.given_reference is None:
+            raise ModelError("this variable needs a reference, fitted on training data: opmon reference makes one")
+        return self.given_reference
+
+    @property
+    def sorted_outside(self) -> bool:
+        """Whether a head that can be either had better be a NumPy function: see ``FEW_CLASSES``."""
+        return self.columns > FEW_CLASSES and not self.whole
+
+    def once(self, key: Hashable, make: Callable[[], str]) -> str:
+        """What ``make`` gives, made once for each ``key``: heads that need the same tensor share it."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    @functools.cached_property
+    def layer(self) -> Layer:
+        fitted = self.given_reference.layer if self.given_reference is not None else None
+        return find_layer(self.model, self.outputs.score, self.layer_name or fitted)
+
+    @functools.cached_property
+    def input(self) -> str:
+        """The model's first input."""
+        weights = {tensor.name for tensor in self.model.graph.initializer}
+        return next(str(item.name) for item in self.model.graph.input if item.name not in weights)
+
+    @functools.cached_property
+    def probabilities(self) -> str:
+        """float32 [inputs, classes]."""
+        if self.columns == 0:
+            raise ModelError(
+                "a regression model has no probabilities: confidence, margin, entropy, gini, dsa need them"
+            )
+        nodes = self.nodes
+        score = nodes.cast(nodes.add("Flatten", [self.outputs.score], axis=1), np.float32)
+        if self.outputs.meaning == "logits":
+            score = nodes.add("Sigmoid", [score]) if self.single else nodes.add("Softmax", [score], axis=1)
+        elif self.outputs.meaning == "log_probabilities":
+            score = nodes.add("Exp", [score])
+        if self.single:
+            rest = nodes.add("Sub", [nodes.constant(1.0, np.float32), score])
+            score = nodes.add("Concat", [rest, score], axis=1)
+        return score
+
+    @functools.cached_property
+    def largest(self) -> tuple[str, str]:
+        """The two largest probabilities of each input, float32 [inputs]."""
+        values, _ = self.nodes.top(self.probabilities, 2)
+        first, second = (self.nodes.add("Gather", [values, self.nodes.constant(i, np.int64)], axis=1) for i in (0, 1))
+        return first, second
+
+    @functools.cached_property
+    def predicted(self) -> str:
+        """int64 [inputs]: the column of the greatest probability."""
+        return self.nodes.add("ArgMax", [self.probabilities], axis=1, keepdims=0)
+
+    @functools.cached_property
+    def activations(self) -> str:
+        """float32 [inputs, neurons]: the layer's, averaged over space or tokens where it has several of each."""
+        nodes, layer = self.nodes, self.layer
+        tensor = nodes.cast(layer.name, np.float32)
+        rank = 2 if layer.shape is None else len(layer.shape)
+        if rank == 1:
+            return nodes.unsqueeze(tensor, [1])
+        between = list(range(2, rank)) if layer.channels_first else list(range(1, rank - 1))
+        return nodes.reduce("ReduceMean", tensor, between) if between else tensor
+
+    @functools.cached_property
+    def extended(self) -> str:
+        """The activations with a column of ones: what a product adds to all inputs is a row of its matrix then."""
+        nodes = self.nodes
+        one = nodes.add("Slice", [self.activations, *(nodes.constant([i], np.int64) for i in (0, 1, 1))])
+        ones = nodes.add("ConstantOfShape", [nodes.add("Shape", [one])], value=_tensor(1.0))
+        return nodes.add("Concat", [self.activations, ones], axis=1)
+
+    @functools.cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """The inputs by predicted class, small classes together, for those that have traces; regression: one for all.
+
+        What is made of a route's inputs comes back in their order by :meth:`unrouted`.
+        """
+        if self.columns == 0:
+            return (Route((0,), None),)
+        nodes = self.nodes
+        found = self._sets()
+        which, number = local_numbers(found, self.columns)
+        self._made["number"] = nodes.add("Gather", [nodes.constant(number), self.predicted])
+        own = nodes.add("Gather", [nodes.constant(which), self.predicted])
+        routes = []
+        for i, classes in enumerate(found):
+            same = nodes.add("Equal", [own, nodes.constant(i, np.int64)])
+            routes.append(Route(classes, nodes.squeeze(nodes.add("NonZero", [same]), [0])))
+        return tuple(routes)
+
+    def routed(self, route: Route, tensor: str) -> str:
+        """The rows of a tensor that belong to the inputs of a route."""
+        rows = route.rows
+        if rows is None:
+            return tensor
+        return self.once((rows, tensor), lambda: self.nodes.add("Gather", [tensor, rows], axis=0))
+
+    def numbers(self, route: Route) -> str:
+        """int64: which of the route's classes each of its inputs is predicted as."""
+        return self.routed(route, self._made["number"])
+
+    def rows(self, routes: Sequence[Route]) -> str:
+        """The inputs of several routes, one after the other."""
+        rows = [str(route.rows) for route in routes]
+        return self.once(("rows", *rows), lambda: self.nodes.add("Concat", rows, axis=0))
+
+    def unrouted(self, routes: Sequence[Route], values: str, dtype: Any = np.float32) -> str:
+        """One value per input from those of the routes' inputs; ``UNKNOWN`` where the class has no route."""
+        nodes = self.nodes
+        if routes[0].rows is None:
+            return values
+        shape = nodes.add("Shape", [self.predicted])
+        empty = nodes.add("ConstantOfShape", [shape], value=_tensor(UNKNOWN, dtype))
+        return nodes.add("ScatterElements", [empty, self.rows(routes), values], axis=0)
+
+    def normalised(self, raw: str, limits: tuple[float, float] | None) -> str:
+        """A raw value between the reference's ``limits``, as 0 to 1; regression: shifted to begin at 0, without end."""
+        result = raw if limits is None else self._between(raw, *limits)
+        self.raw[result] = raw
+        return result
+
+    def _sets(self) -> list[tuple[int, ...]]:
+        """Which classes go together: those with a covariance of their own, and those without."""
+        sizes = {number: len(self.reference.of_class(number)) for number in self.reference.classes}
+        neurons = int(kept_neurons(self.reference).sum())
+        many = {number: size for number, size in sizes.items() if has_covariance(size, neurons)}
+        return together({number: size for number, size in sizes.items() if number not in many}) + together(many)
+
+    def _between(self, raw: str, low: float, high: float) -> str:
+        nodes = self.nodes
+        shifted = nodes.add("Sub", [raw, nodes.constant(low, np.float32)])
+        if self.columns == 0:
+            return nodes.clip(shifted, 0.0, UNKNOWN)
+        span = nodes.constant(max(high - low, 1e-30), np.float32)
+        return nodes.clip(nodes.add("Div", [shifted, span]), 0.0, 1.0)
+
+
+def _tensor(value: float, dtype: Any = np.float32) -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(np.array([value], dtype))

@@ -1,0 +1,46 @@
+"""How the rows of a batch become what a model takes: planned once for each schema that comes by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from opmon.scoring.inputs.readers import Reader
+from opmon.scoring.inputs.tensors import plan_inputs
+from opmon.scoring.session import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Feeding:
+    """The columns of the inputs ``takes``: ``features`` or ``tensor`` where named, else ``signature``, else guessed."""
+
+    takes: tuple[Tensor, ...]
+    features: tuple[str, ...] | None = None
+    tensor: str | None = None
+    allow_missing: bool = False
+    reader: Reader | None = None
+    """What makes tensors of rows, where they are not plain numbers."""
+    signature: tuple[str, ...] = ()
+    _plans: dict[pa.Schema, Reader] = field(default_factory=dict, repr=False)
+
+    def plan(self, batch: pa.RecordBatch) -> Reader:
+        """How batches such as this one are read."""
+        if self.reader is not None:
+            return self.reader
+        plan = self._plans.get(batch.schema)
+        if plan is None:
+            features = self.features
+            if features is None and self.tensor is None and _fits(self.signature, self.takes, batch):
+                features = self.signature
+            plan = plan_inputs(self.takes, batch, features, self.tensor, self.allow_missing)
+            self._plans[batch.schema] = plan
+        return plan
+
+
+def _fits(names: tuple[str, ...], inputs: Sequence[Tensor], batch: pa.RecordBatch) -> bool:
+    """Whether the signature's columns are there, and are as many numbers as the model's only input takes."""
+    if len(names) < 2 or len(inputs) != 1 or len(inputs[0].shape) != 2 or not set(names) <= set(batch.schema.names):
+        return False
+    return inputs[0].shape[1] in (None, len(names))

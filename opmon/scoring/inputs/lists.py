@@ -1,0 +1,140 @@
+"""A column of lists, nested or not, as one tensor; a row of another length is set aside."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from opmon.errors import ModelError
+from opmon.scoring.inputs.columns import Rejections, decoded, fitted
+
+Shape = tuple[int | None, ...]
+
+
+def is_listed(kind: pa.DataType) -> bool:
+    """Whether a type is a list of numbers, or a list of such lists."""
+    while _is_list(kind):
+        kind = kind.value_type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+            return True
+    return False
+
+
+def settled_shape(column: pa.Array, shape: Shape) -> tuple[int, ...]:
+    """``shape`` without unknowns: they are taken from the first row that has a list."""
+    if all(size is not None for size in shape):
+        return tuple(size for size in shape if size is not None)
+    first = next((row for row in (column[i].as_py() for i in range(len(column))) if row), None)
+    sizes: list[int] = []
+    while isinstance(first, list):
+        sizes.append(len(first))
+        first = first[0] if first else None
+    if len(sizes) == len(shape):
+        return tuple(found if size is None else size for size, found in zip(shape, sizes, strict=True))
+    known = math.prod(size for size in shape if size is not None)
+    if shape.count(None) == 1 and sizes and math.prod(sizes) % known == 0:
+        return tuple(math.prod(sizes) // known if size is None else size for size in shape)
+    raise ModelError(
+        f"the model takes a tensor [{', '.join('?' if size is None else str(size) for size in shape)}] for each input, "
+        f"and lists of {' × '.join(map(str, sizes)) or 'nothing'} do not say its shape; export it with fixed sizes"
+    )
+
+
+def tensor(
+    name: str, column: pa.Array, shape: tuple[int, ...], dtype: Any, missing: bool, rejected: Rejections, hint: str = ""
+) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+    """The rows of the right length, and which they are (None: all of them); one copy at the most.
+
+    ``hint`` ends the reason of the others.
+    """
+    column = decoded(column)
+    if not is_listed(column.type):
+        raise ModelError(f"column {name!r} is {column.type}; a tensor is read from a column of lists of numbers")
+    size = math.prod(shape)
+    found, ragged = _sizes(column, shape)
+    wrong = (found != size) | ragged
+    rows = None
+    if wrong.any():
+        rejected.add(np.asarray(column.is_null()), lambda row: f"column {name!r} is empty")
+        rejected.add(
+            wrong,
+            lambda row: f"column {name!r} has {found[row]} values, not {_shown(shape)}, or rows of unlike length{hint}",
+        )
+        rows = np.flatnonzero(~wrong)
+        column = column.take(pa.array(rows))
+    flat = column
+    while _is_list(flat.type):
+        flat = flat.flatten()
+    values = _values(name, flat, len(column), size, missing, rejected, rows)
+    return fitted(name, values, dtype, missing, rejected, rows).reshape(-1, *shape), rows
+
+
+def _values(
+    name: str,
+    flat: pa.Array,
+    count: int,
+    size: int,
+    missing: bool,
+    rejected: Rejections,
+    rows: NDArray[np.int64] | None,
+) -> NDArray[Any]:
+    null = None
+    if pa.types.is_boolean(flat.type):
+        flat = flat.cast(pa.int8())
+    if flat.null_count:
+        null = np.asarray(flat.is_null()).reshape(count, size)
+        flat = pc.fill_null(flat, 0)
+    values: NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(count, size)
+    if null is None:
+        return values
+    if missing:
+        return np.where(null, np.nan, values)
+    mask = np.zeros(rejected.count, dtype=bool)
+    mask[(np.arange(count) if rows is None else rows)[null.any(axis=1)]] = True
+    rejected.add(mask, lambda row: f"column {name!r} has an empty value in its list")
+    return values
+
+
+def _sizes(column: pa.Array, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """How many values each row has, and whether its inner lists have unlike lengths."""
+    levels = []
+    while _is_list(column.type):
+        levels.append(np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64))
+        column = column.flatten()
+    total = levels[-1]
+    ragged = np.zeros(len(levels[0]), dtype=bool)
+    for depth in range(len(levels) - 1, 0, -1):
+        outer, inner = levels[depth - 1], levels[depth]
+        stop = np.cumsum(outer)
+        if len(levels) == len(shape):
+            expected = np.full(len(inner), shape[depth])
+        else:
+            first = inner[np.minimum(stop - outer, max(len(inner) - 1, 0))] if len(inner) else np.zeros(len(outer), int)
+            expected = np.repeat(first, outer)
+        odd = inner != expected
+        for above in range(depth, 0, -1):
+            odd = _summed(odd.astype(np.int64), levels[above - 1]) > 0
+        ragged |= odd
+        total = _summed(total, outer)
+    return total, ragged
+
+
+def _summed(values: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of each run of ``lengths`` values."""
+    sums = np.concatenate([[0], np.cumsum(values)])
+    stop = np.cumsum(lengths)
+    result: NDArray[np.int64] = sums[stop] - sums[stop - lengths]
+    return result
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape))

@@ -1,0 +1,189 @@
+"""Which columns of the production inputs a model takes, and how they become its tensors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.errors import ModelError
+from opmon.scoring.inputs.columns import DTYPES, Rejections, numbers
+from opmon.scoring.inputs.lists import Shape, is_listed, settled_shape, tensor
+from opmon.scoring.session import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Where the values of one model input come from: one column with a list, or a number from each of ``columns``."""
+
+    input: str
+    columns: tuple[str, ...]
+    dtype: Any
+    shape: Shape
+    """Of one row: ``()`` is one value."""
+    listed: bool
+    hint: str = ""
+    """Said to rows of another length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """The tensors of a batch's good rows, and why the others are not in them."""
+
+    tensors: Mapping[str, NDArray[Any]]
+    rows: NDArray[np.int64]
+    rejected: Mapping[int, str]
+
+    def without(self, failed: Mapping[int, str]) -> Fed:
+        """The same without the rows that the model fails on: why, by their place in the tensors."""
+        if not failed:
+            return self
+        keep = np.ones(len(self.rows), dtype=bool)
+        keep[list(failed)] = False
+        rejected = {int(self.rows[place]): why for place, why in failed.items()}
+        tensors = {name: values[keep] for name, values in self.tensors.items()}
+        return Fed(tensors, self.rows[keep], {**self.rejected, **rejected})
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """How to make tensors of batches; ``missing`` lets null through as NaN."""
+
+    feeds: tuple[Feed, ...]
+    missing: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(dict.fromkeys(name for feed in self.feeds for name in feed.columns))
+
+    def tensors(self, batch: pa.RecordBatch) -> Fed:
+        """The batch as tensors; a row with a value that cannot be fed is set aside with its reason."""
+        rejected = Rejections(batch.num_rows)
+        made = {feed.input: self._tensor(feed, batch, rejected) for feed in self.feeds}
+        good = rejected.good
+        if good is None:
+            return Fed({name: values for name, (values, _) in made.items()}, np.arange(batch.num_rows), {})
+        tensors = {
+            name: values[good] if rows is None else values[np.searchsorted(rows, good)]
+            for name, (values, rows) in made.items()
+        }
+        return Fed(tensors, good, rejected.reasons)
+
+    def _tensor(
+        self, feed: Feed, batch: pa.RecordBatch, rejected: Rejections
+    ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+        if feed.listed:
+            column = batch.column(feed.columns[0])
+            shape = tuple(size or 0 for size in feed.shape)
+            return tensor(feed.columns[0], column, shape, feed.dtype, self.missing, rejected, feed.hint)
+        if len(feed.columns) == 1:
+            name = feed.columns[0]
+            values = numbers(name, batch.column(name), feed.dtype, self.missing, rejected)
+            return values.reshape(-1, *(1 for _ in feed.shape)), None
+        matrix = np.empty((batch.num_rows, len(feed.columns)), feed.dtype)
+        for i, name in enumerate(feed.columns):
+            matrix[:, i] = numbers(name, batch.column(name), feed.dtype, self.missing, rejected)
+        return matrix, None
+
+
+def plan_inputs(
+    inputs: Sequence[Tensor],
+    batch: pa.RecordBatch,
+    features: Sequence[str] | None = None,
+    column: str | None = None,
+    missing: bool = False,
+) -> Inputs:
+    """Decide where each input of the model comes from.
+
+    ``column`` names one column of lists; ``features`` one column for each number, in the model's order, or one for each
+    input, by name. With neither: columns named as the model's inputs, or the only column of lists that there is.
+    """
+    _require_columns(batch, [*(features or ()), *([column] if column else ())])
+    if len(inputs) > 1:
+        return Inputs(_by_name(inputs, batch, features, column), missing)
+    (only,) = inputs
+    if features:
+        return Inputs((_stacked(only, tuple(features)),), missing)
+    if column is None:
+        column = _guess(only, batch)
+    return Inputs((_one(only, column, batch),), missing)
+
+
+def _one(target: Tensor, name: str, batch: pa.RecordBatch) -> Feed:
+    shape = _row_shape(target)
+    if is_listed(batch.schema.field(name).type):
+        hint = (
+            "" if all(shape) else ": the model leaves it open, and the first input settles it; pad them to one length"
+        )
+        return Feed(target.name, (name,), _dtype(target), settled_shape(batch.column(name), shape), True, hint)
+    if any(size not in (None, 1) for size in shape):
+        raise ModelError(
+            f"the model takes {target} and column {name!r} is {batch.schema.field(name).type}; it must be a list of "
+            f"numbers. Set inputs.tensor to another column, or inputs.features to one column for each number."
+        )
+    return Feed(target.name, (name,), _dtype(target), shape, False)
+
+
+def _stacked(target: Tensor, features: tuple[str, ...]) -> Feed:
+    shape = _row_shape(target)
+    if len(shape) > 1 or (shape and shape[0] not in (None, len(features))) or (not shape and len(features) > 1):
+        raise ModelError(
+            f"the model takes {target}, and features names {len(features)} columns; name one for each number, in the "
+            f"order of the training data"
+        )
+    return Feed(target.name, features, _dtype(target), shape, False)
+
+
+def _by_name(
+    inputs: Sequence[Tensor], batch: pa.RecordBatch, features: Sequence[str] | None, column: str | None
+) -> tuple[Feed, ...]:
+    names = [target.name for target in inputs]
+    if column is not None or (features is not None and set(features) != set(names)):
+        raise ModelError(
+            f"the model has {len(names)} inputs ({', '.join(names[:10])}): each takes the column of its name. "
+            f"Leave inputs.tensor and inputs.features out, or list exactly these names."
+        )
+    _require_columns(batch, names)
+    return tuple(_one(target, target.name, batch) for target in inputs)
+
+
+def _guess(target: Tensor, batch: pa.RecordBatch) -> str:
+    if target.name in batch.schema.names:
+        return target.name
+    lists = [field.name for field in batch.schema if is_listed(field.type)]
+    if len(lists) == 1:
+        return str(lists[0])
+    raise ModelError(
+        f"it is not clear which columns the model takes ({target}); there are: {', '.join(batch.schema.names)}. "
+        f"Set inputs.tensor to the one with lists of numbers, or inputs.features to one for each number, in order."
+    )
+
+
+def _row_shape(target: Tensor) -> Shape:
+    if not target.shape:
+        raise ModelError(f"the model takes {target}, without a dimension for the inputs of a batch; export it with one")
+    return target.shape[1:]
+
+
+def _dtype(target: Tensor) -> Any:
+    if target.kind not in DTYPES:
+        raise ModelError(
+            f"the model takes {target}, which cannot be made from columns; it may take: {', '.join(DTYPES)}"
+        )
+    return DTYPES[target.kind]
+
+
+def _require_columns(batch: pa.RecordBatch, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in batch.schema.names:
+            near = difflib.get_close_matches(name, batch.schema.names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ModelError(
+                f"there is no column {name!r} to feed the model; there are: {', '.join(batch.schema.names)}.{hint}"
+            )

@@ -1,0 +1,1 @@
+"""What is fitted on a model's training data, and how."""

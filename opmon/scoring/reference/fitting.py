@@ -1,0 +1,206 @@
+"""Fitting a reference on training data that streams through the model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.errors import InputError, ModelError
+from opmon.scoring.graph.compiled import columns_of
+from opmon.scoring.graph.file import read_model
+from opmon.scoring.graph.layers import find_layer
+from opmon.scoring.reference._kept import Kept, KeptRows
+from opmon.scoring.reference.autoencoders import Kind, Weights, fit_autoencoder
+from opmon.scoring.reference.densities import densities
+from opmon.scoring.reference.distances import crowd, distances_to_others, distinct, floored, nearest
+from opmon.scoring.reference.fitted import Reference, model_hash
+from opmon.scoring.scored import Traced
+from opmon.scoring.scorer import Scorer
+from opmon.types import Batch, Problem
+from opmon.values import canonical_classes
+
+LIMIT = 60_000
+BYTES = 256 << 20
+"""A reference of very wide layers holds fewer traces, so that the compiled graph stays loadable."""
+_ASKED = 10_000
+"""So many traces say what the limits of the variables are."""
+_INPUTS = 20_000
+"""So many inputs an autoencoder is fitted on."""
+
+
+@dataclass
+class Truth:
+    """How often the model was right on the training inputs with a label."""
+
+    count: int = 0
+    loss: float = 0.0
+
+    def add(self, predictions: NDArray[Any], truth: pa.Array) -> None:
+        known = np.asarray(truth.is_valid())
+        values = truth.to_pandas().to_numpy(dtype=object)[known]
+        given = predictions[known]
+        self.count += len(values)
+        if given.dtype.kind == "f":
+            self.loss += float(((values.astype(np.float64) - given) ** 2).sum())
+        else:
+            self.loss += float((canonical_classes(values) != given).sum())
+
+    @property
+    def accuracy(self) -> float | None:
+        return 1 - self.loss / self.count if self.count else None
+
+
+@dataclass
+class Fit:
+    """Collects what a reference needs while batches pass; ``scorer`` must be opened with ``traced``."""
+
+    scorer: Scorer
+    path: Path
+    layer: str | None
+    limit: int = LIMIT
+    seed: int = 0
+    label: str | None = None
+    autoencoders: Sequence[Kind] = ()
+    truth: Truth = field(default_factory=Truth)
+    seen: int = 0
+    received: int = 0
+    sampled: int = 10_000
+    """So many rows are kept for drift reports: columns of single values, and the model's prediction."""
+    _passing: dict[int, pa.RecordBatch] = field(default_factory=dict)
+    _sample: KeptRows | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit < 2:
+            raise InputError(f"a reference holds at least 2 traces; got limit={self.limit}")
+
+    def run(self, batches: Iterable[Batch]) -> Reference:
+        """Read everything once, and fit."""
+        kept = Kept(self.limit, np.random.default_rng([self.seed, 0]))
+        inputs = Kept(min(self.limit, _INPUTS), np.random.default_rng([self.seed, 1]))
+        self._sample = KeptRows(self.sampled, np.random.default_rng([self.seed, 3]))
+        for part in self.scorer.traces(self._numbered(batches)):
+            self._look_at_rows(part)
+            self.seen += len(part.rows)
+            kept.limit = max(2, min(self.limit, BYTES // (4 * max(1, part.activations.shape[1]))))
+            kept.add(part.activations, part.predicted)
+            if self.autoencoders:
+                values = next(iter(part.tensors.values()))
+                inputs.add(values.reshape(len(values), -1), np.zeros(len(values), np.int64))
+        traces, predicted = kept.result()
+        if len(traces) < 2:
+            raise ModelError(f"{len(traces)} training inputs could be scored; a reference needs at least 2")
+        weights: dict[str, Weights] = {
+            kind: fit_autoencoder(kind, inputs.result()[0], self.seed) for kind in self.autoencoders
+        }
+        return self._fitted(traces, predicted, weights)
+
+    @property
+    def sample(self) -> pa.Table:
+        """What drift reports compare production with: a random sample of the rows that were read."""
+        return pa.table({}) if self._sample is None else self._sample.result()
+
+    def _numbered(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches under running numbers; their single values are set aside until the model has answered."""
+        for batch in batches:
+            if self.label is not None and self.label not in batch.rows.schema.names:
+                raise InputError(
+                    f"the training data has no column {self.label!r}; it has: {', '.join(batch.rows.schema.names)}"
+                )
+            single = [item.name for item in batch.rows.schema if not pa.types.is_nested(item.type)]
+            self._passing[self.received] = batch.rows.select(single)
+            yield Batch(0, self.received, batch.rows)
+            self.received += batch.rows.num_rows
+
+    def _look_at_rows(self, part: Traced) -> None:
+        """Compare the answers with the labels, and keep some of the rows."""
+        if not len(part.rows) or self._sample is None:
+            return
+        first = max(start for start in self._passing if start <= part.rows[0])
+        rows = self._passing.pop(first).take(pa.array(part.rows - first))
+        if self.label is not None:
+            self.truth.add(part.predictions, rows.column(self.label))
+        names = [item.name for item in rows.schema if item.name != self.label and not pa.types.is_binary(item.type)]
+        kept = pa.Table.from_batches([rows.select(names)])
+        self._sample.add(kept.append_column("model prediction", pa.array(part.predictions)))
+
+    def _fitted(
+        self, traces: NDArray[np.float32], predicted: NDArray[np.int64], weights: dict[str, Weights]
+    ) -> Reference:
+        outputs = self.scorer.outputs
+        score = next(item for item in self.scorer.session.outputs if item.name == outputs.score)
+        columns, _ = columns_of(outputs, score)
+        plain_distances = not columns or self.layer is None
+        distances = np.full(len(traces), np.inf) if plain_distances else distances_to_others(traces, predicted)
+        plain = Reference(
+            model_hash(self.path),
+            self.layer,
+            outputs.problem,
+            columns,
+            traces,
+            predicted,
+            distances,
+            seen=self.seen,
+            accuracy=self.truth.accuracy,
+            labelled=self.truth.count,
+            weights=weights,
+        )
+        return plain if self.layer is None else with_limits(plain, np.random.default_rng([self.seed, 2]))
+
+
+def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
+    """The reference with the least and greatest value of DSA and LSA on its own traces, each without itself.
+
+    And with how its traces crowd together.
+    """
+    found: dict[str, list[NDArray[np.float64]]] = {"dsa:reference": [], "dsa:input": [], "lsa": []}
+    kept, fitted = densities(reference)
+    divisors = floored(reference.distances)
+    share = min(1.0, _ASKED / len(reference.traces))
+    for number in reference.classes:
+        rows = reference.of_class(number)
+        if len(rows) < 3:
+            continue
+        asked = np.sort(rng.permutation(len(rows))[: max(1, round(share * len(rows)))])
+        own = reference.traces[rows]
+        if reference.columns and len(reference.classes) > 1:
+            distance, which = nearest(own[asked], own, asked)
+            found["dsa:reference"].append(distance / divisors[rows[which]])
+            found["dsa:input"].append(distance / divisors[rows[asked]])
+        found["lsa"].append(fitted[number].surprise(own[asked][:, kept].astype(np.float64), asked))
+    limits = {
+        name: (float(min(map(np.min, parts))), float(max(map(np.max, parts)))) for name, parts in found.items() if parts
+    }
+    own_traces = {number: reference.traces[reference.of_class(number)] for number in reference.classes}
+    crowds = {number: crowd(traces[distinct(traces)]) for number, traces in own_traces.items()}
+    return dataclasses.replace(reference, limits=limits, crowds=crowds if reference.columns else {})
+
+
+def open_fit(
+    path: Path,
+    problem: Problem,
+    layer: str | None = None,
+    limit: int = LIMIT,
+    label: str | None = None,
+    autoencoders: Sequence[Kind] = (),
+    seed: int = 0,
+    **options: Any,
+) -> Fit:
+    """A fit of the model in ``path``; ``options`` are those of :meth:`Scorer.open`.
+
+    A model without hidden layers can still have autoencoders, which look at its inputs: its traces are then empty.
+    """
+    try:
+        scorer = Scorer.open(path, problem, traced=True, layer=layer, **options)
+        name: str | None = find_layer(read_model(path), scorer.outputs.score, layer).name
+    except ModelError:
+        if not autoencoders or layer is not None:
+            raise
+        scorer, name = Scorer.open(path, problem, **options), None
+    return Fit(scorer, path, name, limit, seed, label, autoencoders)

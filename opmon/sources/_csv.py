@@ -1,0 +1,138 @@
+"""CSV: a header line, then rows; types are inferred from the head of the file, once, so that they cannot flip.
+
+Numbers, and ``true``/``false``, become numbers and truth values; everything else is text, dates and times included.
+A column with a code such as ``007`` in the head is text. Empty cells are null.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections import Counter
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from opmon.errors import InputError, SourceError
+from opmon.sources._folder import Entry
+from opmon.sources._lines import BOM, Lines
+from opmon.sources._schema import conform
+
+_DELIMITERS = (",", "\t", ";", "|")
+_HEADER_BYTES = 1 << 16
+_CODE = r"^[+-]?0[0-9]"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    names: list[str]
+    delimiter: str
+    end: int
+    """Where the first row starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """CSV with a header; ``delimiter`` None finds it in the header: comma, tab, semicolon or bar."""
+
+    delimiter: str | None
+    max_row_bytes: int
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (len(self.delimiter.encode()) != 1 or self.delimiter in '"\r\n'):
+            raise InputError(f"delimiter must be one character, such as ',' or ';'; got {self.delimiter!r}")
+
+    def lines(self, entry: Entry) -> Lines:
+        header = self._header(entry)
+        return Lines((header.delimiter if header else ",").encode(), self.max_row_bytes)
+
+    def begin(self, entry: Entry) -> int | None:
+        header = self._header(entry)
+        return header.end if header else None
+
+    def infer(self, entry: Entry, data: bytes) -> pa.Schema:
+        """The types of the rows in ``data``."""
+        table = self._read(entry, data, pacsv.ConvertOptions(strings_can_be_null=True, null_values=_NULLS))
+        types = {field.name: _simple(field.type) for field in table.schema}
+        whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+        if whole:
+            text = self._read(
+                entry, data, pacsv.ConvertOptions(include_columns=whole, column_types=dict.fromkeys(whole, pa.string()))
+            )
+            for name in whole:
+                if pc.any(pc.match_substring_regex(text[name], _CODE)).as_py():
+                    types[name] = pa.string()
+        return pa.schema(list(types.items()))
+
+    def parse(self, entry: Entry, data: bytes, schema: pa.Schema) -> pa.RecordBatch:
+        """The rows in ``data`` as ``schema`` has them."""
+        options = pacsv.ConvertOptions(
+            column_types=schema,
+            include_columns=schema.names,
+            include_missing_columns=True,
+            strings_can_be_null=False,
+            null_values=_NULLS,
+        )
+        table = self._read(entry, data, options).combine_chunks()
+        columns = [_without_empty_text(column.combine_chunks()) for column in table.columns]
+        if not columns:
+            return pa.RecordBatch.from_struct_array(pa.nulls(table.num_rows, pa.struct([])))
+        return conform(pa.record_batch(columns, schema=table.schema), schema, entry.part)
+
+    def _read(self, entry: Entry, data: bytes, convert: pacsv.ConvertOptions) -> pa.Table:
+        header = self._header(entry)
+        assert header is not None
+        if b"\x00" in data:
+            raise ValueError("a NUL byte: this is not text (CSV must be UTF-8)")
+        return pacsv.read_csv(
+            pa.BufferReader(data),
+            read_options=pacsv.ReadOptions(column_names=header.names, block_size=len(data) + 1),
+            parse_options=pacsv.ParseOptions(delimiter=header.delimiter, newlines_in_values=b'"' in data),
+            convert_options=convert,
+        )
+
+    def _header(self, entry: Entry) -> Header | None:
+        return _header(entry, self.delimiter, self.max_row_bytes)
+
+
+_NULLS = ["", "NULL", "null", "NA", "N/A", "n/a", "#N/A", "<NA>", "None"]
+
+
+def _simple(kind: pa.DataType) -> pa.DataType:
+    """Numbers, truth values and text; dates and times stay the text they are."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    return kind if any(test(kind) for test in tests) else pa.string()
+
+
+def _without_empty_text(column: pa.Array) -> pa.Array:
+    if not pa.types.is_string(column.type):
+        return column
+    empty = pc.equal(pc.binary_length(column), 0)
+    if not pc.any(empty).as_py():
+        return column
+    return pc.if_else(empty, pa.scalar(None, pa.string()), column)
+
+
+@functools.lru_cache(maxsize=64)
+def _header(entry: Entry, delimiter: str | None, max_row_bytes: int) -> Header | None:
+    """The first line that is not blank; None while it has no end."""
+    guess = (delimiter or ",").encode()
+    block = next(Lines(guess, max_row_bytes, _HEADER_BYTES).blocks(entry, 0, None, take_tail=False), None)
+    if block is None or not len(block.ends):
+        return None
+    line, end = block.data[int(block.starts[0]) : int(block.ends[0])], int(block.ends[0])
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise SourceError(f"{entry.part} is UTF-16; opmon reads CSV in UTF-8: write it again in UTF-8")
+    try:
+        text = line.removeprefix(BOM).decode().rstrip("\r\n")
+    except UnicodeDecodeError as exc:
+        raise SourceError(f"{entry.part}: the header is not UTF-8: {exc}. Write the file again in UTF-8.") from exc
+    delimiter = delimiter or max(_DELIMITERS, key=text.count)
+    names = [name or f"unnamed_{i}" for i, name in enumerate(next(csv.reader([text], delimiter=delimiter)))]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice or "\x00" in text:
+        wrong = f"names {twice[0]!r} more than once" if twice else "holds a NUL byte: this is not text"
+        raise SourceError(f"{entry.part}: the header {wrong}. The first line of a CSV file names each column once.")
+    return Header(names, delimiter, end)

@@ -1,0 +1,164 @@
+"""Cutting a text file into rows: whole ones only, with their byte offsets, and in bounded memory.
+
+A row ends at a newline. In CSV a newline inside quotes does not end it: a quote opens where a field starts and closes
+at the next quote that is not doubled; anywhere else it is an ordinary character. That is how Arrow's parser reads
+quotes, so both agree on what a row is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import SourceError
+from opmon.sources._folder import Entry
+
+BLOCK_BYTES = 4 << 20
+BOM = b"\xef\xbb\xbf"
+_NEWLINE, _RETURN, _QUOTE = 10, 13, 34
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some whole rows: row ``i`` is ``data[starts[i]:ends[i]]`` and ``data`` begins at byte ``offset`` of the file."""
+
+    data: bytes
+    offset: int
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    consumed: int
+    """How many bytes of the file are done with after this block, blank lines included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How rows are told apart. ``delimiter`` is None where quotes have no meaning (JSONL)."""
+
+    delimiter: bytes | None
+    max_row_bytes: int
+    block_bytes: int = BLOCK_BYTES
+
+    def blocks(self, entry: Entry, start: int, stop: int | None, take_tail: bool) -> Iterator[Block]:
+        """The rows from byte ``start`` to ``stop`` (None: to the end as it is now).
+
+        What follows the last newline is a row only if ``take_tail``.
+        """
+        with open_bytes(entry) as stream:
+            _seek(stream, entry, start)
+            carry, offset, want = b"", start, self.block_bytes
+            while True:
+                room = want if stop is None else min(want, stop - offset - len(carry))
+                fresh = _read(stream, entry, room) if room > 0 else b""
+                data = carry + fresh
+                ends = self.row_ends(data)
+                if not fresh:
+                    if take_tail and data and self.closed(data):
+                        yield self._block(data, offset, np.append(ends, len(data)))
+                    return
+                if len(ends):
+                    cut = int(ends[-1])
+                    yield self._block(data[:cut], offset, ends)
+                    carry, offset, want = data[cut:], offset + cut, self.block_bytes
+                    continue
+                carry, want = data, max(self.block_bytes, len(data))
+                if len(carry) > self.max_row_bytes:
+                    raise SourceError(
+                        f"{entry.part}, line {line_number(entry, offset)}: no end of the row within "
+                        f"{self.max_row_bytes} bytes. Is a quote not closed, or is this not a text file? "
+                        f"(max_row_bytes raises the limit)"
+                    )
+
+    def row_ends(self, data: bytes) -> NDArray[np.int64]:
+        """The offsets just after each newline that ends a row; ``data`` begins where a row begins."""
+        letters = np.frombuffer(data, np.uint8)
+        newlines = np.flatnonzero(letters == _NEWLINE)
+        if self.delimiter is None or b'"' not in data:
+            return np.asarray(newlines + 1, np.int64)
+        toggles = self._toggles(data, letters)
+        return np.asarray(newlines[np.searchsorted(toggles, newlines) % 2 == 0] + 1, np.int64)
+
+    def closed(self, data: bytes) -> bool:
+        """Whether the quotes of ``data`` are closed at its end."""
+        if self.delimiter is None or b'"' not in data:
+            return True
+        return len(self._toggles(data, np.frombuffer(data, np.uint8))) % 2 == 0
+
+    def _toggles(self, data: bytes, letters: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Where a quoted piece opens, closes, opens, …"""
+        assert self.delimiter is not None
+        quotes = np.flatnonzero(letters == _QUOTE)
+        before = np.where(quotes > 0, letters[np.maximum(quotes - 1, 0)], _NEWLINE)
+        at_start = (before == self.delimiter[0]) | (before == _NEWLINE) | (before == _RETURN)
+        doubled = np.diff(quotes, prepend=-2) == 1
+        if (at_start | doubled)[0::2].all():
+            return quotes  # well formed: every second quote opens a field, or goes on after a doubled one
+        toggles, inside, skip = [], False, -1
+        for position, opens in zip(quotes.tolist(), at_start.tolist(), strict=True):
+            if position == skip:
+                continue
+            if inside and data[position + 1 : position + 2] == b'"':
+                skip = position + 1
+            elif inside or opens:
+                inside = not inside
+                toggles.append(position)
+        return np.array(toggles, dtype=np.int64)
+
+    def _block(self, data: bytes, offset: int, ends: NDArray[np.int64]) -> Block:
+        letters = np.frombuffer(data, np.uint8)
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        length = ends - starts
+        first = letters[np.minimum(starts, len(data) - 1)]
+        filled = (length > 2) | ((first != _NEWLINE) & ~((first == _RETURN) & (length <= 2)))
+        if self.delimiter is None:
+            for i in np.flatnonzero(filled & (first <= 32)).tolist():
+                filled[i] = bool(data[starts[i] : ends[i]].strip())
+        return Block(data, offset, starts[filled], ends[filled], offset + len(data))
+
+
+def open_bytes(entry: Entry) -> IO[bytes]:
+    """The file's bytes, unpacked where it is gzip."""
+    try:
+        if entry.path.suffix.lower() == ".gz":
+            return cast("IO[bytes]", gzip.open(entry.path, "rb"))
+        return entry.path.open("rb")
+    except OSError as exc:
+        raise SourceError(f"{entry.part} cannot be opened: {exc.strerror or exc}") from exc
+
+
+def read_range(entry: Entry, start: int, stop: int) -> bytes:
+    with open_bytes(entry) as stream:
+        _seek(stream, entry, start)
+        return _read(stream, entry, stop - start)
+
+
+def line_number(entry: Entry, offset: int) -> int:
+    """The line, counted from 1, on which byte ``offset`` lies."""
+    line, left = 1, offset
+    with open_bytes(entry) as stream:
+        while left > 0 and (data := _read(stream, entry, min(left, BLOCK_BYTES))):
+            line, left = line + data.count(b"\n"), left - len(data)
+    return line
+
+
+def _seek(stream: IO[bytes], entry: Entry, offset: int) -> None:
+    try:
+        stream.seek(offset)
+    except (OSError, EOFError, zlib.error) as exc:
+        raise _unreadable(entry, exc) from exc
+
+
+def _read(stream: IO[bytes], entry: Entry, size: int) -> bytes:
+    try:
+        return stream.read(size)
+    except (OSError, EOFError, zlib.error) as exc:
+        raise _unreadable(entry, exc) from exc
+
+
+def _unreadable(entry: Entry, exc: Exception) -> SourceError:
+    return SourceError(f"{entry.part} cannot be read: {exc}. If it is cut short or damaged, write it again.")

@@ -1,0 +1,76 @@
+"""Two versions of a model, judged on the inputs that were labelled for the monitor anyway."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from opmon import plugins
+from opmon.decisions.comparison import Comparison, Paired, compare_versions
+from opmon.errors import InputError, NotFoundError, SourceError
+from opmon.stages.estimate import read_answers
+from opmon.stages.rivals import outcomes_of, predictions_of
+from opmon.stages.toolbox import Toolbox
+from opmon.store import revisions, rounds
+from opmon.store.rounds import Round
+from opmon.types import ModelVersion
+
+log = logging.getLogger(__name__)
+
+
+def compare(
+    work: Toolbox,
+    first: ModelVersion,
+    second: ModelVersion,
+    newest: int | None,
+    alpha: float = 0.05,
+    fresh: bool = False,
+) -> Comparison:
+    """Ask both versions for their answers to every labelled draw of the last ``newest`` rounds, and compare.
+
+    ``fresh``: only rounds that were opened after both were registered, so that neither can have learned from them.
+    """
+    registered = max(work.registry.registered_at(model) for model in (first, second))
+    with work.store.read() as connection:
+        known = revisions.latest_estimates(connection, work.name)
+        judged = [revision.round_number for revision in known if not revision.estimate.provisional]
+        chosen = [rounds.get(connection, work.name, number) for number in judged[-newest if newest else None :]]
+    if fresh:
+        chosen = [round_ for round_ in chosen if round_.opened_at > registered]
+    found: list[Paired] = []
+    before = 0
+    for number, round_ in enumerate(chosen):
+        work.progress(f"comparing {first.uri} with {second.uri}", number, len(chosen))
+        try:
+            found.append(_paired(work, round_, first, second))
+        except (SourceError, NotFoundError, InputError) as exc:
+            log.warning("round %d is left out: %s", round_.number, exc)
+        else:
+            before += round_.opened_at <= registered
+    if not found:
+        since = f" since {registered:%Y-%m-%d %H:%M} UTC, when the later version was registered," if fresh else ""
+        raise InputError(
+            f"monitor {work.name!r} has no round{since} with labels whose inputs can be read again; label a round first"
+        )
+    return replace(compare_versions(found, alpha), known_before=before)
+
+
+def _paired(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVersion) -> Paired:
+    with work.store.read() as connection:
+        answers = read_answers(connection, round_)
+    labelled = [task.position for task in answers.tasks if task.answer is not None and task.answer.truth is not None]
+    problem = round_.plan["problem"]
+    losses, rival = (
+        outcomes_of(answers.tasks, answers.sample, predictions_of(work, round_, model, labelled), problem)
+        for model in (first, second)
+    )
+    both = ~np.isnan(losses) & ~np.isnan(rival)
+    sample = replace(answers.sample, outcomes=np.where(both, losses, np.nan))
+    rival = np.where(both, rival, np.nan)
+    estimator = plugins.make("estimator", sample.draw.design)
+    if not hasattr(estimator, "coefficients"):
+        return Paired(sample, rival)
+    variance = float(estimator.variance(sample, np.nan_to_num(losses - rival)))
+    return Paired(sample, rival, estimator.coefficients(sample), variance)

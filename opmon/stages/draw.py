@@ -1,0 +1,143 @@
+"""scored → drawn → labelling: choose the inputs worth a label and queue them for the annotators.
+
+Only the drawn inputs are fetched again from the log; they are kept with their tasks. The order inside a batch is
+random, so that a batch half done is still a sample of the batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.errors import NotFoundError, SourceError
+from opmon.labels import store as queue
+from opmon.plugins import AdaptiveSampler, activation_levels
+from opmon.stages.close import close_without_estimate
+from opmon.stages.frames import NAME, FrameFile
+from opmon.stages.payloads import payload_of
+from opmon.stages.toolbox import Toolbox, sampler_of
+from opmon.store import draws, rounds
+from opmon.store.rounds import Round
+from opmon.types import Draw, Sample
+
+log = logging.getLogger(__name__)
+
+
+def draw_round(work: Toolbox, round_: Round) -> None:
+    """The first wave, which for most samplers is the only one."""
+    sampler, frame = sampler_of(round_.plan), load_frame(work, round_, activations=True)
+    if not len(frame):
+        problem = (
+            f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
+            f"{round_.duplicates} came before"
+        )
+        close_without_estimate(work, round_, problem)
+        return
+    if frame.activations is None and activation_levels(sampler) is not None:
+        log.warning("round %d of %s has a frame without activations: it is scored again", round_.number, work.name)
+        with work.write() as connection:
+            rounds.update(connection, round_.id, state="opened", problem=None)
+        return
+    drawn = sampler.draw(frame.frame(), round_.plan["budget"], generator(round_, wave=0))
+    _queue(work, round_, frame, drawn, drawn.unique_positions, state="drawn")
+
+
+def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
+    """Another wave, where the sampler is adaptive and its budget not spent; false where there is none."""
+    sampler = sampler_of(round_.plan)
+    if not isinstance(sampler, AdaptiveSampler) or len(sample.draw) >= round_.plan["budget"]:
+        return False
+    frame = load_frame(work, round_, activations=True)
+    rng = generator(round_, wave=round_.waves)
+    drawn = sampler.next_batch(frame.frame(), round_.plan["budget"], sample, rng)
+    if len(drawn) == len(sample.draw):
+        return False
+    new = np.setdiff1d(drawn.unique_positions, sample.draw.positions)
+    _queue(work, round_, frame, drawn, new, state="labelling")
+    return True
+
+
+def publish_draw(work: Toolbox, round_: Round) -> None:
+    """drawn → labelling: the draw is also kept in MLflow."""
+    if round_.draw is not None and round_.run_id is not None:
+        path = work.round_folder(round_) / "draw.npz"
+        path.write_bytes(round_.draw)
+        work.registry.log_artifact(round_.run_id, path)
+    with work.write() as connection:
+        rounds.update(connection, round_.id, state="labelling", problem=None)
+
+
+def generator(round_: Round, wave: int) -> np.random.Generator:
+    """The randomness of a wave: the same after a kill, another for each monitor, round and wave."""
+    return np.random.default_rng([round_.plan["seed"], zlib.crc32(round_.monitor.encode()), round_.number, wave])
+
+
+def load_frame(work: Toolbox, round_: Round, *, activations: bool = False) -> FrameFile:
+    """From the work folder, or from MLflow where another machine made it; with its activations for a draw."""
+    path = work.round_folder(round_) / NAME
+    if not path.exists():
+        if round_.run_id is None:
+            raise NotFoundError(f"round {round_.number} of {round_.monitor} has no frame yet")
+        path = work.registry.download(round_.run_id, NAME, path.parent)
+    return FrameFile.read(Path(path), activations=activations)
+
+
+def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
+    order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
+    fetched = _fetch(work, round_, frame, chosen)
+    new = [_task(work, frame, int(chosen[k]), fetched[int(chosen[k])]) for k in order]
+    now = work.clock()
+    with work.write() as connection:
+        queue.queue(connection, work.name, round_.id, round_.waves, new, now)
+        rounds.update(
+            connection,
+            round_.id,
+            state=state,
+            draw=draws.pack_draw(drawn),
+            waves=round_.waves + 1,
+            deadline_at=now + work.settings.labels.max_wait,
+            problem=None,
+        )
+
+
+def _task(work: Toolbox, frame: FrameFile, position: int, row: Mapping[str, Any]) -> queue.NewTask:
+    shown = {"model prediction": str(frame.prediction[position])} if work.settings.labels.show_prediction else {}
+    return queue.NewTask(
+        position=position,
+        input_id=str(frame.ids[position].as_py()),
+        prediction=str(frame.prediction[position]),
+        variables={name: float(values[position]) for name, values in frame.variables.items()},
+        payload=payload_of(row, work.settings.columns) | shown,
+    )
+
+
+def _fetch(work: Toolbox, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]) -> dict[int, Mapping[str, Any]]:
+    """The drawn inputs' rows, by position in the frame."""
+    ordered, table = fetch_table(work, round_, frame, chosen)
+    return {int(position): row for position, row in zip(ordered, table.to_pylist(), strict=True)}
+
+
+def fetch_table(
+    work: Toolbox, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], pa.Table]:
+    """The rows of inputs of the frame, read again from the log; with their positions, in the order of the rows."""
+    with work.store.read() as connection:
+        slices = rounds.slices_of(connection, round_.id)
+    ordered = np.sort(chosen)  # the frame is in log order, so this is the order in which rows come back
+    wanted: dict[int, list[int]] = {}
+    for position in ordered:
+        wanted.setdefault(int(frame.slice_index[position]), []).append(int(frame.row[position]))
+    table: pa.Table = work.source.fetch(slices, wanted)
+    if table.num_rows != len(ordered):
+        raise SourceError(
+            f"{len(ordered)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
+            "were its files changed or removed? Put them back and run again."
+        )
+    return ordered, table

@@ -1,0 +1,174 @@
+"""The advisory drift report of a round: how its inputs differ from the training data that "opmon reference" saw.
+
+Without that, from those of the first round of the same model version.
+
+Drift is not loss of accuracy: a report says where to look, and never stops a round.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from opmon.config import MonitorSettings
+from opmon.errors import NotFoundError, OpmonError
+from opmon.stages.frames import FrameFile
+from opmon.stages.models import SAMPLE_TAG
+from opmon.stages.toolbox import Toolbox
+from opmon.store.rounds import Round
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+
+NAME = "drift_sample.parquet"
+
+
+@dataclass
+class DriftSample:
+    """Up to ``max_rows`` rows of the columns that hold one number, word or truth value each."""
+
+    wanted: NDArray[np.int64]
+    left_out: frozenset[str]
+    parts: list[pa.RecordBatch] = field(default_factory=list)
+    numbers: list[NDArray[np.int64]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, settings: MonitorSettings, round_: Round, seed: int) -> DriftSample:
+        """Which rows to take is drawn before they are read: their number is known."""
+        size = min(settings.drift.max_rows, round_.received) if settings.drift.enabled else 0
+        rng = np.random.default_rng([seed, round_.number])
+        wanted = np.sort(rng.choice(round_.received, size=size, replace=False, shuffle=False))
+        columns = settings.columns
+        named = (columns.id, columns.timestamp, columns.prediction, columns.model_version, columns.image, columns.text)
+        return cls(wanted.astype(np.int64), frozenset(name for name in named if name))
+
+    def add(self, rows: pa.RecordBatch, first: int) -> None:
+        low, high = np.searchsorted(self.wanted, [first, first + rows.num_rows])
+        if low == high:
+            return
+        names = [
+            name
+            for name, kind in zip(rows.schema.names, rows.schema.types, strict=True)
+            if name not in self.left_out and _is_scalar(kind)
+        ]
+        chosen = self.wanted[low:high] - first
+        self.parts.append(rows.select(names).take(pa.array(chosen)))
+        self.numbers.append(self.wanted[low:high])
+
+    def table(self) -> pa.Table:
+        if not self.parts:
+            return pa.table({})
+        return pa.concat_tables([pa.Table.from_batches([part]) for part in self.parts], promote_options="permissive")
+
+
+def _is_scalar(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_dictionary(kind)
+    )
+
+
+def advise_drift(
+    work: Toolbox, round_: Round, run_id: str, sample: DriftSample, frame: FrameFile
+) -> dict[str, Any] | None:
+    """Report the drift into the round's run; what the round keeps of it, or None where there is nothing to compare."""
+    settings = work.settings.drift
+    if not settings.enabled or not len(frame):
+        return None
+    folder = work.round_folder(round_)
+    current = _columns(work, round_, sample, frame)
+    pq.write_table(current, folder / NAME)
+    work.registry.log_artifact(run_id, folder / NAME)
+    try:
+        reference = _reference(work, round_, folder)
+        if reference is None:
+            return None
+        from opmon.reports.drift import drift_report
+
+        summary = drift_report(
+            reference,
+            current.to_pandas(),
+            folder / "drift.html",
+            max_columns=settings.max_columns,
+            max_rows=settings.max_rows,
+            seed=work.settings.seed,
+        )
+    except OpmonError as exc:
+        log.warning("round %d of %s has no drift report: %s", round_.number, work.name, exc)
+        return None
+    if summary.path is not None and summary.drifted:  # some megabytes: kept where there is something to see
+        work.registry.log_artifact(run_id, summary.path, "drift")
+    return {
+        "share": summary.share,
+        "drifted": list(summary.drifted),
+        "columns": len(summary.columns),
+        "problem": summary.problem,
+    }
+
+
+def _columns(work: Toolbox, round_: Round, sample: DriftSample, frame: FrameFile) -> pa.Table:
+    """The sampled columns, or (for inputs without such columns) the model's own answers and variables."""
+    rng = np.random.default_rng([work.settings.seed, round_.number, 1])
+    size = min(len(frame), work.settings.drift.max_rows)
+    chosen = np.sort(rng.choice(len(frame), size=size, replace=False, shuffle=False))
+    answers: dict[str, Any] = {"model prediction": frame.prediction[chosen]}
+    answers |= {f"model {name}": values[chosen] for name, values in frame.variables.items()}
+    raw = sample.table()
+    size = min(size, raw.num_rows) if raw.num_columns else size
+    columns = {name: raw[name].slice(0, size) for name in raw.column_names}
+    return pa.table(columns | {name: pa.array(values[:size]) for name, values in answers.items()})
+
+
+def _reference(work: Toolbox, round_: Round, folder: Path) -> pd.DataFrame | None:
+    """The file that the configuration names, or the sample of the training data, or that of the first round."""
+    if work.settings.drift.reference is not None:
+        return _read(Path(work.settings.drift.reference))
+    training = work.registry.published(work.model(round_), SAMPLE_TAG, work.folder / "references")
+    if training is not None:
+        return _read(training)
+    first = _first_run(work, round_)
+    if first is None:
+        return None
+    try:
+        return _read(work.registry.download(first, NAME, folder / "reference"))
+    except NotFoundError:
+        return None
+
+
+def _read(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    except (OSError, ValueError, pa.ArrowInvalid) as exc:
+        raise NotFoundError(f"the drift reference {path} cannot be read: {exc}") from exc
+
+
+def _first_run(work: Toolbox, round_: Round) -> str | None:
+    import sqlalchemy as sa
+
+    from opmon.store.schema import rounds
+
+    query = (
+        sa.select(rounds.c.run_id)
+        .where(rounds.c.monitor == round_.monitor, rounds.c.number < round_.number)
+        .where(rounds.c.model_name == round_.model_name, rounds.c.model_version == round_.model_version)
+        .where(rounds.c.run_id.is_not(None), rounds.c.inputs > 0)
+        .order_by(rounds.c.number)
+        .limit(1)
+    )
+    with work.store.read() as connection:
+        return connection.scalar(query)

@@ -1,0 +1,129 @@
+"""labelling → estimated: from the labels so far to an estimate, verdicts and events, all in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy.engine import Connection
+
+from opmon import plugins
+from opmon.errors import InputError
+from opmon.labels import store as queue
+from opmon.labels.store import Answered
+from opmon.stages.close import close_without_estimate
+from opmon.stages.decide import Witness, decide, hear
+from opmon.stages.draw import draw_next_wave
+from opmon.stages.toolbox import Toolbox
+from opmon.store import draws, revisions, rounds
+from opmon.store.rounds import Round
+from opmon.types import Estimate, Sample
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All tasks of a round with their answers, and the sample they make."""
+
+    tasks: Sequence[Answered]
+    sample: Sample
+    labels_seen: int
+
+    @property
+    def settled(self) -> bool:
+        """Whether every task has been spoken of: answered or skipped."""
+        return all(task.answer is not None for task in self.tasks)
+
+    @property
+    def failures(self) -> list[Answered]:
+        wrong = set(self.sample.draw.positions[self.sample.outcomes > 0].tolist())
+        return [task for task in self.tasks if task.position in wrong]
+
+    @property
+    def returned(self) -> int:
+        return sum(task.answer is not None and task.answer.truth is not None for task in self.tasks)
+
+
+def estimate_round(work: Toolbox, round_: Round) -> bool:
+    """Estimate from the labels there are; false where there is nothing new to say.
+
+    Final once every task is settled or the deadline is over, provisional before. A round with a final estimate is
+    estimated again when late labels have come in. The deadline also ends the waves of an adaptive sampler.
+    """
+    if round_.draw is None:
+        return False  # it was closed without a single input to draw from
+    with work.store.read() as connection:
+        known = revisions.latest_estimate(connection, round_.id)
+        answers = read_answers(connection, round_)
+    over = round_.deadline_at is not None and work.clock() >= round_.deadline_at
+    waits = round_.state == "labelling"
+    if answers.settled and waits and not over and draw_next_wave(work, round_, answers.sample):
+        return True
+    final = answers.settled or over or not waits
+    if known is not None and known.labels_seen == answers.labels_seen and (not final or not known.estimate.provisional):
+        return False
+    if not answers.returned:
+        return _nothing_came(work, round_, answers) if final and waits else False
+    try:
+        estimate = _estimate(round_, answers, provisional=not final)
+    except InputError as exc:
+        if not final:
+            return False  # too few answers for this design yet
+        raise InputError(f"round {round_.number} cannot be estimated: {exc}") from exc
+    _save(work, round_, answers, estimate)
+    return True
+
+
+def read_answers(connection: Connection, round_: Round) -> Answers:
+    """What the annotators said of a round, joined with its draw."""
+    seen = queue.count(connection, round_.id)
+    tasks = queue.answers(connection, round_.id)
+    draw = draws.unpack_draw(round_.draw or b"")
+    outcome = {task.position: _loss(task, round_.plan["problem"]) for task in tasks}
+    outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
+    return Answers(tasks, Sample(draw, outcomes, round_.plan["problem"]), seen)
+
+
+def _loss(task: Answered, problem: str) -> float:
+    """1 where the model is wrong and 0 where it is right, or the squared error; NaN without an answer."""
+    if task.answer is None or task.answer.truth is None:
+        return float("nan")
+    if problem == "regression":
+        return (float(task.answer.truth) - float(task.prediction)) ** 2
+    return float(task.answer.truth != task.prediction)
+
+
+def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
+    estimator = plugins.make("estimator", answers.sample.draw.design)
+    estimate: Estimate = estimator.estimate(answers.sample, round_.plan["level"])
+    return replace(estimate, provisional=provisional, notes=(*estimate.notes, *_left_out(round_)))
+
+
+def _left_out(round_: Round) -> tuple[str, ...]:
+    if not round_.unscorable:
+        return ()
+    share = round_.unscorable / round_.received
+    return (f"{round_.unscorable} of {round_.received} inputs cannot be scored ({share:.1%}): this is of the others",)
+
+
+def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
+    why = "nobody could answer any of its tasks" if answers.settled else "no label came before the deadline"
+    close_without_estimate(work, round_, f"{why}; a late one will be estimated when it comes", asked=len(answers.tasks))
+    return True
+
+
+def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) -> None:
+    now = work.clock()
+    witness = Witness() if estimate.provisional else hear(work, round_, answers.tasks, answers.sample)
+    with work.write() as connection:
+        revision = revisions.add_estimate(
+            connection,
+            round_.id,
+            estimate,
+            failures=len(answers.failures),
+            labels_seen=answers.labels_seen,
+            made_at=now,
+        )
+        if not estimate.provisional:
+            rounds.update(connection, round_.id, state="estimated", problem=None)
+            decide(work, connection, round_, answers.tasks, answers.sample, estimate, revision, witness)

@@ -1,0 +1,47 @@
+"""The body of an event: what actions are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opmon.stages.toolbox import Toolbox
+from opmon.store.rounds import Round
+from opmon.triggers import outbox
+from opmon.types import Estimate, Verdict
+
+_EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseline", "slices_alarmed", "difference")
+"""What of a verdict's details whoever acts on it wants to know."""
+
+
+def event_of(
+    work: Toolbox, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, alarmed: bool
+) -> dict[str, Any]:
+    run = round_.run_id or ""
+    return {
+        "id": outbox.event_id(work.name, verdict.rule, round_.model_version, kind, round_.key),
+        "type": kind,
+        "state": "alarm" if alarmed else "ok",
+        "monitor": work.name,
+        "rule": verdict.rule,
+        "round": round_.number,
+        "at": work.clock().isoformat(),
+        "message": verdict.message,
+        "value": verdict.value,
+        "threshold": verdict.threshold,
+        "evidence": {key: verdict.details[key] for key in _EVIDENCE if key in verdict.details},
+        "model": {"name": round_.model_name, "version": round_.model_version, "uri": round_.model_uri},
+        "estimate": None
+        if estimate is None
+        else {
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "level": estimate.level,
+            "n": estimate.n,
+            "frame_size": estimate.frame_size,
+            "method": estimate.method,
+            "response": estimate.response,
+        },
+        "run_uri": f"runs:/{run}",
+        "failures_uri": f"runs:/{run}/failures/failures.parquet",
+    }

@@ -1,0 +1,127 @@
+"""The model of a monitor, loaded with the variables that its configuration asks for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opmon.config import MonitorSettings
+from opmon.errors import ModelError
+from opmon.registry import Registry
+from opmon.scoring.inputs.images import ImageInput
+from opmon.scoring.inputs.readers import FunctionInput, ReaderPlan
+from opmon.scoring.inputs.texts import TextInput
+from opmon.scoring.reference.fitted import Reference
+from opmon.scoring.scorer import Scorer
+from opmon.types import ModelVersion
+
+REFERENCE_TAG = "opmon.reference"
+SAMPLE_TAG = "opmon.reference.sample"
+REFERENCES = "opmon/references"
+"""The experiment in which references are kept, one run for each model version."""
+
+
+def answering(settings: Any) -> dict[str, Any]:
+    """How the settings of a monitor say that its model is fed, run and read: keywords of ``Scorer.open``."""
+    return {
+        "classes": settings.classes,
+        "features": settings.inputs.features,
+        "tensor": settings.inputs.tensor,
+        "device": settings.device,
+        "threads": settings.threads,
+        "output": settings.output,
+        "scores": settings.scores,
+    }
+
+
+def open_scorer(
+    settings: MonitorSettings,
+    registry: Registry,
+    model: ModelVersion,
+    folder: Path,
+    traced: bool = False,
+    plain: bool = False,
+) -> Scorer:
+    """The model, downloaded below ``folder`` and loaded; with its reference, where a variable may need one.
+
+    ``plain``: for its predictions alone, without auxiliary variables. ``traced``: with the activations of the layer.
+    """
+    path = registry.fetch_onnx(model, folder / "models", convert_sklearn=settings.convert_sklearn)
+    heads = {} if plain else bound_heads(settings.heads, registry, folder)
+    reference = find_reference(settings, registry, model, folder) if heads else None
+    try:
+        return Scorer.open(
+            path,
+            settings.problem,
+            **answering(settings),
+            heads=heads,
+            reference=reference,
+            layer=settings.layer,
+            traced=traced,
+            reading=reading_of(settings),
+            signature=signature_of(registry, model),
+        )
+    except ModelError as exc:
+        raise ModelError(f"{model.uri}: {exc}") from exc
+
+
+def bound_heads(heads: Mapping[str, Any], registry: Registry | None, folder: Path) -> dict[str, Any]:
+    """The heads; those that name another model of the registry with that model at hand."""
+
+    def fetch(uri: str) -> Path:
+        if registry is None:
+            raise ModelError(f"{uri} is in a registry, and none is configured")
+        return registry.fetch_onnx(registry.resolve(uri), folder / "models")
+
+    return {name: head.bind(fetch) if hasattr(head, "bind") else head for name, head in heads.items()}
+
+
+def reading_of(settings: MonitorSettings) -> ReaderPlan | None:
+    """How rows become tensors where they hold pictures, text, or what only the user's own function understands."""
+    inputs = settings.inputs
+    if inputs.image is not None:
+        return ImageInput(**{name: getattr(inputs.image, name) for name in type(inputs.image).model_fields})
+    if inputs.text is not None:
+        return TextInput(inputs.text.column, inputs.text.tokenizer, inputs.text.length)
+    return None if inputs.function is None else FunctionInput(inputs.function)
+
+
+def signature_of(registry: Registry, model: ModelVersion) -> tuple[str, ...]:
+    """The columns that a model says it takes, in their order; none where it does not say."""
+    signature = registry.signature(model)
+    return () if signature is None else signature.names
+
+
+def find_reference(
+    settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path
+) -> Reference | None:
+    """The file that the configuration names, or what ``opmon reference`` left for the model version; None without."""
+    if settings.reference is not None:
+        return Reference.load(settings.reference)
+    path = registry.published(model, REFERENCE_TAG, folder / "references")
+    return None if path is None else Reference.load(path)
+
+
+def publish_reference(
+    reference: Reference, registry: Registry, model: ModelVersion, folder: Path, sample: pa.Table | None = None
+) -> Path:
+    """Keep a reference with its model version in MLflow, under a name of its own content.
+
+    ``sample`` are rows of the training data, which drift reports compare production with.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = folder / "reference.npz"
+    reference.save(written)
+    name = hashlib.sha256(written.read_bytes()).hexdigest()[:16]
+    path = written.replace(folder / f"reference-{name}.npz")
+    registry.publish(model, REFERENCE_TAG, REFERENCES, path)
+    if sample is not None and sample.num_rows:
+        rows = folder / f"training-sample-{name}.parquet"
+        pq.write_table(sample, rows)
+        registry.publish(model, SAMPLE_TAG, REFERENCES, rows)
+    return path

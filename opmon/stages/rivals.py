@@ -1,0 +1,61 @@
+"""What another model version answers to the inputs that were drawn for this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.labels.store import Answered
+from opmon.scoring.scorer import Scorer
+from opmon.stages.draw import fetch_table, load_frame
+from opmon.stages.models import open_scorer
+from opmon.stages.toolbox import Toolbox
+from opmon.store.rounds import Round
+from opmon.types import Batch, ModelVersion, Sample
+from opmon.values import canonical_classes
+
+
+def rival_outcomes(
+    work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample, address: str
+) -> NDArray[np.float64] | None:
+    """The outcome of every draw under the version at ``address``; None where that is the round's own version."""
+    model = work.registry.resolve(address)
+    if model.uri == round_.model_uri:
+        return None
+    said = predictions_of(work, round_, model, [task.position for task in tasks])
+    return outcomes_of(tasks, sample, said, round_.plan["problem"])
+
+
+def outcomes_of(tasks: Sequence[Answered], sample: Sample, said: dict[int, str], problem: str) -> NDArray[np.float64]:
+    """One outcome per draw from predictions by position; NaN where there is no answer or no prediction."""
+    losses: dict[int, float] = {}
+    for task in tasks:
+        if task.answer is not None and task.answer.truth is not None and task.position in said:
+            truth, answer = task.answer.truth, said[task.position]
+            wrong = truth != answer
+            losses[task.position] = (float(truth) - float(answer)) ** 2 if problem == "regression" else float(wrong)
+    return np.array([losses.get(int(position), np.nan) for position in sample.draw.positions])
+
+
+def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions: Sequence[int]) -> dict[int, str]:
+    """What the version says of inputs of the round's frame, fetched again from the log."""
+    if model.uri not in work.rivals:
+        work.rivals[model.uri] = open_scorer(work.settings, work.registry, model, work.folder, plain=True)
+    chosen = np.unique(np.asarray(positions, dtype=np.int64))
+    ordered, table = fetch_table(work, round_, load_frame(work, round_), chosen)
+    return _answers(work.rivals[model.uri], ordered, table, round_.plan["problem"])
+
+
+def _answers(scorer: Scorer, ordered: NDArray[np.int64], table: object, problem: str) -> dict[int, str]:
+    batches = []
+    start = 0
+    for rows in table.combine_chunks().to_batches():  # type: ignore[attr-defined]
+        batches.append(Batch(0, start, rows))
+        start += rows.num_rows
+    said: dict[int, str] = {}
+    for part in scorer.score(batches):
+        names = canonical_classes(part.predictions) if problem != "regression" else part.predictions.astype(str)
+        said |= {int(ordered[row]): str(name) for row, name in zip(part.rows, names, strict=True)}
+    return said

@@ -1,0 +1,264 @@
+"""opened → scored: read the round's inputs, score them with the model, keep the frame.
+
+Inputs stream through in Arrow batches. What stays in memory is one pointer, id and a few float32 per input, and one
+byte per neuron where the sampler looks at a hidden layer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from opmon.errors import SourceError
+from opmon.scoring.scored import Scored
+from opmon.stages.activations import Activations
+from opmon.stages.drift import DriftSample, advise_drift
+from opmon.stages.frames import NAME, FrameFile
+from opmon.stages.identities import first_met, ids_of, remember, rows_of_version
+from opmon.stages.moments import span_of
+from opmon.stages.toolbox import Toolbox, levels_of
+from opmon.store import rounds
+from opmon.store.rounds import Round
+from opmon.types import Batch, Slice
+from opmon.values import canonical_classes
+
+log = logging.getLogger(__name__)
+
+ROWS, TRACED_ROWS = 1 << 20, 2048
+"""So many inputs go to the model at a time, and so many whose activations are kept until they are written."""
+
+
+def score_round(work: Toolbox, round_: Round) -> None:
+    with work.store.read() as connection:
+        slices = rounds.slices_of(connection, round_.id)
+    scorer = work.scorer(round_)
+    reading = Reading(work, round_, slices)
+    scored: list[Scored] = []
+    done = 0
+    with Activations(work.round_folder(round_), round_.received) as neurons:
+        for part in scorer.score(reading):
+            scored.append(neurons.take(part))
+            done += len(part.rows) + len(part.rejected)
+            work.progress(f"scoring round {round_.number}", done, round_.received)
+        found = _assemble(work, round_, reading, scored, neurons)
+    path = work.round_folder(round_) / NAME
+    found.frame.write(path)
+    timeline, own = work.runs(round_)
+    work.registry.log_artifact(own, path)
+    drift = advise_drift(work, round_, own, reading.sample, found.frame)
+    with work.write() as connection:
+        remember(connection, round_, found.hashes)
+        rounds.update(
+            connection,
+            round_.id,
+            state="scored",
+            inputs=len(found.frame),
+            unscorable=found.unscorable,
+            duplicates=found.duplicates,
+            skew=found.skew,
+            starts_at=found.starts_at,
+            ends_at=found.ends_at,
+            classes=list(scorer.classes) if scorer.classes is not None else None,
+            drift=drift,
+            run_id=own,
+            timeline_run_id=timeline,
+            problem=None,
+        )
+
+
+class Reading:
+    """The batches of a round on their way to the model, and what is kept of them beside its answers.
+
+    The model sees each batch under a running number of its first row, so that its answers point straight into the
+    columns kept here, whatever rows were left out because another version answered them.
+    """
+
+    def __init__(self, work: Toolbox, round_: Round, slices: Sequence[Slice]) -> None:
+        self.work, self.round, self.slices = work, round_, slices
+        self.sample = DriftSample.of(work.settings, round_, work.settings.seed)
+        self.most = ROWS if levels_of(round_.plan) is None else TRACED_ROWS
+        self.count = 0
+        self.kept: list[dict[str, Any]] = []
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self.work.source.read(self.slices):
+            rows, numbers = self._ours(batch)
+            if not len(numbers):
+                continue
+            self._keep(batch.slice_index, numbers, rows)
+            self.sample.add(rows, self.count)
+            for start in range(0, len(numbers), self.most):
+                yield Batch(0, self.count + start, rows.slice(start, self.most))
+            self.count += len(numbers)
+
+    def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+        numbers = np.arange(batch.first_row, batch.first_row + batch.rows.num_rows, dtype=np.int64)
+        plan, version = self.round.plan, self.round.only_version
+        if version is None:
+            return batch.rows, numbers
+        name = plan.get("version_column") or self.work.settings.columns.model_version or ""
+        mask = rows_of_version(self.column(batch.rows, name), version, plan["current_version"])
+        return batch.rows.filter(pa.array(mask)), numbers[mask]
+
+    def column(self, rows: pa.RecordBatch, name: str) -> pa.Array:
+        index = rows.schema.get_field_index(name)
+        if index < 0:
+            raise SourceError(
+                f"the inputs have no column {name!r}; they have: {', '.join(rows.schema.names)}. "
+                f"Correct 'columns' of monitor {self.work.name!r}."
+            )
+        return rows.column(index)
+
+    def _keep(self, slice_index: int, numbers: NDArray[np.int64], rows: pa.RecordBatch) -> None:
+        columns, kept = self.work.settings.columns, {"row": numbers}
+        kept["slice"] = np.full(len(numbers), slice_index, dtype=np.int32)
+        for key, name in (("id", columns.id), ("timestamp", columns.timestamp), ("prediction", columns.prediction)):
+            if name is not None:
+                kept[key] = self.column(rows, name)
+        self.kept.append(kept)
+
+    def joined(self, key: str) -> pa.Array | None:
+        parts = [kept[key] for kept in self.kept if key in kept]
+        return pa.chunked_array(parts).combine_chunks() if parts else None
+
+    def numbers(self, key: str, dtype: Any) -> NDArray[Any]:
+        return np.concatenate([kept[key] for kept in self.kept]) if self.kept else np.empty(0, dtype)
+
+
+@dataclass(frozen=True)
+class _Found:
+    frame: FrameFile
+    hashes: NDArray[np.uint64] | None
+    unscorable: int
+    duplicates: int
+    skew: float | None
+    starts_at: datetime | None
+    ends_at: datetime | None
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Scored], neurons: Activations) -> _Found:
+    good = [part for part in scored if len(part.rows)]
+    where = np.concatenate([part.rows for part in good]) if good else np.empty(0, np.int64)
+    predictions = np.concatenate([part.predictions for part in good]) if good else np.empty(0, np.str_)
+    variables = {name: np.concatenate([part.variables[name] for part in good]) for name in _names(good)}
+    ids, hashes, fresh = reading.joined("id"), None, np.ones(len(where), dtype=bool)
+    if ids is not None:
+        ids = ids_of(ids.take(pa.array(where)), work.settings.columns.id)
+        hashes, fresh = first_met(work, round_, ids)
+        ids, hashes = ids.filter(pa.array(fresh)), np.sort(hashes[fresh])
+    where, predictions = where[fresh], predictions[fresh]
+    variables = {name: values[fresh] for name, values in variables.items()}
+    judged, skew = _judged(work, reading.joined("prediction"), where, predictions)
+    slice_index, row = reading.numbers("slice", np.int32)[where], reading.numbers("row", np.int64)[where]
+    ids = _pointers(reading.slices, slice_index, row) if ids is None else ids
+    starts_at, ends_at = _span(work, reading)
+    rejected = sum(len(part.rejected) for part in scored)
+    _tell_rejected(work, round_, scored, rejected)
+    levels = levels_of(round_.plan) if len(where) else None
+    return _Found(
+        frame=FrameFile(
+            slice_index, row, ids, judged, variables, None if levels is None else neurons.coded(fresh, levels)
+        ),
+        hashes=hashes,
+        unscorable=rejected,
+        duplicates=int((~fresh).sum()),
+        skew=skew,
+        starts_at=starts_at,
+        ends_at=ends_at,
+    )
+
+
+def _names(good: Sequence[Scored]) -> Sequence[str]:
+    return list(good[0].variables) if good else []
+
+
+def _tell_rejected(work: Toolbox, round_: Round, scored: list[Scored], count: int) -> None:
+    """Say how many could not be scored; an error where they are so many that the others do not speak for them."""
+    most = work.settings.round.max_unscorable
+    if count > max(1, most * round_.received):
+        reasons = Counter(reason for part in scored for reason in part.rejected.values())
+        told = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
+        raise SourceError(
+            f"{count} of {round_.received} inputs cannot be scored ({count / round_.received:.1%}), and "
+            f"round.max_unscorable is {most:g}: {told}. The round waits and nothing is lost: correct how inputs are "
+            f"read or what they point to, or raise the limit, and run again; opmon rounds abandon gives it up."
+        )
+    if count:
+        reason = next(reason for part in scored for reason in part.rejected.values())
+        log.warning(
+            "round %d of %s: %d inputs of %d cannot be scored, for example: %s",
+            round_.number,
+            round_.monitor,
+            count,
+            round_.received,
+            reason,
+        )
+
+
+def _judged(
+    work: Toolbox, logged: pa.Array | None, where: NDArray[np.int64], own: NDArray[Any]
+) -> tuple[NDArray[Any], float | None]:
+    """The predictions that users saw, and the share of them that the registered model answers otherwise."""
+    if logged is None or not len(where):
+        return own, None
+    logged = logged.take(pa.array(where))
+    known = _said(logged)
+    if not known.any():
+        return own, None
+    said = logged.filter(pa.array(known))
+    if work.settings.problem == "regression":
+        given: NDArray[Any] = _numbers(said, work.settings.columns.prediction)
+        judged = own.astype(np.float64)
+        differs = ~np.isclose(given, judged[known], rtol=1e-5, atol=1e-8)
+    else:
+        given = canonical_classes(said.to_pandas().to_numpy(dtype=object))
+        judged = own.astype(object)
+        differs = given != judged[known].astype(np.str_)
+    judged[known] = given
+    return judged, float(differs.mean())
+
+
+def _said(logged: pa.Array) -> NDArray[np.bool_]:
+    """Where production logged a prediction: blank text and NaN are none."""
+    known = logged.is_valid()
+    if pa.types.is_floating(logged.type):
+        known = pc.and_(known, pc.fill_null(pc.is_finite(logged), False))
+    elif pa.types.is_string(logged.type) or pa.types.is_large_string(logged.type):
+        known = pc.and_(known, pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(logged), ""), False))
+    return np.asarray(known)
+
+
+def _numbers(said: pa.Array, name: str | None) -> NDArray[np.float64]:
+    try:
+        numbers = pc.cast(said, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
+        raise SourceError(f"column {name!r} does not hold numbers ({exc}); correct 'columns'") from exc
+    if not np.isfinite(numbers).all():
+        raise SourceError(f"column {name!r} holds {numbers[~np.isfinite(numbers)][0]}; a prediction is a finite number")
+    return np.asarray(numbers)
+
+
+def _pointers(slices: Sequence[Slice], slice_index: NDArray[np.int32], row: NDArray[np.int64]) -> pa.Array:
+    """An id for each input of a log without ids: where it stands."""
+    heads = pa.array([f"{piece.part}#{piece.start}+" for piece in slices])
+    return pc.binary_join_element_wise(heads.take(pa.array(slice_index)), pc.cast(pa.array(row), pa.string()), "")
+
+
+def _span(work: Toolbox, reading: Reading) -> tuple[datetime | None, datetime | None]:
+    """When the first and the last of the inputs were answered, or arrived where no time was logged."""
+    arrived = [piece.arrived_at for piece in reading.slices]
+    moments = reading.joined("timestamp")
+    span = None if moments is None else span_of(moments, work.settings.columns.timestamp)
+    if span is not None:
+        return span
+    return (min(arrived), max(arrived)) if arrived else (None, None)

@@ -1,0 +1,159 @@
+"""A monitor's robustness, mapped every so many rounds on the labelled inputs so far."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opmon.config.robustness import RobustnessSettings
+from opmon.errors import InputError, OpmonError
+from opmon.reports.robustness import robustness_metrics, robustness_report
+from opmon.reports.robustness_figures import gallery_figure
+from opmon.robustness.codecs import Pictures
+from opmon.robustness.measured import Plan
+from opmon.robustness.result import Tomography
+from opmon.robustness.run import Progress, Subject
+from opmon.robustness.running import Budget
+from opmon.robustness.tomography import tomography
+from opmon.stages.checkpoints import CheckpointFile
+from opmon.stages.estimate import read_answers
+from opmon.stages.payloads import row_of
+from opmon.stages.tomography_model import Prepared, open_traced, prepared
+from opmon.stages.toolbox import Toolbox
+from opmon.stages.weights import weight_of
+from opmon.store import rounds
+from opmon.store.rounds import Round
+
+log = logging.getLogger(__name__)
+
+PICTURES = 6
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Inputs as tasks hold them, their truth and what each stands for."""
+
+    rows: Sequence[Mapping[str, Any]]
+    truth: Sequence[str | None]
+    weights: Sequence[float]
+
+
+def map_round(work: Toolbox, round_: Round, folder: Path) -> Tomography | None:
+    """The tomography that is due with this round, with its report in ``folder``; None where none is.
+
+    A fault of it never keeps a round from closing: it is logged, and the next one is due as usual.
+    """
+    settings = work.settings.robustness
+    if settings is None or round_.number % settings.every:
+        return None
+    try:
+        return _map(work, round_, settings, folder)
+    except OpmonError as exc:
+        log.warning("round %d of %s has no tomography: %s", round_.number, work.name, exc)
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+
+
+def _map(work: Toolbox, round_: Round, settings: RobustnessSettings, folder: Path) -> Tomography | None:
+    found = labelled(work, round_, settings)
+    known = sum(value is not None for value in found.truth)
+    if known < settings.min_inputs and settings.relation == "label":
+        log.info("%s: a tomography waits for %d labelled inputs, there are %d", work.name, settings.min_inputs, known)
+        return None
+    path = work.registry.fetch_onnx(
+        work.model(round_), work.folder / "models", convert_sklearn=work.settings.convert_sklearn
+    )
+    traced = open_traced(path, work.settings) if settings.kind == "image" and settings.quality else None
+    ready = prepared(work.scorer(round_), settings, found.rows, found.truth, found.weights, traced)
+    kept = CheckpointFile(work.round_folder(round_) / "robustness-checkpoint.npz", round_.key)
+    result = mapped(ready, settings, work.settings.seed, progress=work.progress, kept=kept)
+    title = f"Robustness of {round_.model_name} v{round_.model_version}, round {round_.number}"
+    robustness_report(result, folder, title=title, queries=_answerable(result, settings),
+                      gallery=gallery(ready, settings, result, work.settings.seed))  # fmt: skip
+    return result
+
+
+def mapped(
+    ready: Prepared,
+    settings: RobustnessSettings,
+    seed: int,
+    *,
+    progress: Progress | None = None,
+    kept: CheckpointFile | None = None,
+) -> Tomography:
+    """The tomography that the settings describe, of a model and inputs that are ready."""
+    return tomography(
+        ready.model,
+        ready.evaluation,
+        [entry.plugin for entry in settings.perturbations],
+        settings.space,
+        ready.codec,
+        plan=Plan(half_width=settings.half_width, seed=seed),
+        budget=Budget(settings.beyond_pairs),
+        quality=ready.quality,
+        progress=progress,
+        resume=None if kept is None else kept.load(),
+        save=None if kept is None else kept.save,
+    )
+
+
+def gallery(ready: Prepared, settings: RobustnessSettings, result: Tomography, seed: int) -> bytes | None:
+    """Some inputs under the worst test of each order; None where they are no pictures."""
+    if not isinstance(ready.codec, Pictures):
+        return None
+    plugged = [entry.plugin for entry in settings.perturbations]
+    subject = Subject.of(ready.model, ready.evaluation, plugged, ready.codec, Plan(seed=seed))
+    shown = []
+    for order in range(min(result.space.highest, 4) + 1):
+        rows = np.flatnonzero(result.tests.order == order)
+        ranked = rows[np.argsort(result.share[rows])]
+        for row in dict.fromkeys((int(ranked[len(ranked) // 2]), int(ranked[0]))):
+            steps = result.tests.steps(row)
+            pictures = ready.codec.encode(subject.perturbed(steps, min(PICTURES, result.inputs)))
+            shown.append((result.space.label(steps), float(result.share[row]), pictures))
+    return gallery_figure(shown, title="Inputs under a middling and the worst test of each order")
+
+
+def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labelled:
+    """The answered tasks of this and earlier rounds of the same model version, newest first, each with its weight."""
+    rows: list[Mapping[str, Any]] = []
+    truth: list[str | None] = []
+    weights: list[float] = []
+    with work.store.read() as connection:
+        for number in range(round_.number, 0, -1):
+            if len(rows) >= settings.max_inputs:
+                break
+            other = rounds.get(connection, work.name, number)
+            if other.model_version != round_.model_version or other.draw is None:
+                continue
+            answers = read_answers(connection, other)
+            weight = weight_of(answers.sample)
+            for task in answers.tasks:
+                said = None if task.answer is None else task.answer.truth
+                if said is not None or settings.relation == "own":
+                    rows.append(row_of(task.payload))
+                    truth.append(said)
+                    weights.append(max(weight.get(task.position, 0.0), 1e-9))
+    if not rows:
+        raise InputError("no input of this model version has a label yet")
+    return Labelled(rows[: settings.max_inputs], truth[: settings.max_inputs], weights[: settings.max_inputs])
+
+
+def tomography_metrics(result: Tomography, settings: RobustnessSettings) -> dict[str, float]:
+    """What goes to the monitor's timeline."""
+    return robustness_metrics(result, _answerable(result, settings))
+
+
+def _answerable(result: Tomography, settings: RobustnessSettings) -> dict[str, str]:
+    """The saved queries that some test meets; one on quality may meet none."""
+    found = {}
+    for name, text in settings.questions.items():
+        if result.condition(text).holds(result.values, len(result.tests)).any():
+            found[name] = text
+    return found

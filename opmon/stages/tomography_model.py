@@ -1,0 +1,210 @@
+"""A registered model as a tomography takes it: arrays in, scores out, on the same ONNX session as production."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.config.robustness import RobustnessSettings
+from opmon.errors import InputError, ModelError
+from opmon.robustness.codecs import Pictures, Unchanged
+from opmon.robustness.evaluation import Evaluation
+from opmon.robustness.quality import Quality, kernel_distance, population_shift, text_distance
+from opmon.robustness.run import Codec
+from opmon.scoring.graph.monitor_graph import ACTIVATIONS
+from opmon.scoring.inputs.images import ImageReader
+from opmon.scoring.scorer import Scorer
+from opmon.stages.models import answering
+from opmon.values import canonical_class
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Inputs as one array, and the model over it."""
+
+    evaluation: Evaluation
+    codec: Codec
+    model: Callable[[NDArray[Any]], NDArray[Any]]
+    quality: Quality | None
+    left_out: int
+    """Rows that cannot be fed, have no label, or have one that the model does not know."""
+
+
+@dataclass(frozen=True)
+class _Feeding:
+    """From one array to the model's tensors: (name, width, shape of one row, type) of each."""
+
+    parts: tuple[tuple[str, int, tuple[int, ...], Any], ...]
+
+    def tensors(self, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        if len(self.parts) == 1:
+            name, _, shape, dtype = self.parts[0]
+            return {name: values.reshape(-1, *shape).astype(dtype, copy=False)}
+        found, at = {}, 0
+        for name, width, shape, dtype in self.parts:
+            part = values[:, at : at + width]
+            if np.issubdtype(dtype, np.integer):
+                part = np.rint(part)
+            found[name] = part.reshape(-1, *shape).astype(dtype)
+            at += width
+        return found
+
+
+def prepared(
+    scorer: Scorer,
+    settings: RobustnessSettings,
+    rows: Sequence[Mapping[str, Any]],
+    truth: Sequence[str | None],
+    weights: Sequence[float] | None,
+    traced: Scorer | None = None,
+) -> Prepared:
+    """Everything a tomography takes, from rows as a source or a task holds them.
+
+    ``truth`` None at a place: no label. ``traced`` gives the last hidden layer, for the quality of pictures.
+    """
+    batch = pa.RecordBatch.from_pylist([dict(row) for row in rows])
+    fed = scorer.tensors(batch)
+    kept, known = _labelled(scorer, settings, fed.rows, truth)
+    inputs, feeding = _joined({name: values[kept] for name, values in fed.tensors.items()}, settings.kind)
+    if len(inputs) < 2:
+        wanted = "labelled inputs" if settings.relation == "label" else "inputs"
+        raise InputError(f"a tomography needs at least two {wanted} that the model takes; got {len(inputs)}")
+    chosen = fed.rows[kept]
+    evaluation = Evaluation(
+        inputs,
+        known,
+        None if weights is None else np.asarray(weights, np.float64)[chosen],
+        scorer.outputs.problem,
+        settings.tolerance,
+    )
+    codec: Codec = Unchanged()
+    if settings.kind == "image":
+        codec = _pictures(scorer, settings, inputs)
+    quality = _quality(settings, feeding, traced) if settings.quality else None
+    return Prepared(evaluation, codec, _model(scorer, feeding), quality, len(rows) - len(inputs))
+
+
+def _pictures(scorer: Scorer, settings: RobustnessSettings, inputs: NDArray[Any]) -> Pictures:
+    """How the model holds a picture: as the monitor's ``inputs.image`` lays it out, or as the inputs show."""
+    reader = scorer.reader
+    if not isinstance(reader, ImageReader) or settings.span is not None:
+        return Pictures.like(inputs, settings.size, settings.span)
+    plan = reader.plan
+    ends = [(0.0, 255.0)] * reader.channels
+    if np.issubdtype(inputs.dtype, np.floating):
+        mean, deviation = (np.broadcast_to(values, reader.channels) for values in (plan.mean, plan.std))
+        ends = [
+            ((0 - m) / d, (255 * plan.scale - m) / d) for m, d in zip(mean.tolist(), deviation.tolist(), strict=True)
+        ]
+    black, white = (tuple(values) for values in zip(*ends, strict=True))
+    if len(set(ends)) == 1:
+        black, white = black[0], white[0]
+    return Pictures(
+        reader.height, reader.width, reader.channels, reader.channels_first, black, white, inputs.dtype,
+        inputs.shape[1:], 255,
+    )  # fmt: skip
+
+
+def open_traced(path: Path, settings: Any) -> Scorer | None:
+    """The model with its last hidden layer; None where it has none that is found."""
+    try:
+        return Scorer.open(path, settings.problem, **answering(settings), layer=settings.layer, traced=True)
+    except ModelError:
+        return None
+
+
+def _labelled(
+    scorer: Scorer, settings: RobustnessSettings, rows: NDArray[np.int64], truth: Sequence[str | None]
+) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    """Which of the fed rows take part, and their truth as the model's columns count it; None: its own answers."""
+    if settings.relation == "own":
+        return np.arange(len(rows)), None
+    values = [truth[row] for row in rows.tolist()]
+    if scorer.outputs.problem == "regression":
+        kept = np.array([i for i, value in enumerate(values) if value is not None], np.int64)
+        return kept, np.array([float(values[i] or 0) for i in kept.tolist()])
+    classes = scorer.classes
+    columns = {name: i for i, name in enumerate(classes)} if classes is not None else None
+    places = []
+    for i, value in enumerate(values):
+        name = None if value is None else canonical_class(value)
+        column = None if name is None else (columns.get(name) if columns is not None else _number(name))
+        if column is not None:
+            places.append((i, column))
+    return np.array([i for i, _ in places], np.int64), np.array([column for _, column in places], np.int64)
+
+
+def _number(name: str) -> int | None:
+    return int(name) if name.isdigit() else None
+
+
+def _joined(tensors: Mapping[str, NDArray[Any]], kind: str) -> tuple[NDArray[Any], _Feeding]:
+    parts = tuple(
+        (name, int(np.prod(values.shape[1:], dtype=int)), values.shape[1:], values.dtype)
+        for name, values in tensors.items()
+    )
+    if len(parts) == 1:
+        (values,) = tensors.values()
+        if (values.dtype == np.object_) != (kind == "text"):
+            holds = "texts" if values.dtype == np.object_ else "numbers"
+            raise InputError(f"the model takes {holds}, and kind is {kind!r}; say text for texts, image or table else")
+        flat = values if kind == "image" else values.reshape(len(values), -1)
+        return (flat.reshape(-1) if kind == "text" else flat), _Feeding(parts)
+    if kind != "table" or any(dtype == np.object_ for *_, dtype in parts):
+        raise ModelError(
+            f"the model takes {len(parts)} inputs ({', '.join(name for name, *_ in parts[:6])}); {kind} perturbations "
+            f"are for a model with one input, and table ones for inputs of numbers"
+        )
+    columns = [values.reshape(len(values), -1).astype(np.float64) for values in tensors.values()]
+    return np.concatenate(columns, axis=1), _Feeding(parts)
+
+
+def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    outputs = scorer.outputs
+
+    def scores(values: NDArray[Any]) -> NDArray[Any]:
+        found = scorer.run([outputs.score], feeding.tensors(values))[0].reshape(len(values), -1)
+        if outputs.problem == "regression" or found.shape[1] > 1:
+            return found
+        return np.concatenate([np.zeros_like(found) if outputs.meaning == "logits" else 1 - found, found], axis=1)
+
+    return scores
+
+
+def _extractor(path: Path) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The first output of an ONNX file that takes the same pictures as the model."""
+    from opmon.scoring.session import open_session
+
+    session = open_session(path)
+    tensor = session.inputs[0]
+    if len(session.inputs) != 1:
+        raise InputError(f"the extractor {path} takes {len(session.inputs)} inputs; it must take the pictures alone")
+    shape = [size if size is not None else -1 for size in tensor.shape[1:]]
+
+    def features(values: NDArray[Any]) -> NDArray[Any]:
+        rows = values.reshape(len(values), *shape) if shape.count(-1) <= 1 else values
+        return np.asarray(session.run([session.outputs[0].name], {tensor.name: rows.astype(np.float32)})[0])
+
+    return features
+
+
+def _quality(settings: RobustnessSettings, feeding: _Feeding, traced: Scorer | None) -> Quality:
+    if settings.kind == "text":
+        return text_distance
+    if settings.kind == "table":
+        return population_shift
+    if settings.extractor is not None:
+        return kernel_distance(_extractor(settings.extractor))
+    if traced is None:
+        return kernel_distance(lambda values: values)
+
+    def hidden(values: NDArray[Any]) -> NDArray[Any]:
+        return traced.run([ACTIVATIONS], feeding.tensors(values))[0]
+
+    return kernel_distance(hidden)

@@ -1,0 +1,158 @@
+"""What every step works with: the monitor's settings and its collaborators."""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from sqlalchemy.engine import Connection
+
+from opmon import plugins
+from opmon.config import MonitorSettings
+from opmon.errors import OpmonError
+from opmon.plugins import Sampler, Source
+from opmon.registry import Registry, cache
+from opmon.scoring.scorer import Scorer
+from opmon.stages.models import open_scorer
+from opmon.store import rounds
+from opmon.store.engine import Store
+from opmon.store.leases import Lease
+from opmon.store.rounds import Round
+from opmon.types import ModelVersion
+
+log = logging.getLogger(__name__)
+
+
+class Progress(Protocol):
+    """Hears how far a long step has come; ``total`` is None where it cannot be known."""
+
+    def __call__(self, what: str, done: int, total: int | None) -> None: ...
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """The progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """One monitor at work: its settings, and all that its steps need."""
+
+    name: str
+    settings: MonitorSettings
+    store: Store
+    lease: Lease
+    registry: Registry
+    source: Source
+    folder: Path
+    """Where models are cached and files are made before they go to MLflow: losing it loses nothing."""
+    clock: Callable[[], datetime]
+    progress: Progress
+    scorers: dict[str, Scorer]
+    """Models already loaded, by version."""
+    models: dict[str, ModelVersion]
+    """Model versions already looked up."""
+    rivals: dict[str, Scorer] = field(default_factory=dict)
+    """Other versions that a rule compares with, loaded for their predictions."""
+
+    @property
+    def action_names(self) -> list[str]:
+        """The names of the configured actions: deliveries are kept under them."""
+        return [action.name for action in self.settings.actions]
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with self.lease.write() as connection:
+            yield connection
+
+    def model(self, round_: Round) -> ModelVersion:
+        """The model version of a round, looked up once per process: a version never changes."""
+        if round_.model_uri not in self.models:
+            self.models[round_.model_uri] = self.registry.resolve(round_.model_uri)
+        return self.models[round_.model_uri]
+
+    def scorer(self, round_: Round) -> Scorer:
+        """The model of a round, loaded once per process."""
+        return self.scorer_of(self.model(round_), levels_of(round_.plan) is not None)
+
+    def scorer_of(self, model: ModelVersion, traced: bool = False) -> Scorer:
+        """A version's model, with activations where they are asked for."""
+        known = self.scorers.get(model.uri)
+        if known is None or (traced and not known.traced):
+            had = cache.versions(self.folder / "models", model.name)
+            known = open_scorer(self.settings, self.registry, model, self.folder, traced)
+            if had and model.version not in had:
+                self._forget_models(model)
+            self.scorers.clear()  # one model in memory is enough: rounds come in order
+            self.scorers[model.uri] = known
+        return known
+
+    def _forget_models(self, new: ModelVersion) -> None:
+        """A version was downloaded: those go that no open round, no monitor and no rule needs any more."""
+        with self.store.read() as connection:
+            needed = rounds.versions_needed(connection, new.name) | {new.version}
+        rivals = (getattr(rule.plugin, "rival", None) for rule in self.settings.rules)
+        try:
+            named = [self.registry.resolve(str(uri)) for uri in (self.settings.model, *rivals) if uri is not None]
+        except OpmonError as exc:
+            log.warning("old versions of %s are kept for now: %s", new.name, exc)
+            return
+        needed |= {model.version for model in named if model.name == new.name}
+        cache.forget(self.folder / "models", new.name, needed)
+
+    def round_folder(self, round_: Round) -> Path:
+        """Where a round's files are made; another database's round of the same number has another."""
+        folder = self.folder / "rounds" / self.name / f"{round_.number}-{zlib.crc32(round_.key.encode()):08x}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def runs(self, round_: Round) -> tuple[str, str]:
+        """The MLflow runs of a round: its timeline (one per model version) and its own, found or made."""
+        experiment = self.registry.experiment(f"opmon/{self.name}")
+        tags = {
+            "opmon.monitor": self.name,
+            "opmon.model": round_.model_name,
+            "opmon.model_version": round_.model_version,
+        }
+        timeline = self.registry.run(
+            experiment,
+            round_.timeline_key,
+            f"{round_.model_name} v{round_.model_version}",
+            tags={**tags, "opmon.kind": "timeline"},
+        )
+        own = self.registry.run(
+            experiment,
+            round_.key,
+            f"round {round_.number}",
+            parent=timeline,
+            tags={**tags, "opmon.kind": "round", "opmon.round": str(round_.number)},
+        )
+        return timeline, own
+
+
+def sampler_of(plan: Mapping[str, Any]) -> Sampler:
+    """The sampler that a round's plan names."""
+    return cast(Sampler, plugins.make("sampler", plan["sampler"], plan["parameters"]))
+
+
+def levels_of(plan: Mapping[str, Any]) -> int | None:
+    """In how many levels the frame of a round holds the activations; None where its sampler does not look at them."""
+    return plugins.activation_levels(sampler_of(plan))
+
+
+def plan_of(settings: MonitorSettings) -> dict[str, Any]:
+    """What a round keeps of the configuration, so that changing it later does not change a round half done."""
+    return {
+        "problem": settings.problem,
+        "sampler": settings.sampler.type,
+        "parameters": dict(settings.sampler.parameters),
+        "budget": settings.sampler.budget,
+        "level": settings.level,
+        "seed": settings.seed,
+        "version_column": settings.columns.model_version,
+    }

@@ -1,0 +1,184 @@
+"""The last rounds together: told with each round, again where a late label changes them, never over two versions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+
+from opmon.cli import group
+from opmon.config import RollingSettings, Settings
+from opmon.errors import ConfigError
+from opmon.estimators.rolling import combine
+from opmon.labels import store as queue
+from opmon.stages.points import accuracy_points
+from opmon.stages.rolling import rolling_points
+from opmon.store import revisions, rounds, schema
+from opmon.store.revisions import Revision
+from opmon.types import Estimate, Label
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def estimates(monitor: Any) -> dict[int, Estimate]:
+    with monitor.store.read() as connection:
+        found = revisions.latest_estimates(connection, monitor.settings.name)
+    return {entry.round_number: entry.estimate for entry in found}
+
+
+def told(monitor: Any, key: str = "accuracy/rolling", number: int = 1) -> list[tuple[int, float]]:
+    """What the round's timeline holds, by step and moment."""
+    with monitor.store.read() as connection:
+        run = rounds.get(connection, monitor.settings.name, number).timeline_run_id
+    return [(step, value) for step, _, value in monitor.registry.metric_history(run, key)]
+
+
+def live(workbench: Any, monitor: Any, count: int, **answering: Any) -> None:
+    for _ in range(count):
+        workbench.write_window()
+        assert monitor.advance().problems == []
+        workbench.answer(monitor, **answering)
+        assert monitor.advance().closed == 1
+
+
+def test_the_last_rounds_are_told_with_each_round(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database, rolling={"rounds": 2}, sampler={"type": "srs", "budget": 40})
+    live(workbench, monitor, 3, wrong=0.1)
+    own = estimates(monitor)
+    pairs = [combine([own[1]]), combine([own[1], own[2]]), combine([own[2], own[3]])]
+    for key, bound in (("rolling", "value"), ("rolling_low", "low"), ("rolling_high", "high")):
+        expected = [(number, pytest.approx(getattr(pair, bound))) for number, pair in enumerate(pairs, 1)]
+        assert told(monitor, f"accuracy/{key}") == expected
+    assert pairs[2].half_width < own[3].half_width
+
+
+def test_a_late_label_tells_the_windows_again_that_it_is_in(workbench: Any, database: str) -> None:
+    monitor = workbench.monitor(database, rolling={"rounds": 2}, sampler={"type": "srs", "budget": 40})
+    live(workbench, monitor, 3, skip=0.3)
+    before = told(monitor)
+    tell_again(monitor)
+    assert told(monitor) == before
+    with monitor.store.write() as connection:
+        skipped = connection.execute(
+            sa.select(schema.tasks)
+            .join(schema.labels)
+            .where(schema.labels.c.truth.is_(None))
+            .order_by(schema.tasks.c.round_id)
+        ).first()
+        wrong = str((int(workbench.truth[skipped.input_id]) + 1) % 10)
+        queue.record(connection, [Label(skipped.id, "ben", wrong, monitor.clock())], monitor.clock())
+    monitor.advance()
+    own = estimates(monitor)
+    first, second = combine([own[1]]).value, combine([own[1], own[2]]).value
+    expected = [before[0], (1, first), before[1], (2, second), before[2]]
+    assert told(monitor) == [(step, pytest.approx(value)) for step, value in expected], "by moment, the newest last"
+
+    tell_again(monitor)
+    again = told(monitor)
+    assert dict(again) == pytest.approx({1: first, 2: second, 3: before[2][1]})
+    tell_again(monitor)
+    assert told(monitor) == again, "telling twice is telling once"
+
+
+def tell_again(monitor: Any) -> None:
+    """As after a kill, just before the rounds were known to have been told."""
+    with monitor.store.write() as connection:
+        connection.execute(schema.rounds.update().values(state="estimated", reported=-1))
+    assert monitor.advance().problems == []
+
+
+def test_a_round_without_an_estimate_joins_when_it_gets_one(workbench: Any, database: str, clock: Any) -> None:
+    """Its late label pushes the oldest round out of the windows that come after."""
+    changes = {"rolling": {"rounds": 2}, "labels": {"max_wait": "2d"}, "sampler": {"type": "srs", "budget": 40}}
+    monitor = workbench.monitor(database, clock, **changes)
+    live(workbench, monitor, 1, wrong=0.2)
+    workbench.write_window()
+    monitor.advance()
+    clock.pass_(days=3)
+    monitor.advance()
+    with monitor.store.read() as connection:
+        late = {task.id: task for task in queue.open_tasks(connection, workbench.name)}
+    workbench.write_window()
+    monitor.advance()
+    with monitor.store.read() as connection:
+        tasks = [task for task in queue.open_tasks(connection, workbench.name) if task.id not in late]
+    for some in (tasks, late.values()):
+        with monitor.store.write() as connection:
+            given = [Label(task.id, "ann", workbench.truth[task.input_id], clock()) for task in some]
+            queue.record(connection, given, clock())
+        monitor.advance()
+    own = estimates(monitor)
+    last = [value for step, value in told(monitor) if step == 3]
+    assert last == [pytest.approx(combine([own[1], own[3]]).value), pytest.approx(combine([own[2], own[3]]).value)]
+
+
+def test_a_new_version_opens_a_new_window(workbench: Any, tmp_path: Path) -> None:
+    own = workbench.sibling(tmp_path / "own")
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    monitor = own.monitor(database)
+    live(own, monitor, 2)
+    own.new_version()
+    live(own, monitor, 1, wrong=0.3)
+    known = estimates(monitor)
+    assert told(monitor, number=3) == [(3, pytest.approx(known[3].value))]
+    with monitor._at_work() as work, monitor.store.read() as connection:
+        points = accuracy_points(work, connection)
+    assert [point.rolling for point in points] == [
+        pytest.approx(value) for value in (known[1].value, combine([known[1], known[2]]).value, known[3].value)
+    ]
+
+
+def test_status_tells_the_last_rounds(workbench: Any, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    config = str(workbench.write_yaml(database, rolling={"rounds": 3}))
+    monitor = workbench.monitor(database, rolling={"rounds": 3})
+    live(workbench, monitor, 2)
+    status = CliRunner().invoke(group, ["status", "-c", config, "--json"], standalone_mode=False)
+    found = json.loads(status.output)["rolling"]
+    both = combine(list(estimates(monitor).values()))
+    assert (found["rounds"], found["accuracy"]) == ([1, 2], pytest.approx(both.value))
+    shown = CliRunner().invoke(group, ["status", "-c", config], standalone_mode=False).output
+    assert f"accuracy {both.value:.3f} [{both.low:.3f}, {both.high:.3f}] over the last 2 rounds" in shown
+
+
+def revision(number: int, value: float, **changes: Any) -> Revision:
+    base = Estimate(value, value - 0.1, value + 0.05, n=50, frame_size=1000, response=1.0, method="srs")
+    return Revision(number, 0, replace(base, **changes), 5, 50, START)
+
+
+ENDS = {number: START + timedelta(days=number) for number in range(10)}
+
+
+def test_provisional_rounds_and_other_levels_are_left_out() -> None:
+    history = [revision(1, 0.5, level=0.9), revision(2, 0.6), revision(3, 0.1, provisional=True), revision(4, 0.8)]
+    points = rolling_points(history, ENDS, RollingSettings(rounds=5))
+    assert [(point.round_number, point.rounds) for point in points] == [(1, (1,)), (2, (2,)), (4, (2, 4))]
+    assert points[-1].estimate.value == pytest.approx(0.7)
+
+
+def test_losses_are_joined_bound_by_bound() -> None:
+    history = [revision(1, 0.6), revision(2, 0.8)]
+    (_, shares), (_, losses) = (
+        rolling_points(history, ENDS, RollingSettings(rounds=2), problem=problem)
+        for problem in ("classification", "regression")
+    )
+    assert losses.estimate.value - losses.estimate.low == pytest.approx(0.05 * 2**0.5)
+    assert shares.estimate.high - 0.7 > losses.estimate.high - 0.7 == pytest.approx(0.025 * 2**0.5)
+
+
+def test_a_window_of_time_and_of_rounds() -> None:
+    history = [revision(number, 0.5) for number in (1, 2, 6, 7, 8, 9)]
+    settings = {"within": RollingSettings(within="3d"), "both": RollingSettings(rounds=2, within="3d")}
+    found = {name: rolling_points(history, ENDS, each, since=9)[0].rounds for name, each in settings.items()}
+    assert found == {"within": (6, 7, 8, 9), "both": (8, 9)}
+
+
+def test_a_window_of_nothing_is_refused(workbench: Any) -> None:
+    with pytest.raises(ConfigError, match="rolling: must hold rounds"):
+        Settings.from_mapping(workbench.configuration("sqlite:///x.db", rolling={}), workbench.folder)
