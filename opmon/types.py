@@ -184,10 +184,22 @@ class Sample:
     draw: Draw
     outcomes: NDArray[np.float64]
     problem: Problem | None = None
+    propensity: NDArray[np.float64] | None = None
+    """How likely each draw was to be answered, up to a factor (:func:`opmon.estimators.propensity.weighed` fits it);
+    None where nothing is known beyond the strata: answers are then taken to be missing at random inside them."""
 
     def __post_init__(self) -> None:
         if self.outcomes.shape != self.draw.positions.shape:
             raise InputError(f"one outcome per draw: got {self.outcomes.shape} for {self.draw.positions.shape} draws")
+        if self.propensity is not None and not (
+            self.propensity.shape == self.outcomes.shape
+            and np.isfinite(self.propensity).all()
+            and (self.propensity > 0).all()
+        ):
+            raise InputError(
+                f"the propensity is one number above 0 per draw: {len(self.draw)} of them; "
+                f"got shape {self.propensity.shape}, the least of them {np.min(self.propensity, initial=np.inf)}"
+            )
         answered = self.outcomes[~np.isnan(self.outcomes)]
         if not np.isfinite(answered).all() or (answered < 0).any():
             bad = answered[~np.isfinite(answered) | (answered < 0)][0]

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from opmon.decisions._betting import BETS, HIGHEST
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered
-from opmon.decisions._paired import WIDEST
 from opmon.decisions._sequential import Step, advance
 from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import terms
 from opmon.errors import InputError
 from opmon.types import Sample, Verdict, VerdictState
-
-_KNOWN = ("srs", "ces", "ssrs", "css", "two_stage")
-"""Designs whose weights are known before any label of the round is."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +65,15 @@ class AccuracySlices:
         if members is None:
             message = f"slices by {self.by!r} are not known for this round; its variables: {', '.join(case.variables)}"
             return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
-        weights, widest = _weights(case)
-        if float(weights.max(initial=0.0)) > widest * (1 + 1e-9):
-            message = f"a draw weighs {weights.max():.3g}, more than {widest:g}: set defensive of the sampler to 0.1"
+        excess = terms(case.sample, np.zeros(len(case.sample.draw)), case.coefficients).excess
+        if excess:
+            message = f"a draw weighs {excess:.3g}, more than bets allow for: set defensive of the sampler to 0.1"
             return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
         bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"threshold": self.threshold, "by": self.by, "slices": list(members), "bound": bound.words()}
         before = case.before if case.before.get("setting") == setting else {}
         steps = {
-            name: self._step(case, inside, widest, before.get("of", {}).get(name, {}), bound.shared(len(members)))
+            name: self._step(case, inside, before.get("of", {}).get(name, {}), bound.shared(len(members)))
             for name, inside in members.items()
         }
         return self._verdict(steps, setting, bound.words(case.elapsed))
@@ -94,16 +90,13 @@ class AccuracySlices:
         values, cuts = case.variables[self.by], (-np.inf, *self.edges, np.inf)
         return {f"{self.by} {low:g} to {high:g}": (values >= low) & (values < high) for low, high in pairwise(cuts)}
 
-    def _step(
-        self, case: Case, inside: NDArray[np.bool_], widest: float, before: Mapping[str, Any], bound: Bound
-    ) -> Step:
+    def _step(self, case: Case, inside: NDArray[np.bool_], before: Mapping[str, Any], bound: Bound) -> Step:
         m = 1 - self.threshold
         sample: Sample = case.sample  # type: ignore[assignment]
         surplus = np.where(inside & sample.answered, np.nan_to_num(sample.outcomes) - m, 0.0)
-        factors, known, stakes = terms(sample.draw, surplus, case.coefficients)
-        answered = sample.answered
-        values, stakes = (known + factors * surplus)[answered], stakes[answered]
-        bets = np.minimum(BETS[:, None] * stakes, HIGHEST) / (m * (widest + 1))  # known losses add 1 at most
+        found, answered = terms(sample, surplus, case.coefficients), sample.answered
+        values, stakes = found.of(surplus)[answered], found.stakes[answered]
+        bets = np.minimum(BETS[:, None] * stakes, HIGHEST) / (m * found.reach[answered])
         growth = np.log1p(bets * values).sum(axis=1)
         return advance(growth, values, stakes, before, {}, bound, case.elapsed, self.recovery)
 
@@ -129,16 +122,3 @@ class AccuracySlices:
 
     def _words(self, taken: Step) -> str:
         return taken.words(f"{percent(self.threshold)} or better", self.recovery)
-
-
-def _weights(case: Case) -> tuple[NDArray[np.float64], float]:
-    """The weight of every draw, and the most it could have been."""
-    sample: Sample = case.sample  # type: ignore[assignment]
-    factors, _, _ = terms(sample.draw, np.zeros(len(sample.draw)), case.coefficients)
-    if sample.draw.design not in _KNOWN:
-        return factors, WIDEST.get(sample.draw.design, 10.0)
-    if sample.draw.design == "two_stage":
-        constants = sample.draw.constants
-        possible = constants["stratum_size"] / (sample.draw.frame_size * constants["stratum_probability"])
-        return factors, float(possible.max())
-    return factors, float(factors.max(initial=1.0))

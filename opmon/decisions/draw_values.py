@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Draw, Sample
+from opmon.response import shares, stands_for
+from opmon.types import Sample
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+WIDEST = 10.0
+"""The largest weight of a draw that bets allow for: ``1 / defensive``."""
+WIDEST_OF_RHC = 20.0
+"""RHC multiplies it by how far the sum of a random group is from the mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +35,20 @@ class DrawValues:
       negatively associated (Joag-Dev and Proschan, Ann. Statist. 11, 1983, theorem 2.11), so the mean of a product of
       increasing functions is at most the product of the means.
     - ``two_stage``: :math:`v = y N_h/(N \psi_h)`: strata are independent, inputs in one negatively associated.
-    - ``ssrs``, ``css``: :math:`v = y\,n N_h/(N n_h)`. Draws of a stratum have the mean
-      :math:`\mu_h = n N_h\theta_h/(N n_h)`, and :math:`\prod_h (1 + \lambda(\mu_h - m))^{n_h} \le
-      (1 + \lambda(\theta - m))^n` by the inequality of the means, because :math:`\sum_h (n_h/n) \mu_h = \theta`.
-    - ``gbs``, ``adaptive``: the same wave by wave, given the waves before, whose known losses are added:
-      :math:`v = \sum_\text{before} y/N + y\,n_t N_{th}/(N n_{th})`; ``adaptive`` weighs waves by stakes.
+    - ``ssrs``, ``css``: :math:`v = y\,a N_h/(N a_h)` with the answered counts ``a``. Answers of a stratum have the mean
+      :math:`\mu_h = a N_h\theta_h/(N a_h)`, and :math:`\prod_h (1 + \lambda(\mu_h - m))^{a_h} \le
+      (1 + \lambda(\theta - m))^a` by the inequality of the means, because :math:`\sum_h (a_h/a) \mu_h = \theta`.
+    - ``gbs``, ``adaptive``: the same wave by wave, given the waves before, whose losses are added:
+      :math:`v = \sum_\text{before} y/N + y\,a_t N_{th}/(N a_{th})`; ``adaptive`` weighs waves by stakes.
     - ``ces`` chooses groups by likeness: its draws count as if they were simple random ones, which is not exact.
 
-    Draws without an answer are left out: right while answering has nothing to do with being wrong.
+    **Draws without an answer** are left out, and the others weigh by the pattern of response, which is known before
+    the labels are looked at. In strata that are drawn in fixed numbers the *answered* counts take the place of the
+    drawn ones, and all of the above holds given the pattern. Elsewhere the value of an answer in a class of which the
+    share :math:`\pi_h` was answered, :math:`\rho` of all draws, is multiplied by :math:`\rho/\pi_h`; then the factor of
+    a draw, 1 where it has no answer, has the mean :math:`1 + \lambda\rho(\theta - m)`, exactly for known
+    :math:`\pi_h`. Where the sample has a propensity, answers inside a stratum weigh by its inverse. Assumed is that
+    answering has nothing to do with being wrong beyond what stratum and propensity tell.
     """
 
     values: Floats
@@ -46,86 +58,143 @@ class DrawValues:
         return len(self.values)
 
 
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """``f_j``, ``k_j`` and ``c_j`` of ``v_j = k_j + f_j y_j``, one per draw; ``k`` comes from the draws before ``j``.
+
+    All are 0 for a draw without an answer.
+    """
+
+    factors: Floats
+    known: Floats
+    stakes: Floats
+    bound: Floats
+    """What ``f_j`` cannot exceed, known before the labels of the wave: what limits bets on values below 0."""
+
+    @property
+    def reach(self) -> Floats:
+        """How far below 0 the value of a loss of −1 can lie: known losses add 1 at most."""
+        return np.asarray(self.bound + (1.0 if self.known.any() else 0.0))
+
+    @property
+    def excess(self) -> float:
+        """The largest factor where one is beyond its bound, which no bet allows for; else 0."""
+        beyond = self.factors > self.bound * (1 + 1e-9)
+        return float(self.factors[beyond].max()) if beyond.any() else 0.0
+
+    def of(self, losses: Floats) -> Floats:
+        """``v_j``; a draw without an answer has the value 0."""
+        return np.asarray(self.known + self.factors * np.nan_to_num(losses))
+
+
 def draw_values(sample: Sample, coefficients: Floats | None = None) -> DrawValues:
     """The values of the answered draws; ``coefficients`` of the estimator are for designs that are not built in.
 
+    >>> from opmon.types import Draw
     >>> draw = Draw("sups", 100, np.array([3, 5]), columns={"probability": np.array([0.02, 0.01])})
     >>> draw_values(Sample(draw, np.array([1.0, 0.0]))).values
     array([0.5, 0. ])
     """
-    factors, known, stakes = terms(sample.draw, np.nan_to_num(sample.outcomes), coefficients)
-    answered = sample.answered
-    values = known + factors * np.nan_to_num(sample.outcomes)
-    return DrawValues(values[answered], stakes[answered])
+    found, answered = terms(sample, sample.outcomes, coefficients), sample.answered
+    return DrawValues(found.of(sample.outcomes)[answered], found.stakes[answered])
 
 
-def terms(draw: Draw, outcomes: Floats, coefficients: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """``f_j``, ``k_j`` and ``c_j`` of ``v_j = k_j + f_j y_j``: one of each per draw; ``k`` from draws before ``j``."""
+def terms(sample: Sample, losses: Floats, coefficients: Floats | None = None) -> Terms:
+    """The terms of ``losses`` under the design of ``sample``, given which of its draws have an answer."""
+    draw, y = sample.draw, np.where(sample.answered, np.nan_to_num(losses), 0.0)
     n, N, columns, constants = len(draw), draw.frame_size, draw.columns, draw.constants
-    none, even = np.zeros(n), np.ones(n)
+    stratum = columns.get("stratum", np.zeros(n, dtype=np.int64))
+    even = sample.answered.astype(np.float64)
     match draw.design:
         case "srs" | "ces":
-            return even, none, even
+            return _weighted(sample, even, np.zeros(n, dtype=np.int64), 1.0)
         case "sups":
-            return 1 / (N * columns["probability"]), none, even
+            return _weighted(sample, 1 / (N * columns["probability"]), stratum, WIDEST)
         case "rhc":
-            return columns["group_probability"] / (columns["probability"] * columns["group_size"]), none, even
+            ratio = columns["group_probability"] / (columns["probability"] * columns["group_size"])
+            return _weighted(sample, ratio, stratum, WIDEST_OF_RHC)
         case "two_stage":
             weight = constants["stratum_size"] / (N * constants["stratum_probability"])
-            return weight[columns["stratum"]], none, even
+            return _weighted(sample, weight[stratum], stratum, float(weight.max()))
         case "ssrs" | "css":
-            return _stratified(columns["stratum"], constants["stratum_size"], N), none, even
+            return _in_waves(_stratified(sample, constants["stratum_size"]), np.zeros(n), even, np.zeros(n))
         case "deepest":
-            return 1 / (N * columns["probability"]), (np.cumsum(outcomes) - outcomes) / N, even
+            found = _weighted(sample, 1 / (N * columns["probability"]), stratum, WIDEST)
+            counted = stands_for(sample, stratum) * y
+            return replace(found, known=(np.cumsum(counted) - counted) / N * even)
         case "gbs":
-            return _waves(columns["stratum"], columns["wave"], constants["stratum_size"], outcomes, N, even)
+            return _waves(sample, y)
         case "adaptive":
-            stakes = _wave_stakes(columns["wave"], constants["wave_share"])
-            return _own_strata(columns["stratum"], columns["wave"], constants["stratum_size"], outcomes, N, stakes)
-    if coefficients is not None:
-        return n * coefficients, none, even
-    return even, none, even
+            return _own_strata(sample, y)
+    factors = even if coefficients is None else even.sum() * coefficients
+    return Terms(factors, np.zeros(n), even, np.full(n, WIDEST))
 
 
-def _stratified(stratum: NDArray[np.int64], sizes: NDArray[Any], N: int) -> Floats:
-    """``n N_h / (N n_h)``, with the strata that were drawn standing for all."""
-    drawn = np.bincount(stratum, minlength=len(sizes))
-    weight = np.divide(len(stratum) * sizes, N * drawn, out=np.zeros(len(sizes)), where=drawn > 0)
-    return np.asarray(weight[stratum], dtype=np.float64)
+def _weighted(sample: Sample, factors: Floats, stratum: Counts, widest: float) -> Terms:
+    """Draws one by one: each answer weighs ``ρ/π_h``. No factor exceeds ``widest`` with full response."""
+    answers = sample.answered
+    weight = stands_for(sample, stratum) * answers.mean()
+    bound = np.full(len(weight), widest * float(weight.max(initial=0.0)))
+    return Terms(factors * weight, np.zeros(len(weight)), answers.astype(np.float64), bound)
 
 
-def _waves(
-    stratum: NDArray[np.int64], wave: NDArray[np.int64], sizes: NDArray[np.int64], y: Floats, N: int, stakes: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Waves over common strata, each from what the waves before have left of them."""
-    factors, known, left = np.empty(len(y)), np.empty(len(y)), sizes.astype(np.float64)
+def _in_waves(factors: Floats, known: Floats, stakes: Floats, wave: NDArray[np.generic]) -> Terms:
+    """Draws of fixed numbers per stratum: the largest factor of a wave is known before its labels."""
+    bound = np.ones(len(factors))
+    for t in np.unique(wave):
+        bound[wave == t] = max(float(factors[wave == t].max()), 1.0)
+    return Terms(factors, known, stakes, bound)
+
+
+def _stratified(part: Sample, sizes: NDArray[np.generic], group: Counts | None = None) -> Floats:
+    """``a N_h / (N a_h)`` for the answers of ``part``; 0 elsewhere."""
+    heard = float(part.answered.sum())
+    return heard * shares(part, part.draw.columns["stratum"], sizes, group) / part.draw.frame_size
+
+
+def _only(sample: Sample, draws: NDArray[np.bool_]) -> Sample:
+    """The sample without the answers of other draws."""
+    return replace(sample, outcomes=np.where(draws, sample.outcomes, np.nan))
+
+
+def _waves(sample: Sample, y: Floats) -> Terms:
+    """Waves over common strata, each from what the waves before have left of them; silent draws count as not drawn."""
+    stratum, wave = sample.draw.columns["stratum"], sample.draw.columns["wave"]
+    answers, left = sample.answered, sample.draw.constants["stratum_size"].astype(np.float64)
+    factors, known = np.zeros(len(y)), np.zeros(len(y))
     for t in range(int(wave.max(initial=-1)) + 1):
-        own = wave == t
-        factors[own] = _stratified(stratum[own], left, N)
-        known[own] = y[wave < t].sum() / N
-        left = left - np.bincount(stratum[own], minlength=len(sizes))
-    return factors, known, stakes
+        own = answers & (wave == t)
+        factors += _stratified(_only(sample, own), left)
+        known[own] = y[wave < t].sum() / sample.draw.frame_size
+        left = left - np.bincount(stratum[own], minlength=len(left))
+    return _in_waves(factors, known, answers.astype(np.float64), wave)
 
 
-def _own_strata(
-    stratum: NDArray[np.int64], wave: NDArray[np.int64], sizes: NDArray[np.int64], y: Floats, N: int, stakes: Floats
-) -> tuple[Floats, Floats, Floats]:
+def _own_strata(sample: Sample, y: Floats) -> Terms:
     """Waves with strata of their own; a stratum's size leaves out what was drawn before."""
-    factors, known = np.empty(len(y)), np.empty(len(y))
+    wave, constants = sample.draw.columns["wave"], sample.draw.constants
+    strata_of, answers = constants["stratum_wave"], sample.answered
+    drawn = stands_for(sample, sample.draw.columns["stratum"], strata_of) * y
+    factors, known = np.zeros(len(y)), np.zeros(len(y))
     for t in range(int(wave.max(initial=-1)) + 1):
-        own = wave == t
-        factors[own] = _stratified(stratum[own], sizes, N)
-        known[own] = y[wave < t].sum() / N
-    return factors, known, stakes
+        own = answers & (wave == t)
+        sizes = np.where(strata_of == t, constants["stratum_size"], 0)
+        factors += _stratified(_only(sample, own), sizes, strata_of)
+        known[own] = drawn[wave < t].sum() / sample.draw.frame_size
+    return _in_waves(factors, known, _wave_stakes(wave, answers, constants["wave_share"]), wave)
 
 
-def _wave_stakes(wave: NDArray[np.int64], shares: Floats) -> Floats:
-    """``c = a_t n / n_t``: a wave counts by the weight that was fixed for it before its labels were asked for."""
-    weights, rest = np.zeros(len(shares)), 1.0
-    for t, share in enumerate(shares[:-1]):
-        weights[t] = rest * share
+def _wave_stakes(wave: Counts, answers: NDArray[np.bool_], shares_of_rest: Floats) -> Floats:
+    """``c = w_t a / a_t``: a wave counts by the weight that was fixed for it before its labels were asked for.
+
+    What waves without any answer would have counted for goes to the last one that has some.
+    """
+    heard = np.bincount(wave[answers], minlength=len(shares_of_rest))
+    speaking = np.flatnonzero(heard)
+    weights, rest = np.zeros(len(shares_of_rest)), 1.0
+    for t in speaking[:-1]:
+        weights[t] = rest * shares_of_rest[t]
         rest -= weights[t]
-    weights[-1] = rest
-    counts = np.bincount(wave, minlength=len(shares))
-    per_draw = np.divide(weights * len(wave), counts, out=np.zeros(len(shares)), where=counts > 0)
-    return np.asarray(per_draw[wave])
+    weights[speaking[-1:]] = rest
+    per_draw = np.divide(weights * answers.sum(), heard, out=np.zeros(len(heard)), where=heard > 0)
+    return np.asarray(np.where(answers, per_draw[wave], 0.0))

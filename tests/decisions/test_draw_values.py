@@ -102,8 +102,8 @@ def test_an_unknown_design_takes_the_estimators_coefficients() -> None:
 def test_terms_are_linear_in_the_outcome() -> None:
     population = classifier(300, seed=1)
     sample = sampled("deepest", population, 30, np.random.default_rng(3))
-    factors, known, _ = terms(sample.draw, sample.outcomes)
-    assert known + factors * sample.outcomes == pytest.approx(draw_values(sample).values)
+    found = terms(sample, sample.outcomes)
+    assert found.known + found.factors * sample.outcomes == pytest.approx(draw_values(sample).values)
 
 
 @given(
@@ -149,3 +149,58 @@ def test_slices_at_the_line_do_not_grow_on_average(sampler: str) -> None:
         found.append(verdict.details["of"]["in"]["evidence"])
     weight = Bound(alpha=0.05).weight(0, None)
     assert np.mean(found) <= weight * (1 + 4 * np.std(found) / weight / math.sqrt(len(found)))
+
+
+def test_answered_counts_take_the_place_of_drawn_ones() -> None:
+    columns = {"stratum": np.array([0, 0, 0, 1, 1])}
+    draw = Draw("ssrs", 10, np.arange(5), columns, {"stratum_size": np.array([8, 2])})
+    drawn = draw_values(Sample(draw, np.array([1.0, np.nan, np.nan, 1.0, 0.0])))
+    assert drawn.values == pytest.approx([3 * 8 / (10 * 1), 3 * 2 / (10 * 2), 0])
+
+
+def test_a_stratum_without_an_answer_is_carried_by_its_neighbour() -> None:
+    columns = {"stratum": np.array([0, 1, 2, 2])}
+    draw = Draw("ssrs", 10, np.arange(4), columns, {"stratum_size": np.array([5, 3, 2])})
+    drawn = draw_values(Sample(draw, np.array([1.0, np.nan, 1.0, 1.0])))
+    assert drawn.values == pytest.approx([3 * 8 / 10, 3 * 2 / 20, 3 * 2 / 20])
+
+
+def test_answers_inside_a_stratum_weigh_by_the_inverse_of_their_propensity() -> None:
+    draw = Draw("srs", 10, np.arange(3), constants={"replacement": np.array(False)})
+    sample = Sample(draw, np.array([1.0, 1.0, np.nan]), propensity=np.array([0.9, 0.3, 0.3]))
+    assert draw_values(sample).values == pytest.approx([0.5, 1.5])
+
+
+def test_a_wave_that_nobody_answered_leaves_its_weight_to_the_others() -> None:
+    columns = {"wave": np.array([0, 0, 1, 1]), "stratum": np.array([0, 0, 1, 1])}
+    constants = {
+        "stratum_size": np.array([10, 8]),
+        "stratum_wave": np.array([0, 1]),
+        "wave_share": np.array([0.3, 1.0]),
+    }
+    draw = Draw("adaptive", 10, np.arange(4), columns, constants)
+    drawn = draw_values(Sample(draw, np.array([1.0, 0.0, np.nan, np.nan])))
+    assert drawn.values == pytest.approx([1, 0])
+    assert drawn.stakes == pytest.approx([1, 1])
+
+
+def suspicious(draw: Draw) -> np.ndarray:
+    """Which draws are in the upper half of the strata of their wave."""
+    stratum, wave = draw.columns["stratum"], draw.columns.get("wave", np.zeros(len(draw), dtype=int))
+    middle = np.array([(stratum[wave == t].min() + stratum[wave == t].max()) / 2 for t in np.unique(wave)])
+    return stratum > middle[wave]
+
+
+@pytest.mark.parametrize("sampler", ["sups", "rhc", "two_stage", "deepest", "ssrs", "css", "gbs", "adaptive"])
+def test_bets_do_not_grow_where_trusted_strata_seldom_answer(sampler: str) -> None:
+    """Half of the trusted half of the strata has an answer, 95 % of the other: no growth at the line on average."""
+    population = classifier(500, accuracy=0.85, seed=4)
+    line, grown = 1 - population.accuracy, []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        sample = sampled(sampler, population, 80, rng)
+        heard = rng.random(len(sample.draw)) < np.where(suspicious(sample.draw), 0.95, 0.5)
+        silent = Sample(sample.draw, np.where(heard, sample.outcomes, np.nan))
+        grown.append(np.exp(log_growth(draw_values(silent), line, BETS[:5])))
+    error = np.std(grown, axis=0) / math.sqrt(len(grown))
+    assert (np.mean(grown, axis=0) <= 1 + 4 * error).all(), (sampler, np.mean(grown, axis=0))
