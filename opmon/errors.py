@@ -7,6 +7,7 @@
     │   └── ConfigError           opmon.yaml or an OPMON_* variable
     ├── PluginError               a named plugin is unknown, cannot be imported or is not what it should be
     ├── ModelError                the model was found but cannot be used
+    │   └── OutOfMemory           it needs more memory for so many inputs than its device has
     ├── SourceError               production inputs cannot be read
     ├── UnavailableError          a service opmon needs did not answer; trying again later is right
     │   ├── RegistryUnavailable   MLflow
@@ -41,6 +42,10 @@ class PluginError(OpmonError):
 
 class ModelError(OpmonError):
     """The model was found but cannot be used."""
+
+
+class OutOfMemory(ModelError):
+    """The model needs more memory than its device has, for as many inputs as it was given at once."""
 
 
 class SourceError(OpmonError):

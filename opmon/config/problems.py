@@ -65,11 +65,12 @@ def words(problem: ErrorDetails) -> str:
 def _path(problem: ErrorDetails, data: Any) -> KeyPath:
     """The key path of the problem, without the parts that pydantic adds for the members of a union."""
     path: list[str | int] = []
-    for part in problem["loc"]:
+    last = len(problem["loc"]) - 1
+    for place, part in enumerate(problem["loc"]):
         known = (isinstance(data, Mapping) and part in data) or (isinstance(data, list) and isinstance(part, int))
         if known:
             data = data[part]
-        elif not (isinstance(data, Mapping) and problem["type"] == "missing"):
+        elif not (isinstance(data, Mapping) and problem["type"] == "missing" and place == last):
             continue
         path.append(part)
     if problem["type"] in ("at_key", "unknown_key"):

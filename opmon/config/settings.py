@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 
 from opmon import plugins
 from opmon.config import document as documents
+from opmon.config.device import DeviceChoice, DeviceSettings
 from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
 from opmon.config.groups import (
     ColumnSettings,
@@ -28,6 +29,7 @@ from opmon.config.plugged import ActionSettings, HeadSettings, RuleSettings, Sam
 from opmon.config.problems import config_error
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import NotFoundError
+from opmon.scoring.devices import Device
 from opmon.types import Problem
 from opmon.values import canonical_class
 
@@ -53,7 +55,7 @@ class MonitorSettings(Part):
     problem: Problem = "classification"
     classes: tuple[Annotated[str, BeforeValidator(_class_name)], ...] | None = None
     convert_sklearn: bool = False
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: DeviceChoice = "auto"
     threads: Count | None = None
     scores: Literal["auto", "probabilities", "logits"] = "auto"
     output: str | None = None
@@ -136,6 +138,11 @@ class MonitorSettings(Part):
         """The variables that a frame of this monitor holds."""
         free = _FREE if self.problem == "classification" else ()
         return tuple(dict.fromkeys((*free, *(head.name for head in self.variables))))
+
+    @property
+    def runs_on(self) -> Device:
+        """The device as scoring takes it."""
+        return self.device.chosen if isinstance(self.device, DeviceSettings) else self.device
 
     @property
     def heads(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.errors import ModelError
-from opmon.scoring._batching import size_by_probe
+from opmon.errors import ModelError, OutOfMemory
+from opmon.scoring._batching import Sizes
 from opmon.scoring.session import Session
 
 T = TypeVar("T")
@@ -37,10 +37,8 @@ class Runner:
     """
 
     session: Session
-    batch_size: int = 1024
-    """0: found by trying, when the first inputs come."""
+    sizes: Sizes = field(default_factory=Sizes)
     lanes: int = 1
-    _found: dict[str, int] = field(default_factory=dict, repr=False)
 
     def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
         """The outputs called ``names`` for all rows; an error where the model does not run on one of them."""
@@ -69,43 +67,59 @@ class Runner:
         """The number of inputs that the model wants at once, where it is fixed in the file."""
         return next((tensor.shape[0] for tensor in self.session.inputs if tensor.shape), None)
 
-    def _parts(self, names: Sequence[str], tensors: Tensors) -> Iterator[tuple[dict[str, NDArray[Any]], int]]:
+    def _parts(self, names: Sequence[str], tensors: Tensors) -> Iterator[tuple[Tensors, int]]:
         """The rows in pieces, and the number of the first row of each."""
         count = _rows(tensors)
-        size = self.fixed or self._found.get("single") or self.batch_size or self._probed(names, tensors, count)
+        size = self.fixed or self.sizes.size(count, lambda size: self._once(names, _cut(tensors, 0, size)))
         for start in range(0, count, size):
-            yield {name: values[start : start + size] for name, values in tensors.items()}, start
+            yield _cut(tensors, start, start + size), start
 
     def _piece(self, names: Sequence[str], part: Tensors, first: int) -> Found:
         """The outputs for a piece; where the model fails on it, without the rows that it fails on."""
         try:
-            return Found([self._once(names, part)], {})
+            return Found(self._within_memory(names, part), {})
         except ModelError as exc:
             count, found = _rows(part), self._searched(names, part, first, exc)
             if count > 1 and not found.pieces:
                 raise  # it is not a row's fault
-            if count > 1 and len(found.pieces) == count and not self.fixed:
-                self._found["single"] = 1  # it takes one at a time, whatever its file says
+            if not found.failed and not self.fixed:  # it goes with fewer at once, whatever its file says
+                self.sizes.lower(max(len(piece[0]) for piece in found.pieces))
             return found
 
     def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Found:
         """The same in halves, down to the row that the model fails on."""
         count = _rows(part)
+        if isinstance(exc, OutOfMemory):
+            raise exc
         if count == 1:
             return Found([], {first: str(exc)})
-        halves = [slice(0, count // 2), slice(count // 2, count)]
+        middle = count // 2
         return _together(
             [
-                self._half(names, {name: values[half] for name, values in part.items()}, first + half.start)
-                for half in halves
+                self._half(names, _cut(part, start, stop), first + start)
+                for start, stop in ((0, middle), (middle, count))
             ]
         )
 
     def _half(self, names: Sequence[str], part: Tensors, first: int) -> Found:
         try:
-            return Found([self._once(names, part)], {})
+            return Found(self._within_memory(names, part), {})
         except ModelError as exc:
             return self._searched(names, part, first, exc)
+
+    def _within_memory(self, names: Sequence[str], part: Tensors) -> list[list[Any]]:
+        """The outputs in as many runs as memory makes it; what was too much for it is not tried again."""
+        count, most = _rows(part), self.fixed or self.sizes.most
+        if count <= most:
+            try:
+                return [self._once(names, part)]
+            except OutOfMemory:
+                if self.fixed or count == 1:
+                    raise
+                self.sizes.lower(count // 2)
+                most = self.sizes.most
+        parts = [_cut(part, start, start + most) for start in range(0, count, most)]
+        return [piece for some in parts for piece in self._within_memory(names, some)]
 
     def _once(self, names: Sequence[str], part: Tensors) -> list[Any]:
         have, fixed = _rows(part), self.fixed
@@ -120,18 +134,13 @@ class Runner:
                 )
         return [result[:have] for result in results]
 
-    def _probed(self, names: Sequence[str], tensors: Tensors, count: int) -> int:
-        if count and "size" not in self._found:
-
-            def run(size: int) -> None:
-                self.session.run(names, {name: values[:size] for name, values in tensors.items()})
-
-            self._found["size"] = size_by_probe(run, count)
-        return self._found.get("size", 1)
-
 
 def _rows(tensors: Tensors) -> int:
     return len(next(iter(tensors.values())))
+
+
+def _cut(tensors: Tensors, start: int, stop: int) -> Tensors:
+    return {name: values[start:stop] for name, values in tensors.items()}
 
 
 def _together(found: Sequence[Found]) -> Found:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opmon.errors import InputError
-from opmon.scoring._batching import lanes_by_memory, size_by_memory
+from opmon.scoring._batching import Sizes, lanes_by_memory
 from opmon.scoring._running import Runner
+from opmon.scoring.devices import Device
 from opmon.scoring.graph.compiled import (
     ArrayFunction,
     compile_graph,
@@ -23,7 +24,7 @@ from opmon.scoring.graph.file import read_model, without_zipmap
 from opmon.scoring.outputs.meaning import Outputs, Scores
 from opmon.scoring.outputs.planning import plan_outputs
 from opmon.scoring.reference.fitted import Reference
-from opmon.scoring.session import Device, cores, open_session
+from opmon.scoring.session import Session, cores, open_session
 from opmon.types import Problem
 
 if TYPE_CHECKING:
@@ -61,27 +62,36 @@ def load(
     plain = without_zipmap(model)
     source: Path | bytes = path if plain is None else plain.SerializeToString()
     model = model if plain is None else plain
-    lanes = lanes or lanes_by_memory(model, threads or cores())
-    each = threads if lanes == 1 else max(1, (threads or cores()) // lanes)
-    session = open_session(source, device, each)
-    if session.device != "cpu" and lanes > 1:  # a GPU is one lane, and what it cannot do may have all cores
-        lanes, each = 1, threads
-        session = open_session(source, device, each)
+    wide = lanes or lanes_by_memory(model, threads or cores())
+    session, lanes = _opened(source, device, threads, wide)
     variables = variable_outputs(model)
     own = [item for item in session.outputs if not is_added(item.name, variables)]
     outputs = plan_outputs(model, own, problem, classes, output, scores)
     functions: dict[str, ArrayFunction] = {}
     if heads or traced:
+        del session  # a device has room for one model, not for two
         if reference is not None:
             reference.require_model(path)
         score = next(item for item in own if item.name == outputs.score)
         with on_one_thread():
             compiled = compile_graph(model, outputs, score, heads or {}, reference, layer, traced=traced)
             functions = functions_of(compiled, heads or {}, reference)
-        session = open_session(serialised(compiled.model), device, each, path.parent)
+        session, lanes = _opened(serialised(compiled.model), device, threads, wide, path.parent)
         variables = {**variables, **compiled.outputs}
-    size = batch_size or (size_by_memory(model, lanes) if session.device == "cpu" else 0)
-    return Loaded(Runner(session, size, lanes), outputs, variables, functions)
+    sizes = Sizes.of(model, session.device, lanes, batch_size)
+    return Loaded(Runner(session, sizes, lanes), outputs, variables, functions)
+
+
+def _opened(
+    source: Path | bytes, device: Device, threads: int | None, lanes: int, folder: Path | None = None
+) -> tuple[Session, int]:
+    """The session, and its lanes: a GPU is one, and what it cannot do may have all cores."""
+    each = threads if lanes == 1 else max(1, (threads or cores()) // lanes)
+    session = open_session(source, device, each, folder)
+    if session.device == "cpu" or lanes == 1:
+        return session, lanes
+    del session
+    return open_session(source, device, threads, folder), 1
 
 
 def _require(problem: Problem, **counts: int | None) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from opmon.scoring._ahead import ahead
 from opmon.scoring._running import Runner, Tensors
+from opmon.scoring.devices import Device
 from opmon.scoring.graph.compiled import ArrayFunction, bounded
 from opmon.scoring.graph.monitor_graph import ACTIVATIONS, PREDICTED
 from opmon.scoring.inputs.feeding import Feeding
@@ -23,7 +24,7 @@ from opmon.scoring.outputs.meaning import Outputs, Scores
 from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Said, Scored, Traced
-from opmon.scoring.session import Device, Session
+from opmon.scoring.session import Session
 from opmon.types import Batch, Problem
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Scorer:
         """Load the ONNX file ``path``.
 
         ``classes`` are the names of the score's columns where the file does not say them (or says numbers);
-        ``batch_size`` is found where it is not given: by the memory that the activations take, or, on a GPU, by trying.
+        ``batch_size`` is found where it is not given: by the memory that the activations take, and by trying.
         ``threads`` None is all cores; small models run on several ``lanes`` at once: see
         :class:`~opmon.scoring._running.Runner`.
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
@@ -116,7 +117,7 @@ class Scorer:
         """What ``opmon check`` shows of it."""
         return {
             "device": self.session.device,
-            "providers": list(self.session.providers),
+            "placement": str(self.session.placement),
             "inputs": [str(tensor) for tensor in self.session.inputs],
             "outputs": [str(tensor) for tensor in self.session.outputs],
             "score": f"{self.outputs.score} ({self.outputs.meaning})",

@@ -11,15 +11,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from opmon.errors import InputError, ModelError
-
-Device = Literal["auto", "cpu", "cuda"]
-DEVICES: tuple[str, ...] = ("auto", "cpu", "cuda")
+from opmon.errors import InputError, ModelError, OutOfMemory
+from opmon.scoring._failures import first_line, is_shortage, why_not_loaded
+from opmon.scoring.devices import CUDA, DEVICES, TENSORRT, Device, Providers, short_name
+from opmon.scoring.placement import Placement
 
 _log = logging.getLogger(__name__)
-_CUDA, _CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 _QUIET, _WARNING = 4, 2
 
 
@@ -34,35 +33,53 @@ class Tensor:
     def __str__(self) -> str:
         return f"{self.name}: {self.kind}[{', '.join('?' if size is None else str(size) for size in self.shape)}]"
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it is a tensor of numbers: text, sequences and dictionaries live in the CPU's memory alone."""
+        return self.kind != "string" and "(" not in self.kind
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """A model ready to run."""
 
     device: str
-    providers: tuple[str, ...]
+    """Where most of its operators run: ``cpu``, ``cuda`` …"""
+    placement: Placement
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     _session: Any
-    bound: bool = False
-    """Whether inputs and outputs are bound to the device's memory: for a GPU."""
+    bound: tuple[str, int] | None = None
+    """The device and its number whose memory inputs and outputs are bound to: for a GPU."""
 
     def run(self, outputs: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """The values of ``outputs``; :class:`OutOfMemory` where a smaller batch may fit."""
         try:
-            results: list[Any] = (self._bound if self.bound else self._session.run)(list(outputs), dict(feeds))
+            if self.bound is not None and self._can_bind(outputs):
+                return self._run_bound(outputs, feeds, *self.bound)
+            results: list[Any] = self._session.run(list(outputs), dict(feeds))
         except Exception as exc:  # ONNX Runtime's errors have no common class but Exception
             given = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in feeds.items())
+            if is_shortage(exc):
+                raise OutOfMemory(
+                    f"the memory of the device ({self.device}) does not suffice for {given}: {first_line(exc)}"
+                ) from exc
             wanted = ", ".join(map(str, self.inputs))
-            raise ModelError(f"the model does not run on {given}; it takes {wanted}: {_first_line(exc)}") from exc
+            raise ModelError(f"the model does not run on {given}; it takes {wanted}: {first_line(exc)}") from exc
         return results
 
-    def _bound(self, outputs: list[str], feeds: dict[str, Any]) -> list[Any]:
+    def _can_bind(self, outputs: Sequence[str]) -> bool:
+        """Whether all that goes in and out are numbers: ONNX Runtime ends the process where a bound output is text."""
+        asked = [item for item in self.outputs if item.name in outputs]
+        return all(item.is_numeric for item in (*self.inputs, *asked))
+
+    def _run_bound(self, outputs: Sequence[str], feeds: Mapping[str, Any], device: str, number: int) -> list[Any]:
         """One copy to the device and one back; what stays inside never leaves it."""
         binding = self._session.io_binding()
         for name, value in feeds.items():
             binding.bind_cpu_input(name, value)
         for name in outputs:
-            binding.bind_output(name, self.device)
+            binding.bind_output(name, device, number)
         self._session.run_with_iobinding(binding)
         found: list[Any] = binding.copy_outputs_to_cpu()
         return found
@@ -73,28 +90,31 @@ def open_session(
 ) -> Session:
     """Load a model; ``threads`` None uses all cores. ``folder`` holds the weights of a graph given as bytes.
 
-    ``cuda`` raises ModelError where the GPU cannot be used, naming what is missing. ``auto`` takes the GPU where there
-    is one and the CPU otherwise, and says so once. What counts are the providers of the session, not those asked for.
+    A provider that is asked for by name and cannot be used, or takes none of the model's operators, raises ModelError,
+    which says why. ``auto`` takes the GPU where there is one and it has work to do, the CPU otherwise, and says so
+    once. What counts is where the operators were placed, not what was asked for.
     """
-    if device not in DEVICES:
-        raise InputError(f"device must be one of {', '.join(DEVICES)}; got {device!r}")
+    if not isinstance(device, Providers) and device not in DEVICES:
+        raise InputError(f"device must be one of {', '.join(DEVICES)}, or providers with options; got {device!r}")
     if threads is not None and threads < 1:
         raise InputError(f"threads must be at least 1, or left out for all cores; got {threads}")
-    if device == "cpu":
-        return _described(_load(model, [_CPU], threads, folder))
-    missing = cuda_missing()
-    if missing is None:
-        session = _load(model, [_CUDA, _CPU], threads, folder)
-        if _CUDA in session.get_providers():
-            return _described(session)
-        missing = (
-            "the CUDA libraries (CUDA 13, cuDNN 9) cannot be loaded: pip install 'opmon[cuda]', or put the system's "
-            "into LD_LIBRARY_PATH"
+    if device == "auto":
+        return _on_gpu_or_cpu(model, threads, folder)
+    named = device if isinstance(device, Providers) else Providers.of([device])
+    for provider in named.wanted:
+        missing = provider_missing(provider)
+        if missing is not None:
+            raise _not_usable(provider, missing)
+    opened = _described(_load(model, named, threads, folder), named)
+    for provider in named.wanted:
+        if provider not in opened.placement.providers:
+            raise _not_usable(provider, _libraries(provider))
+    if named.wanted and not opened.placement.beside_cpu:
+        raise ModelError(
+            f"device: none of the model's {opened.placement.total} operators runs on "
+            f"{', '.join(map(short_name, named.wanted))} ({opened.placement.on_cpu}). Set device: cpu for this model."
         )
-    if device == "cuda":
-        raise ModelError(f"device: cuda was asked for and cannot be used: {missing}. device: cpu runs without a GPU.")
-    _say_once(f"scoring on the CPU: {missing}")
-    return _described(_load(model, [_CPU], threads, folder))
+    return opened
 
 
 def cores() -> int:
@@ -102,14 +122,24 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def cuda_missing() -> str | None:
-    """What keeps this machine from scoring on a GPU, and how to get it; None where nothing obvious does."""
+def provider_missing(provider: str) -> str | None:
+    """What keeps this machine from using a provider, and how to get it; None where nothing obvious does."""
     ort = _onnxruntime()
-    if _CUDA not in ort.get_available_providers():
+    available = ort.get_available_providers()
+    if provider not in available and provider in (CUDA, TENSORRT):
         return (
             "the installed onnxruntime is built without CUDA: pip uninstall onnxruntime onnxruntime-gpu, then "
             "pip install onnxruntime-gpu (one of the two alone: together they lose the GPU)"
         )
+    if provider not in available:
+        return (
+            f"the installed onnxruntime is built without it, and has {', '.join(map(short_name, available))}: install "
+            f"the build of onnxruntime that has it, in the place of this one"
+        )
+    return _driver_missing(ort) if provider in (CUDA, TENSORRT) else None
+
+
+def _driver_missing(ort: Any) -> str | None:
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -117,6 +147,37 @@ def cuda_missing() -> str | None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(AttributeError, OSError):
         ort.preload_dlls()  # finds the libraries that pip installed; prints where it does not
     return None
+
+
+def _on_gpu_or_cpu(model: Path | bytes, threads: int | None, folder: Path | None) -> Session:
+    missing = provider_missing(CUDA)
+    if missing is None:
+        cuda = Providers.of(["cuda"])
+        opened = _described(_load(model, cuda, threads, folder), cuda)
+        if opened.placement.beside_cpu:
+            return opened
+        missing = _libraries(CUDA)
+        if CUDA in opened.placement.providers:
+            missing = f"none of the model's operators runs on the GPU ({opened.placement.on_cpu})"
+        del opened
+    _say_once(f"scoring on the CPU: {missing}")
+    cpu = Providers.of(["cpu"])
+    return _described(_load(model, cpu, threads, folder), cpu)
+
+
+def _not_usable(provider: str, missing: str) -> ModelError:
+    return ModelError(
+        f"device: {short_name(provider)} was asked for and cannot be used: {missing}. device: cpu runs without it."
+    )
+
+
+def _libraries(provider: str) -> str:
+    if provider == CUDA:
+        return (
+            "the CUDA libraries (CUDA 13, cuDNN 9) cannot be loaded: pip install 'opmon[cuda]', or put the system's "
+            "into LD_LIBRARY_PATH"
+        )
+    return "onnxruntime has it and cannot start it, for want of its libraries, its device, or options that it knows"
 
 
 @functools.cache
@@ -132,10 +193,11 @@ def _say_once(message: str) -> None:
     _log.info(message)
 
 
-def _load(model: Path | bytes, providers: Sequence[str], threads: int | None, folder: Path | None) -> Any:
+def _load(model: Path | bytes, providers: Providers, threads: int | None, folder: Path | None) -> Any:
     ort = _onnxruntime()
     options = ort.SessionOptions()
     options.log_severity_level = _QUIET
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     if folder is not None and isinstance(model, bytes):
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     if threads is not None:
@@ -143,42 +205,30 @@ def _load(model: Path | bytes, providers: Sequence[str], threads: int | None, fo
     ort.set_default_logger_severity(_QUIET)  # a GPU that is not there is told by us, in one line
     try:
         source = model if isinstance(model, bytes) else str(model)
-        return ort.InferenceSession(source, sess_options=options, providers=list(providers))
+        asked = [(name, providers.told(name)) for name in providers.names]
+        return ort.InferenceSession(source, sess_options=options, providers=asked, enable_fallback=0)
     except Exception as exc:  # ONNX Runtime's errors have no common class but Exception
-        raise ModelError(_why_not(exc)) from exc
+        raise ModelError(why_not_loaded(exc, ort.__version__, providers)) from exc
     finally:
         ort.set_default_logger_severity(_WARNING)
 
 
-def _why_not(exc: Exception) -> str:
-    text = str(exc)
-    hint = "is it a whole ONNX file?"
-    if "IR version" in text:
-        hint = "update onnxruntime, or write the model again with an older IR version (model.ir_version = 10)"
-    elif "pset" in text:
-        hint = "update onnxruntime, or export the model again with an older opset"
-    elif "not a registered function" in text or "NOT_IMPLEMENTED" in text:
-        hint = "it uses an operator that this ONNX Runtime does not have; export it with standard operators"
-    return f"ONNX Runtime {_onnxruntime().__version__} cannot load the model: {hint} ({_first_line(exc)})"
-
-
-def _described(session: Any) -> Session:
-    providers = tuple(session.get_providers())
+def _described(session: Any, asked: Providers) -> Session:
+    """The session, and where ONNX Runtime placed the operators."""
+    found = session.get_provider_graph_assignment_info()
+    operators = [(part.ep_name, node.op_type) for part in found for node in part.get_nodes()]
+    placement = Placement.of(session.get_providers(), operators)
+    on_cuda = placement.device in (short_name(CUDA), short_name(TENSORRT))
     return Session(
-        device="cuda" if _CUDA in providers else "cpu",
-        providers=providers,
+        device=placement.device,
+        placement=placement,
         inputs=tuple(_tensor(item) for item in session.get_inputs()),
         outputs=tuple(_tensor(item) for item in session.get_outputs()),
         _session=session,
-        bound=_CUDA in providers and not any("string" in item.type for item in session.get_inputs()),
+        bound=("cuda", asked.device_id) if on_cuda else None,
     )
 
 
 def _tensor(item: Any) -> Tensor:
     kind = str(item.type).removeprefix("tensor(").removesuffix(")") if item.type.startswith("tensor(") else item.type
     return Tensor(item.name, kind, tuple(size if isinstance(size, int) else None for size in item.shape or ()))
-
-
-def _first_line(exc: Exception) -> str:
-    lines = str(exc).strip().splitlines() or [type(exc).__name__]
-    return lines[0] if len(lines[0]) <= 400 else f"{lines[0][:397]}..."

@@ -32,7 +32,7 @@ def answering(settings: Any) -> dict[str, Any]:
         "classes": settings.classes,
         "features": settings.inputs.features,
         "tensor": settings.inputs.tensor,
-        "device": settings.device,
+        "device": settings.runs_on,
         "threads": settings.threads,
         "output": settings.output,
         "scores": settings.scores,

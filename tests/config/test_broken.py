@@ -79,6 +79,20 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     "model without version": (MONITOR.replace("@champion", ""), ["digits.model", "models:/name/3", "'models:/digits'"]),
     "problem": (with_monitor("problem: clustering"), ["problem", "'classification' or 'regression'", "'clustering'"]),
     "device": (with_monitor("device: gpu"), ["digits.device", "'auto', 'cpu' or 'cuda'", "'gpu'"]),
+    "provider": (
+        with_monitor("device: {providers: [cuta]}"),
+        ["digits.device", "no provider 'cuta' (did you mean 'cuda'?)", "tensorrt"],
+    ),
+    "no provider": (with_monitor("device: {options: {cuda: {}}}"), ["digits.device.providers", "is required"]),
+    "provider key": (with_monitor("device: {provider: [cuda]}"), ["digits.device.provider", "'providers'"]),
+    "options without their provider": (
+        with_monitor("device: {providers: [cuda], options: {device_id: 1}}"),
+        ["digits.device.options", "by provider, such as {cuda: {device_id: 1}}"],
+    ),
+    "option of memory": (
+        with_monitor("device: {providers: [cuda], options: {cuda: {gpu_mem_limit: 4 T}}}"),
+        ["digits.device", "gpu_mem_limit must be bytes, such as 4 GB; got '4 T'"],
+    ),
     "threads zero": (with_monitor("threads: 0"), ["digits.threads", "must be >= 1", "got 0"]),
     "threads text": (with_monitor("threads: many"), ["digits.threads", "whole number", "'many'"]),
     "threads boolean": (with_monitor("threads: yes"), ["digits.threads", "must be a number", "got true"]),

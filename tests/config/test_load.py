@@ -19,6 +19,7 @@ from opmon.config.part import Part
 from opmon.decisions.accuracy_below import AccuracyBelow
 from opmon.decisions.accuracy_level import AccuracyLevel
 from opmon.errors import ConfigError, NotFoundError
+from opmon.scoring.devices import Providers
 
 MINIMAL = "monitors:\n  digits:\n    model: models:/digits@champion\n    source: {path: production/}\n"
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -77,6 +78,18 @@ def test_plugins_are_made_when_the_file_is_read(write) -> None:
     rule = load(write(text), {}).monitors["digits"].rules[0]
     assert rule.plugin == AccuracyBelow(threshold=0.9, name="floor")
     assert rule.name == "floor"
+
+
+def test_a_device_may_be_providers_with_options() -> None:
+    mapping = yaml.safe_load(MINIMAL)
+    given = {"providers": ["tensorrt", "cuda"], "options": {"cuda": {"device_id": 1, "use_tf32": True}}}
+    mapping["monitors"]["digits"]["device"] = given
+    settings = Settings.from_mapping(mapping, environment={})
+    runs_on = settings.monitors["digits"].runs_on
+    assert runs_on == Providers.of(given["providers"], given["options"])
+    assert runs_on.told("CUDAExecutionProvider")["use_tf32"] == "1"
+    dumped = settings.dump()["monitors"]["digits"]["device"]
+    assert dumped == given
 
 
 def test_classes_may_be_whole_numbers() -> None:

@@ -229,7 +229,7 @@ def test_scorer_of_a_model_with_labels_alone_is_an_error(graph) -> None:
 def test_scorer_describes_itself(opened) -> None:
     assert opened("Softmax", classes=["a", "b", "c"]).describe() == {
         "device": "cpu",
-        "providers": ["CPUExecutionProvider"],
+        "placement": "2 of 2 operators on cpu",
         "inputs": ["x: float[?, 4]"],
         "outputs": ["y: float[?, 3]"],
         "score": "y (probabilities)",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import subprocess
@@ -12,17 +13,30 @@ from onnx import TensorProto, helper, numpy_helper
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring import session
+from opmon.scoring.devices import CUDA, Providers
 from opmon.scoring.graph.file import read_model
 from opmon.scoring.scorer import Scorer
 from opmon.scoring.session import open_session
 
-needs_no_gpu = session.cuda_missing()
+needs_no_gpu = session.provider_missing(CUDA)
 
 
-def test_session_cuda_that_is_not_there_says_what_is_missing(dense) -> None:
+@pytest.mark.parametrize("device", ["cuda", Providers.of(["cuda", "cpu"], {"cuda": {"device_id": 1}})])
+def test_session_cuda_that_is_not_there_says_what_is_missing(dense, device) -> None:
     assert needs_no_gpu is not None, "this test is written for a machine without a GPU"
     with pytest.raises(ModelError, match=r"device: cuda .*libcuda\.so\.1.*driver"):
-        open_session(dense("Softmax"), "cuda")
+        open_session(dense("Softmax"), device)
+
+
+def test_session_provider_of_another_build_names_those_of_this_one(dense) -> None:
+    with pytest.raises(ModelError, match=r"device: openvino was asked for.*built without it, and has .*cpu.*install"):
+        open_session(dense("Softmax"), Providers.of(["openvino"]))
+
+
+def test_session_of_named_providers_says_where_the_operators_run(dense) -> None:
+    opened = open_session(dense("Softmax"), Providers.of(["cpu"]))
+    assert (opened.device, str(opened.placement)) == ("cpu", "2 of 2 operators on cpu")
+    assert open_session(dense("Softmax"), "cpu").placement == opened.placement
 
 
 def test_session_auto_runs_on_the_cpu_and_says_so_once(dense, caplog) -> None:
@@ -70,6 +84,32 @@ def test_session_feeds_that_do_not_fit_name_both_shapes(dense) -> None:
     opened = open_session(dense("Softmax"), "cpu")
     with pytest.raises(ModelError, match=r"float32\[2, 3\].*x: float\[\?, 4\]"):
         opened.run(["y"], {"x": np.zeros((2, 3), np.float32)})
+
+
+@pytest.mark.parametrize("bound", [None, ("cpu", 0)])
+def test_session_outputs_of_text_are_read_bound_or_not(graph, bound) -> None:
+    """Bound to a device's memory, ONNX Runtime ends the process with them: it is run here as on a GPU."""
+    nodes = [
+        helper.make_node("ArgMax", ["x"], ["place"], axis=1, keepdims=0),
+        helper.make_node("Gather", ["names", "place"], ["label"]),
+        helper.make_node("Softmax", ["x"], ["scores"]),
+    ]
+    outputs = [("label", TensorProto.STRING, ["n"]), ("scores", TensorProto.FLOAT, ["n", 3])]
+    path = graph(nodes, [("x", TensorProto.FLOAT, ["n", 3])], outputs, {"names": np.array(["a", "b", "c"], object)})
+    opened = dataclasses.replace(open_session(path, "cpu"), bound=bound)
+    label, scores = opened.run(["label", "scores"], {"x": np.eye(3, dtype=np.float32)})
+    assert label.tolist() == ["a", "b", "c"]
+    assert opened.run(["scores"], {"x": np.eye(3, dtype=np.float32)})[0].tolist() == scores.tolist()
+
+
+def test_session_inputs_of_text_are_not_bound(graph) -> None:
+    path = graph(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        [("x", TensorProto.STRING, ["n"])],
+        [("y", TensorProto.STRING, ["n"])],
+    )
+    opened = dataclasses.replace(open_session(path, "cpu"), bound=("cpu", 0))
+    assert opened.run(["y"], {"x": np.array(["a", "b"], object)})[0].tolist() == ["a", "b"]
 
 
 def external(folder, location: str):
@@ -124,7 +164,7 @@ def test_session_weights_behind_a_link_are_refused(tmp_path) -> None:
 def test_session_import_is_lazy_and_telemetry_is_off() -> None:
     code = (
         "import sys, os; import opmon.scoring.scorer; assert 'onnxruntime' not in sys.modules; "
-        "from opmon.scoring.session import cuda_missing; cuda_missing(); "
+        "from opmon.scoring.session import provider_missing; provider_missing('CUDAExecutionProvider'); "
         "assert 'onnxruntime' in sys.modules; print(os.environ['ORT_DISABLE_TELEMETRY'])"
     )
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
