@@ -14,7 +14,6 @@ import numpy as np
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import InputError, ModelError, NotFoundError, OpmonError, SourceError
 from opmon.monitor import registry_of
-from opmon.plugins import activation_levels
 from opmon.registry import Registry
 from opmon.scoring.scored import Scored
 from opmon.stages.models import open_scorer
@@ -70,7 +69,7 @@ def _ask_database(settings: Settings) -> str:
 
 
 def _open_model(monitor: MonitorSettings, registry: Registry, found: dict[str, Any], folder: Path) -> str:
-    traced = activation_levels(monitor.sampler.plugin) is not None
+    traced = monitor.sampler.plugin.activation_levels is not None
     scorer = open_scorer(monitor, registry, found["model"], folder, traced)
     found["scorer"] = scorer
     told = scorer.describe()

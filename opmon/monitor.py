@@ -224,7 +224,7 @@ class Monitor:
     def _actions(self, work: Toolbox) -> dict[str, Any]:
         """The configured actions by name, given the registry where they ask for it."""
         plugged = [action.plugin for action in self.settings.actions]
-        bound = [action.bind(self.registry) if hasattr(action, "bind") else action for action in plugged]
+        bound = [action.bind(self.registry) for action in plugged]
         return dict(zip(work.action_names, bound, strict=True))
 
 

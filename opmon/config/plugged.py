@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from opmon import plugins
+from opmon.abc import Plugin
 from opmon.config.fields import Count, Duration, absolute, folder_of, show_duration
 from opmon.config.part import Part, at_key, unknown, unknown_key
 from opmon.config.problems import words
@@ -64,7 +65,7 @@ class Plugged(Part):
         for key in _required(factory):
             if key not in given:
                 raise at_key(key, f"is required by {cls.kind} {kind!r}")
-        parameters = cls._prepared(_checked(factory, given), folder_of(info))
+        parameters = cls._prepared(factory, _checked(factory, given), folder_of(info))
         return {**own, "parameters": parameters, "plugin": _made(cls.kind, kind, parameters)}
 
     @classmethod
@@ -77,8 +78,11 @@ class Plugged(Part):
             raise at_key("type", str(exc)) from exc
 
     @classmethod
-    def _prepared(cls, parameters: dict[str, Any], folder: Path) -> dict[str, Any]:
-        return parameters
+    def _prepared(cls, factory: Callable[..., Any], parameters: dict[str, Any], folder: Path) -> dict[str, Any]:
+        """The parameters with files and folders of this machine as absolute paths."""
+        local = factory.local_paths if isinstance(factory, type) and issubclass(factory, Plugin) else ()
+        given = {key: parameters[key] for key in local if isinstance(parameters.get(key), str | Path)}
+        return parameters | {key: type(path)(absolute(str(path), folder)) for key, path in given.items()}
 
     @model_serializer(mode="plain")
     def shown(self) -> dict[str, Any]:
@@ -100,13 +104,6 @@ class SourceSettings(Plugged):
 
     kind = "source"
     default_type = "files"
-
-    @classmethod
-    def _prepared(cls, parameters: dict[str, Any], folder: Path) -> dict[str, Any]:
-        path = parameters.get("path")
-        if isinstance(path, str | Path):
-            return {**parameters, "path": type(path)(absolute(str(path), folder))}
-        return parameters
 
 
 class HeadSettings(Plugged):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from opmon import plugins
+from opmon.abc import Sampler
 from opmon.config import document as documents
 from opmon.config.device import DeviceChoice, DeviceSettings
 from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
@@ -113,10 +114,10 @@ class MonitorSettings(Part):
 
     @model_validator(mode="after")
     def _fits_problem(self) -> Self:
-        variable = getattr(self.sampler.plugin, "variable", None)
-        if self.problem == "regression" and variable in _OF_CLASSES:
+        of_classes = [name for name in self._drawn_by() if name in _OF_CLASSES]
+        if self.problem == "regression" and of_classes:
             raise at_key(
-                "sampler", f"the variable {variable!r} is of classification only; for regression use type: srs"
+                "sampler", f"the variable {of_classes[0]!r} is of classification only; for regression use type: srs"
             )
         return self
 
@@ -158,10 +159,8 @@ class MonitorSettings(Part):
 
     def _drawn_by(self) -> tuple[str, ...]:
         """The variables that the sampler names."""
-        plugin = self.sampler.plugin
-        several = getattr(plugin, "variables", None) or ()
-        one = getattr(plugin, "variable", None)
-        return tuple(name for name in (*several, one) if isinstance(name, str))
+        sampler: Sampler = self.sampler.plugin
+        return sampler.drawn_by()
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness._anchors import Anchors
 from opmon.robustness.evaluation import Evaluation, Judged, Model, judged, own_answers
 from opmon.robustness.measured import Measured, Plan, Visit, block_orders, nothing_yet, with_visits
-from opmon.robustness.perturbations.base import Perturbation
 from opmon.robustness.space import Step, Tests
 
 
@@ -64,7 +64,7 @@ class Subject:
             parts = range(0, len(shuffled), plan.batch)
             answers = np.concatenate([np.asarray(model(shuffled.inputs[at : at + plan.batch])) for at in parts])
             truth = own_answers(answers, shuffled)
-        fitted = [p.fitted(evaluation.inputs) if hasattr(p, "fitted") else p for p in perturbations]
+        fitted = [perturbation.fitted(evaluation.inputs) for perturbation in perturbations]
         return cls(model, shuffled, tuple(fitted), codec, truth, plan)
 
     def look(self, tests: Tests, visits: Sequence[Visit]) -> Iterator[tuple[Visit, Judged]]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness.evaluation import Evaluation, Model
 from opmon.robustness.measured import Measured, Plan
-from opmon.robustness.perturbations.base import Perturbation
 from opmon.robustness.quality import Quality
 from opmon.robustness.quality_surrogate import Graded, grade
 from opmon.robustness.result import Tomography

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from opmon.abc import Sampler
 from opmon.errors import InputError
 from opmon.types import Draw, Floats, Frame
 
@@ -81,10 +82,13 @@ def take_all(frame: Frame, rng: np.random.Generator) -> Draw:
 
 
 @dataclass(frozen=True)
-class ByVariable(ABC):
+class ByVariable(Sampler):
     """A sampler by one auxiliary variable: a frame no larger than the budget is labelled whole."""
 
     variable: str = "confidence"
+
+    def drawn_by(self) -> tuple[str, ...]:
+        return (self.variable,)
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
         return self.prepare(frame, budget)(rng)

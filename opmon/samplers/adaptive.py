@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Sampler
 from opmon.errors import InputError
 from opmon.samplers import _proxy
 from opmon.samplers._aim import Aim
@@ -20,7 +21,7 @@ DESIGN = "adaptive"
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(Sampler):
     """Stratified random sampling in waves, for any number of auxiliary variables, informative or not.
 
     ``aim`` runs from 0 (``estimate``: the least error) to 1 (``expose``: the most failures). ``waves=1`` draws all at
@@ -72,6 +73,9 @@ class Adaptive:
             raise InputError(f"variables is a list of names; got the text {self.variables!r}: write [{self.variables}]")
         if self.variables is not None:
             object.__setattr__(self, "variables", tuple(self.variables))
+
+    def drawn_by(self) -> tuple[str, ...]:
+        return self.variables or ()
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
         """The first wave; the whole draw where there is only one."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Sampler
 from opmon.errors import InputError
 from opmon.samplers._checks import CHUNK, Prepared, checked_count, chunks, is_whole, take_all
 from opmon.samplers.sections import MOST_SECTIONS, are_sections, sections_of
@@ -18,7 +19,7 @@ SMOOTHING = 0.5
 
 
 @dataclass(frozen=True)
-class CrossEntropy:
+class CrossEntropy(Sampler):
     """Grow a sample by the group of inputs that brings its activations closest to those of the frame.
 
     Li et al., ESEC/FSE 2019, algorithm 1: ``p`` (``first``) random inputs, then the best of ``ℓ`` (``groups``) random

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opmon.abc import Sampler
 from opmon.samplers._checks import is_whole, take_all
 from opmon.types import Draw, Frame
 
 
 @dataclass(frozen=True)
-class SimpleRandom:
+class SimpleRandom(Sampler):
     """Draw ``budget`` inputs uniformly: the yardstick for every other sampler, and right whatever the model.
 
     Without replacement (the default) no label is spent twice and the interval takes the finite population into

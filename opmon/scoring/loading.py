@@ -28,7 +28,7 @@ from opmon.scoring.session import Session, cores, open_session
 from opmon.types import Problem
 
 if TYPE_CHECKING:
-    from opmon.plugins import Head
+    from opmon.abc import Head
 
 
 @dataclass(frozen=True, eq=False)

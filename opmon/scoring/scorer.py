@@ -28,7 +28,7 @@ from opmon.scoring.session import Session
 from opmon.types import Batch, Problem
 
 if TYPE_CHECKING:
-    from opmon.plugins import Head
+    from opmon.abc import Head
 
 TRACED = (ACTIVATIONS, PREDICTED)
 

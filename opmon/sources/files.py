@@ -14,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from opmon.abc import Source
 from opmon.errors import InputError, SourceError
 from opmon.sources._csv import Csv
 from opmon.sources._folder import Entry, Folder, match_path, open_folder
@@ -41,7 +42,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Files:
+class Files(Source):
     """The source ``files``.
 
     A position is a row number in Parquet and a byte offset in text, with what is needed to see that the file is still
@@ -51,6 +52,8 @@ class Files:
     anything else that differs is an error. Types of CSV and JSONL columns come from the first MiB of each file, as far
     as the round reaches into it; ``types`` states them instead.
     """
+
+    local_paths: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str
     """A file, a folder (all files of the format in it and below it), or a glob such as ``logs/2026-*/*.parquet``."""

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from opmon.errors import NotFoundError, SourceError
 from opmon.labels import store as queue
-from opmon.plugins import AdaptiveSampler, activation_levels
 from opmon.stages.close import close_without_estimate
 from opmon.stages.frames import NAME, FrameFile
 from opmon.stages.payloads import payload_of
@@ -40,7 +39,7 @@ def draw_round(work: Toolbox, round_: Round) -> None:
         )
         close_without_estimate(work, round_, problem)
         return
-    if frame.activations is None and activation_levels(sampler) is not None:
+    if frame.activations is None and sampler.activation_levels is not None:
         log.warning("round %d of %s has a frame without activations: it is scored again", round_.number, work.name)
         with work.write() as connection:
             rounds.update(connection, round_.id, state="opened", problem=None)
@@ -52,7 +51,7 @@ def draw_round(work: Toolbox, round_: Round) -> None:
 def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     """Another wave, where the sampler is adaptive and its budget not spent; false where there is none."""
     sampler = sampler_of(round_.plan)
-    if not isinstance(sampler, AdaptiveSampler) or len(sample.draw) >= round_.plan["budget"]:
+    if len(sample.draw) >= round_.plan["budget"]:
         return False
     frame = load_frame(work, round_, activations=True)
     rng = generator(round_, wave=round_.waves)

@@ -78,7 +78,7 @@ def bound_heads(heads: Mapping[str, Any], registry: Registry | None, folder: Pat
             raise ModelError(f"{uri} is in a registry, and none is configured")
         return registry.fetch_onnx(registry.resolve(uri), folder / "models")
 
-    return {name: head.bind(fetch) if hasattr(head, "bind") else head for name, head in heads.items()}
+    return {name: head.bind(fetch) for name, head in heads.items()}
 
 
 def reading_of(settings: MonitorSettings) -> ReaderPlan | None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC
 
 from opmon.errors import NotFoundError
-from opmon.plugins import activation_levels
 from opmon.stages.identities import answered_by
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.store import rounds
@@ -46,7 +45,7 @@ def open_round(work: Toolbox) -> bool:
 
 def _require_layer(work: Toolbox, model: ModelVersion, versions: Iterable[str | None]) -> None:
     """A sampler that looks at a hidden layer needs a model that has one: else no round is opened and no input lost."""
-    if activation_levels(work.settings.sampler.plugin) is None:
+    if work.settings.sampler.plugin.activation_levels is None:
         return
     for version in versions:
         try:

@@ -14,9 +14,9 @@ from typing import Any, Protocol, cast
 from sqlalchemy.engine import Connection
 
 from opmon import plugins
+from opmon.abc import Sampler, Source
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
-from opmon.plugins import Sampler, Source
 from opmon.registry import Registry, cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import open_scorer
@@ -142,7 +142,7 @@ def sampler_of(plan: Mapping[str, Any]) -> Sampler:
 
 def levels_of(plan: Mapping[str, Any]) -> int | None:
     """In how many levels the frame of a round holds the activations; None where its sampler does not look at them."""
-    return plugins.activation_levels(sampler_of(plan))
+    return sampler_of(plan).activation_levels
 
 
 def plan_of(settings: MonitorSettings) -> dict[str, Any]:

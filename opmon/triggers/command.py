@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
 from opmon.triggers._environment import variables
 
@@ -20,7 +21,7 @@ _TOLD = 500
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Action):
     """Starts ``argv`` with the event in its environment; delivered is what ends with exit code 0.
 
     There is no shell: ``argv`` is the program and its arguments, passed on as they are, and nothing of the event is

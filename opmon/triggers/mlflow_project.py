@@ -5,21 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from opmon.errors import InputError
-
-
-class Runner(Protocol):
-    """What this action needs of MLflow."""
-
-    def run_project(
-        self, uri: str, entry_point: str, parameters: Mapping[str, str], experiment: str, event: str, **options: Any
-    ) -> str: ...
+from opmon.triggers._on_registry import OnRegistry
 
 
 @dataclass(frozen=True)
-class MlflowProject:
+class MlflowProject(OnRegistry):
     """On an alarm, runs the MLflow Project at ``uri`` once for the event.
 
     ``parameters`` are passed on; ``{run_uri}``, ``{failures_uri}``, ``{model_uri}``, ``{model_name}``,
@@ -42,32 +35,20 @@ class MlflowProject:
         for name, value in self.parameters.items():
             _check(str(value), name)
 
-    def bind(self, registry: Runner) -> BoundMlflowProject:
-        """The action with the MLflow it runs in."""
-        return BoundMlflowProject(registry, self)
-
-
-@dataclass(frozen=True)
-class BoundMlflowProject:
-    """:class:`MlflowProject` with its MLflow."""
-
-    runner: Runner
-    project: MlflowProject
-
     def act(self, event: Mapping[str, Any]) -> None:
         if event["type"] != "opmon.alarm":
             return
-        project, values = self.project, _values(event)
-        parameters = {name: _filled(str(text), values) for name, text in project.parameters.items()}
-        self.runner.run_project(
-            project.uri,
-            project.entry_point,
+        values = _values(event)
+        parameters = {name: _filled(str(text), values) for name, text in self.parameters.items()}
+        self.registry.run_project(
+            self.uri,
+            self.entry_point,
             parameters,
-            project.experiment,
+            self.experiment,
             str(event["id"]),
-            version=project.version,
-            backend=project.backend,
-            env_manager=project.env_manager,
+            version=self.version,
+            backend=self.backend,
+            env_manager=self.env_manager,
         )
 
 

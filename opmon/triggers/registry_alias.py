@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from opmon.errors import DeliveryError, InputError
+from opmon.triggers._on_registry import OnRegistry
 from opmon.types import ModelVersion
 
 
-class Aliaser(Protocol):
-    """What this action needs of the registry."""
-
-    def set_alias(self, model: ModelVersion, alias: str) -> None: ...
-
-    def remove_alias(self, model: ModelVersion, alias: str) -> None: ...
-
-
 @dataclass(frozen=True)
-class RegistryAlias:
+class RegistryAlias(OnRegistry):
     """On an alarm, gives the model version the alias ``alias``; on a recovery takes it away where ``remove``.
 
     For example ``degraded``: whoever reads ``models:/digits@degraded`` finds the version to replace. Setting it twice
@@ -33,19 +26,6 @@ class RegistryAlias:
     def __post_init__(self) -> None:
         if not isinstance(self.alias, str) or not self.alias.strip() or self.alias.lower() in ("latest",):
             raise InputError(f"alias must be a name such as 'degraded'; got {self.alias!r}")
-
-    def bind(self, registry: Aliaser) -> BoundRegistryAlias:
-        """The action with the registry it writes to."""
-        return BoundRegistryAlias(registry, self.alias, self.remove)
-
-
-@dataclass(frozen=True)
-class BoundRegistryAlias:
-    """:class:`RegistryAlias` with its registry."""
-
-    registry: Aliaser
-    alias: str
-    remove: bool
 
     def act(self, event: Mapping[str, Any]) -> None:
         model = event.get("model") or {}

@@ -4,40 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from opmon.errors import DeliveryError
+from opmon.triggers._on_registry import OnRegistry
 from opmon.types import ModelVersion
 
 RETRAIN_TAG = "opmon.retrain"
 
 
-class Tagger(Protocol):
-    """What this action needs of the registry."""
-
-    def tag_version(self, model: ModelVersion, tags: Mapping[str, str]) -> None: ...
-
-
 @dataclass(frozen=True)
-class RegistryTag:
+class RegistryTag(OnRegistry):
     """On an alarm, sets the tag ``opmon.retrain`` of the model version to the event's id.
 
     Whoever retrains reads the tag, or lets the registry's own webhook on tags start it. Setting the same tag twice
     changes nothing, so a repeated delivery is harmless. A recovery leaves the tag: whoever acted on it removes it.
     """
 
-    retrain: bool = True
-
-    def bind(self, registry: Tagger) -> BoundRegistryTag:
-        """The action with the registry it writes to."""
-        return BoundRegistryTag(registry, self.retrain)
-
-
-@dataclass(frozen=True)
-class BoundRegistryTag:
-    """:class:`RegistryTag` with its registry."""
-
-    registry: Tagger
     retrain: bool = True
 
     def act(self, event: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import httpcore
 
+from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
 from opmon.triggers._webhook import TEMPLATES, Target, check_headers, key, retry_after, signature, target
 from opmon.triggers.guard import Guard, GuardedBackend
@@ -24,7 +25,7 @@ _LONGEST_ANSWER = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Webhook:
+class Webhook(Action):
     """Posts events as JSON to ``url``; delivered is what is answered with 2xx.
 
     ``timeout`` bounds the whole delivery in seconds, from the name server to the last byte. Redirects are not

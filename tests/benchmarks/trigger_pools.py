@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from opmon.decisions._betting import BETS, log_growth
 from opmon.decisions._watch import recovery_growth
 from opmon.decisions.draw_values import draw_values
-from opmon.plugins import AdaptiveSampler, make
+from opmon.plugins import make
 from opmon.testing.populations import Population
 from opmon.types import Frame, Sample
 
@@ -73,7 +73,7 @@ def samples(
 
 def finished(sampler: object, population: Population, budget: int, sample: Sample, rng: np.random.Generator) -> Sample:
     """The sample with all its waves."""
-    while isinstance(sampler, AdaptiveSampler) and len(sample.draw) < budget:
+    while len(sample.draw) < budget:
         draw = sampler.next_batch(population.frame, budget, sample, rng)
         if len(draw) == len(sample.draw):
             break

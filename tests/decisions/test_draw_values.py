@@ -17,7 +17,7 @@ from opmon.decisions._paired import paired_growth
 from opmon.decisions.accuracy_slices import AccuracySlices
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import DrawValues, draw_values, terms
-from opmon.plugins import AdaptiveSampler, make
+from opmon.plugins import make
 from opmon.testing.populations import Population, classifier
 from opmon.types import Draw, Estimate, Sample
 
@@ -38,8 +38,11 @@ def sampled(sampler: str, population: Population, budget: int, rng: np.random.Ge
             prepare(population.frame, budget) if prepare else lambda rng: whole(rng=rng)
         )
     sample = population.answer(_ready[sampler, id(population.frame)](rng))
-    while isinstance(chosen, AdaptiveSampler) and len(sample.draw) < budget:
-        sample = population.answer(chosen.next_batch(population.frame, budget, sample, rng))
+    while len(sample.draw) < budget:
+        drawn = chosen.next_batch(population.frame, budget, sample, rng)
+        if len(drawn) == len(sample.draw):
+            break
+        sample = population.answer(drawn)
     return sample
 
 

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from opmon import plugins
+from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness.codecs import Pictures
-from opmon.robustness.perturbations.base import Perturbation
 
 IMAGES = [name for name in plugins.names("perturbation") if name.startswith("image.")]
 TABLES = [name for name in plugins.names("perturbation") if name.startswith("table.")]

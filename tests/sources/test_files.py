@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
+from opmon.abc import Source
 from opmon.errors import InputError, SourceError
-from opmon.plugins import Source, make
+from opmon.plugins import make
 from opmon.sources.files import Files
 from opmon.types import Slice
 

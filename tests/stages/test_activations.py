@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon import plugins
+from opmon.abc import Sampler
 from opmon.checks import check_monitor
 from opmon.config import Settings
 from opmon.errors import PluginError
@@ -207,10 +208,12 @@ def test_activations_that_are_no_numbers_are_set_aside(network: Any, lite: str) 
 
 
 @dataclass(frozen=True)
-class Nearest:
+class Nearest(Sampler):
     """A sampler of somebody else's: the inputs nearest to the middle of a layer in 256 levels."""
 
-    activation_levels = 256
+    @property
+    def activation_levels(self) -> int:
+        return 256
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
         assert frame.activations is not None
@@ -244,9 +247,9 @@ def test_a_sampler_of_somebody_else_gets_what_it_asks_for(network: Any, lite: st
 
 @pytest.mark.parametrize("levels", [1, 257, True, "20"])
 def test_levels_that_cannot_be_are_told(levels: Any) -> None:
-    sampler = type("Odd", (), {"activation_levels": levels})()
+    sampler = type("Odd", (Nearest,), {"activation_levels": levels})
     with pytest.raises(PluginError, match=r"Odd\.activation_levels"):
-        plugins.activation_levels(sampler)
+        plugins.made("sampler", "odd", sampler)
 
 
 def part(values: np.ndarray) -> Scored:

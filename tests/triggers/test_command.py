@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
-from opmon.plugins import Action, make
+from opmon.plugins import make
 from opmon.triggers._environment import variables
 from opmon.triggers.command import Command
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from opmon.abc import Action
 from opmon.errors import InputError, OpmonError
-from opmon.plugins import Action
 from opmon.registry import Registry
 from opmon.triggers.mlflow_project import MlflowProject
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
-from opmon.plugins import Action
 from opmon.registry import Registry
 from opmon.triggers.registry_alias import RegistryAlias
 from opmon.types import ModelVersion

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from opmon.abc import Action
 from opmon.errors import DeliveryError
-from opmon.plugins import Action, make
+from opmon.plugins import make
 from opmon.triggers.registry_tag import RegistryTag
 from opmon.types import ModelVersion
 

@@ -10,8 +10,9 @@ from email.utils import format_datetime
 
 import pytest
 
+from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
-from opmon.plugins import Action, make
+from opmon.plugins import make
 from opmon.triggers._webhook import retry_after, signature
 from opmon.triggers.webhook import Webhook
 

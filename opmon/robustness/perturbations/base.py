@@ -1,20 +1,15 @@
-"""What a perturbation is, and what all of them share.
-
-A perturbation changes a batch of inputs at a severity 1..m; severity 0 is the identity and never reaches it. It is
-deterministic given the generator, and keeps shape, dtype and range. Where it draws random numbers it draws the same
-ones whatever the severity, so that a higher severity is more of the same change to the same input: this is what makes
-differences between tests precise (common random numbers).
-"""
+"""What perturbations share: severity tables, and the form of pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Perturbation
 from opmon.errors import InputError
 
 Kind = Literal["image", "text", "table", "any"]
@@ -22,18 +17,8 @@ Images = NDArray[np.float32]
 """Inputs × height × width × channels, in [0, 1]."""
 
 
-@runtime_checkable
-class Perturbation(Protocol):
-    """Images come as float32, inputs × height × width × channels in [0, 1]; texts as an array of str objects; tables as
-    inputs × columns; any other kind as the model takes it."""
-
-    kind: ClassVar[Kind]
-
-    def apply(self, inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]: ...
-
-
 @dataclass(frozen=True)
-class Custom:
+class Custom(Perturbation):
     """A function ``(inputs, severity, rng) -> inputs`` as a perturbation."""
 
     kind: ClassVar[Kind] = "any"

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from opmon.abc import Perturbation
 from opmon.robustness.perturbations._images import (
     gaussian_matrix,
     line_blur,
@@ -22,7 +23,7 @@ _LARGE = 160
 
 
 @dataclass(frozen=True)
-class GaussianBlur:
+class GaussianBlur(Perturbation):
     """Gaussian blur with σ pixels. Table: CIFAR-10-C doubled at the upper end, towards MNIST-C's 1 to 6; larger images
     blur in proportion."""
 
@@ -44,7 +45,7 @@ class GaussianBlur:
 
 
 @dataclass(frozen=True)
-class MotionBlur:
+class MotionBlur(Perturbation):
     """Averages along a line of c pixels, at one of 16 angles in ±45° drawn for each image. Table: the visible lengths
     (2σ) of CIFAR-10-C's motion blur (radius 6 to 9, σ 1 to 2.5)."""
 
@@ -65,7 +66,7 @@ class MotionBlur:
 
 
 @dataclass(frozen=True)
-class Resolution:
+class Resolution(Perturbation):
     """Fewer pixels: box averages onto c times the side, shown at the old size. Table: pixelate of CIFAR-10-C, extended
     to MNIST-C's lower end."""
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Perturbation
 from opmon.robustness.perturbations._images import clipped
 from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table
 
@@ -17,7 +18,7 @@ _BLOCK = 16
 
 
 @dataclass(frozen=True)
-class JpegCompression:
+class JpegCompression(Perturbation):
     """Through libjpeg at a quality. Table: MNIST-C (25 to 7), from CIFAR-10-C's 40 on.
 
     All images of a batch are coded as tiles of one large picture, each padded to whole blocks: the same result as one
@@ -39,7 +40,7 @@ class JpegCompression:
 
 
 @dataclass(frozen=True)
-class CodecError:
+class CodecError(Perturbation):
     """Lost blocks: a share of the blocks (an eighth of the side) shows what was meant for another place, as where a
     video decoder lost its reference (the codec error challenge of CURE-TSD, Temel et al., 2017). Which blocks are lost
     is drawn for each image; a higher severity loses more of the same. Table: our own."""
@@ -66,7 +67,7 @@ class CodecError:
 
 
 @dataclass(frozen=True)
-class Occlusion:
+class Occlusion(Perturbation):
     """A black rectangle over c of each side, at a place drawn for each image (DeepXplore's occlusion, Pei et al., SOSP
     2017; cutout, DeVries and Taylor, 2017). Table: our own, 1 % to 25 % of the area."""
 

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from opmon.abc import Perturbation
 from opmon.robustness.perturbations._images import affine, mapped, mapped_by, side_ratio
 from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table, signs
 
 
 @dataclass(frozen=True)
-class Zoom:
+class Zoom(Perturbation):
     """Enlarges the middle of the image by a factor. Table: the steps of DeepTest's scale (Tian et al., ICSE 2018),
     narrowed to factors that leave the object in the image."""
 
@@ -28,7 +29,7 @@ class Zoom:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(Perturbation):
     """Shrinks the image onto a black ground. Table: MNIST-C (Mu and Gilmer, 2019), factors 0.9 to 0.5."""
 
     kind: ClassVar[Kind] = "image"
@@ -43,7 +44,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Translate:
+class Translate(Perturbation):
     """Moves the image by c pixels down or up and right or left, black behind it. Table: MNIST-C; larger images move in
     proportion."""
 
@@ -69,7 +70,7 @@ class Translate:
 
 
 @dataclass(frozen=True)
-class Shear:
+class Shear(Perturbation):
     """Shears along x by an angle (radians), to the left or right. Table: MNIST-C halved, so that severity 5 is its
     middle: the upper ones show no recognisable object."""
 
@@ -87,7 +88,7 @@ class Shear:
 
 
 @dataclass(frozen=True)
-class Rotate:
+class Rotate(Perturbation):
     """Rotates about the middle by an angle (radians), to the left or right. Table: MNIST-C halved, 6° to 29°."""
 
     kind: ClassVar[Kind] = "image"

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from opmon.abc import Perturbation
 from opmon.robustness.perturbations._images import clipped
 from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table
 
 
 @dataclass(frozen=True)
-class Brightness:
+class Brightness(Perturbation):
     """Adds to the value channel of HSV: V ← min(V + c, 1). Table: CIFAR-10-C (Hendrycks and Dietterich, ICLR 2019)."""
 
     kind: ClassVar[Kind] = "image"
@@ -32,7 +33,7 @@ class Brightness:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Perturbation):
     """Towards the mean of the image: x ← (x − x̄)·c + x̄. Table: CIFAR-10-C."""
 
     kind: ClassVar[Kind] = "image"
@@ -47,7 +48,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Darken:
+class Darken(Perturbation):
     """Less light: x ← x·c, in five steps down to a tenth, as the darkening challenge of CURE-TSD (Temel et al., 2017)
     goes from dusk to night."""
 
@@ -62,7 +63,7 @@ class Darken:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class Exposure(Perturbation):
     """Over-exposure: x ← min(x·2^EV, 1), in half stops, as the exposure challenge of CURE-TSD (Temel et al., 2017)."""
 
     kind: ClassVar[Kind] = "image"
@@ -76,7 +77,7 @@ class Exposure:
 
 
 @dataclass(frozen=True)
-class Light:
+class Light(Perturbation):
     """A spot of light somewhere on the image: x ← x + c·exp(−d²/2r²), radius r a quarter of the side. The place is
     drawn for each image and the same at all severities. Table: our own, in equal steps up to a spot that hides what is
     under it."""

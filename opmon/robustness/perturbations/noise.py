@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from opmon.abc import Perturbation
 from opmon.robustness.perturbations._images import clipped, normals
 from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table
 
 
 @dataclass(frozen=True)
-class GaussianNoise:
+class GaussianNoise(Perturbation):
     """x ← x + c·ε, ε standard normal. Table: ImageNet-C's and MNIST-C's first steps, from CIFAR-10-C's mildest on."""
 
     kind: ClassVar[Kind] = "image"
@@ -28,7 +29,7 @@ class GaussianNoise:
 
 
 @dataclass(frozen=True)
-class ShotNoise:
+class ShotNoise(Perturbation):
     """Photons counted: x ← Poisson(c·x)/c. Table: MNIST-C. The Poisson counts are drawn through their normal
     approximation √(x/c)·ε above 20 photons and exactly below, from one generator state for all severities."""
 

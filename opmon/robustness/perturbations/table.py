@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness.perturbations.base import Kind, parameter, require_table
 
@@ -16,7 +17,7 @@ Table = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class _OnColumns:
+class _OnColumns(Perturbation):
     """What the table perturbations share: which columns they change, and the spread of each over all inputs."""
 
     kind: ClassVar[Kind] = "table"

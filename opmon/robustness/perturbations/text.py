@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from opmon.abc import Perturbation
 from opmon.robustness.perturbations._text import WORD, Texts, chosen, edited, like_case
 from opmon.robustness.perturbations.base import Kind, parameter, require_table
 from opmon.robustness.perturbations.lexicon import CONTRACTIONS, KEYBOARD, synonyms
@@ -19,7 +20,7 @@ _MARKS = (",", ".", ";", ":", "!", "?", "-", "…")
 
 
 @dataclass(frozen=True)
-class Synonym:
+class Synonym(Perturbation):
     """Words replaced by a synonym (TextAttack's WordSwapWordNet, Morris et al., EMNLP 2020). ``words`` maps a word in
     small letters to its synonyms; None takes opmon's own, the commonest words of WordNet 3.1."""
 
@@ -45,7 +46,7 @@ class Synonym:
 
 
 @dataclass(frozen=True)
-class Typos:
+class Typos(Perturbation):
     """Slips of the fingers inside a word: two letters swapped, one left out, one doubled, or a neighbouring key
     (TextAttack's character swaps, Morris et al., EMNLP 2020; Gao et al., DeepWordBug, 2018)."""
 
@@ -60,7 +61,7 @@ class Typos:
 
 
 @dataclass(frozen=True)
-class Contraction:
+class Contraction(Perturbation):
     """«do not» becomes «don't», and the other way round (TextAttack's WordSwapContract; CheckList, Ribeiro et al., ACL
     2020). A text without any stays as it is."""
 
@@ -75,7 +76,7 @@ class Contraction:
 
 
 @dataclass(frozen=True)
-class Punctuation:
+class Punctuation(Perturbation):
     """A mark put after a word, or taken away (CheckList's punctuation, Ribeiro et al., ACL 2020)."""
 
     kind: ClassVar[Kind] = "text"

@@ -21,7 +21,7 @@ from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.session import Tensor
 
 if TYPE_CHECKING:
-    from opmon.plugins import Head
+    from opmon.abc import Head
 
 METADATA = "opmon"
 ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
@@ -65,7 +65,7 @@ def compile_graph(
     named: dict[str, str] = {}
     outside: list[str] = []
     for name, head in heads.items():
-        tensor = head.nodes(graph) if hasattr(head, "nodes") else None
+        tensor = head.nodes(graph)
         if tensor is None:
             outside.append(name)
             continue
@@ -109,12 +109,12 @@ def functions_of(
     """The NumPy functions of the heads that are no graph."""
     found: dict[str, ArrayFunction] = {}
     for name in compiled.outside:
-        make = getattr(heads[name], "function", None)
-        if make is None:
+        function = heads[name].function(reference)
+        if function is None:
             raise ModelError(
                 f"the variable {name!r} gives neither ONNX nodes for this model nor a NumPy function; leave it out"
             )
-        found[name] = make(reference)
+        found[name] = function
     return found
 
 

@@ -16,7 +16,7 @@ from opmon.scoring.session import Tensor, open_session
 from opmon.types import Problem
 
 if TYPE_CHECKING:
-    from opmon.plugins import Head
+    from opmon.abc import Head
 
 ONE_FILE = 1_800_000_000
 """Above so many bytes the weights go to a file of their own: an ONNX file ends at 2 GB."""

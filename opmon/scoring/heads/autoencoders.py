@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from opmon.abc import Head
 from opmon.errors import ModelError
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)
-class SimpleAutoencoder:
+class SimpleAutoencoder(Head):
     """``mean((x − x̂)²)`` over the standardised numbers of an input; x̂ by an autoencoder of one hidden layer."""
 
     kind: ClassVar[str] = "sae"

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opmon.abc import Head
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 from opmon.scoring.heads.dsa import DistanceSurprise
 
 
 @dataclass(frozen=True)
-class Combined:
+class Combined(Head):
     """``χ = 1 − p₁·(1 − DSA)``, p₁ the greatest probability, DSA brought to 0…1 (Guerriero et al., ICSE 2021)."""
 
     def nodes(self, graph: MonitorGraph) -> str:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opmon.abc import Head
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)
-class Confidence:
+class Confidence(Head):
     """``1 − p₁`` with p₁ the greatest probability; of one output neuron o it is ``1 − max(o, 1 − o)``."""
 
     def nodes(self, graph: MonitorGraph) -> str:

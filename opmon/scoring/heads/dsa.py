@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Head
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 from opmon.scoring.heads import _dsa
@@ -17,7 +18,7 @@ from opmon.scoring.reference.fitted import Reference
 
 
 @dataclass(frozen=True)
-class DistanceSurprise:
+class DistanceSurprise(Head):
     """``DSA(x) = dist_a / dist_b`` (Kim et al., ICSE 2019, equations 3 to 5).
 
     ``a(x)`` is the activation trace of input x, c its predicted class, ``ref`` the training trace predicted as c that

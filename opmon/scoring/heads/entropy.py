@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opmon.abc import Head
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)
-class Entropy:
+class Entropy(Head):
     """``−Σ p log p``; an impossible class adds nothing."""
 
     def nodes(self, graph: MonitorGraph) -> str:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opmon.abc import Head
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)
-class Gini:
+class Gini(Head):
     """``1 − Σ p²`` (DeepGini; Feng et al., ISSTA 2020, section 3)."""
 
     def nodes(self, graph: MonitorGraph) -> str:

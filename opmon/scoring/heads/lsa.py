@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Head
 from opmon.scoring.graph.monitor_graph import UNKNOWN, MonitorGraph
 from opmon.scoring.heads._lsa import Surprises
 from opmon.scoring.reference.densities import densities
@@ -16,7 +17,7 @@ from opmon.scoring.reference.fitted import Reference
 
 
 @dataclass(frozen=True)
-class LikelihoodSurprise:
+class LikelihoodSurprise(Head):
     """``LSA(x) = −log f̂(a(x))`` (Kim et al., ICSE 2019, equations 1 and 2).
 
     ``f̂`` is a Gaussian kernel density with Scott's bandwidth on the training traces: of the inputs predicted as the

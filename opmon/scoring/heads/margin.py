@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opmon.abc import Head
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)
-class Margin:
+class Margin(Head):
     """``1 − (p₁ − p₂)`` with p₁ ≥ p₂ the two greatest probabilities."""
 
     def nodes(self, graph: MonitorGraph) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opmon.abc import Head
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.file import external_files, read_model
 from opmon.scoring.graph.monitor_graph import MonitorGraph
@@ -17,7 +18,7 @@ from opmon.scoring.graph.nodes import PREFIX
 
 
 @dataclass(frozen=True)
-class NamedAutoencoder:
+class NamedAutoencoder(Head):
     """``mean((x − x̂)²)`` over the numbers of an input, where ``x̂`` is what the ONNX model ``model`` makes of it.
 
     ``model`` is a file or ``models:/name@alias``. It takes what the monitored model takes, and gives the same shape.

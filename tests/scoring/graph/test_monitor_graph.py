@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from opmon import plugins
+from opmon.abc import Head
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.export import write_monitor_graph
 from opmon.scoring.heads.confidence import Confidence
@@ -31,7 +32,7 @@ def later() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Norm:
+class Norm(Head):
     """A head of a plugin that is no graph: how long the activations are, at the layer that is traced."""
 
     def function(self, reference):
@@ -145,15 +146,19 @@ def test_a_head_may_be_a_function(mlp, fed, later, tmp_path) -> None:
         write_monitor_graph(path, tmp_path / "out.onnx", "classification", {"norm": Norm()})
 
 
+class Nothing(Head):
+    """A head without nodes or function."""
+
+
 def test_a_head_that_gives_nothing(mlp) -> None:
     with pytest.raises(ModelError, match="neither ONNX nodes"):
-        Scorer.open(mlp(), "classification", heads={"nothing": object()})
+        Scorer.open(mlp(), "classification", heads={"nothing": Nothing()})
 
 
 def test_every_head_keeps_the_contract() -> None:
     for name in plugins.names("head"):
         given = {"model": "other.onnx"} if name == "autoencoder" else {}
-        assert isinstance(plugins.make("head", name, given), plugins.Head)
+        assert isinstance(plugins.make("head", name, given), Head)
 
 
 @pytest.mark.parametrize("opset", [13, 17, 21])

@@ -1,0 +1,149 @@
+"""The contracts of opmon: what can be plugged in, every hook with its default.
+
+A plugin subclasses one of these classes, implements what is abstract and overrides what differs::
+
+    from dataclasses import dataclass
+    from opmon.abc import Sampler
+
+    @dataclass(frozen=True)
+    class EveryTenth(Sampler):
+        start: int = 0
+
+        def draw(self, frame, budget, rng): ...
+
+It is named in the entry-point group that :data:`GROUPS` gives for its kind, made with the keyword arguments of the
+configuration, and checked against its contract when it is loaded. Nobody asks afterwards what it is or has: every hook
+may be called on every plugin of its kind. A frozen dataclass is the usual form, so that a wrong name or value is an
+error when the configuration is read.
+
+Contracts lie below everything that implements them: this module knows values, arrays and nothing else of opmon.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.types import Batch, Draw, Frame, Sample, Slice
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
+"""``(activations, predicted class) -> value`` of the inputs of a batch."""
+
+
+class Plugin:
+    """What all kinds of plugins share."""
+
+    local_paths: ClassVar[tuple[str, ...]] = ()
+    """The parameters that are files or folders on this machine: relative ones are taken from the configuration's
+    folder."""
+
+
+class Sampler(Plugin, ABC):
+    """Chooses the inputs worth a label. Pure: the same frame, budget and generator state give the same draw.
+
+    ``draw.design`` names the estimator that understands its draws.
+    """
+
+    @property
+    def activation_levels(self) -> int | None:
+        """In how many equal levels (2 to 256) of its range over the frame each neuron of the monitor's layer is wanted
+        as ``frame.activations``, one byte per neuron and input; None where the sampler looks at no activations."""
+        return None
+
+    def drawn_by(self) -> tuple[str, ...]:
+        """The auxiliary variables that it names; empty where it takes those that the frame has, or none."""
+        return ()
+
+    @abstractmethod
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        """Draw ``budget`` times (fewer where the frame is smaller), in order; of one that looks at labels before it
+        goes on, the first wave."""
+
+    def next_batch(self, frame: Frame, budget: int, sample: Sample, rng: np.random.Generator) -> Draw:
+        """The draw of ``sample`` followed by the next wave; unchanged where the budget is spent or no wave follows."""
+        return sample.draw
+
+
+class Source(Plugin, ABC):
+    """Reads what production logged. It keeps no state: positions come in, slices go out."""
+
+    @abstractmethod
+    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
+        """What can be read now and starts where ``positions`` (part -> last stop) end; oldest first.
+
+        About ``limit`` rows at the most, where it is given.
+        """
+
+    @abstractmethod
+    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """The rows of the slices in order, the same ones every time it is asked."""
+
+    @abstractmethod
+    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Single rows again: for each slice number the row numbers wanted; ordered by slice, then as asked."""
+
+
+class Head(Plugin):
+    """An auxiliary variable: one number per input, larger = more suspicious.
+
+    It is computed in the model's graph (:meth:`nodes`), or, where it cannot be, in NumPy (:meth:`function`).
+    """
+
+    of_classes: ClassVar[bool] = False
+    """Whether it needs a model that tells classes apart."""
+
+    def bind(self, fetch: Callable[[str], Path]) -> Self:
+        """The same head with the registry's models that it names as files on this machine, by ``fetch(uri)``."""
+        return self
+
+    def nodes(self, graph: Any) -> str | None:
+        """Add ONNX nodes to the :class:`~opmon.scoring.graph.monitor_graph.MonitorGraph` and name the float32 tensor of
+        one value per input; None where this is no graph, or not for this model."""
+        return None
+
+    def function(self, reference: Any) -> ArrayFunction | None:
+        """The same in NumPy, given the fitted :class:`~opmon.scoring.reference.fitted.Reference`; None without one."""
+        return None
+
+
+class Action(Plugin, ABC):
+    """Acts on an event. May be called again with the same event: ``event["id"]`` is the idempotency key."""
+
+    def bind(self, registry: Any) -> Action:
+        """The action with the registry it writes to, where it does."""
+        return self
+
+    @abstractmethod
+    def act(self, event: Mapping[str, Any]) -> None:
+        """Do it, or raise :class:`opmon.errors.DeliveryError` where the target did not take it."""
+
+
+class Perturbation(Plugin, ABC):
+    """Changes a batch of inputs at a severity 1..m; severity 0 is the identity and never reaches it.
+
+    It is deterministic given the generator, and keeps shape, dtype and range. Where it draws random numbers it draws
+    the same ones whatever the severity, so that a higher severity is more of the same change to the same input: this is
+    what makes differences between tests precise (common random numbers).
+
+    Images come as float32, inputs × height × width × channels in [0, 1]; texts as an array of str objects; tables as
+    inputs × columns; any other kind as the model takes it.
+    """
+
+    kind: ClassVar[Literal["image", "text", "table", "any"]] = "any"
+
+    def fitted(self, inputs: NDArray[Any]) -> Self:
+        """The same perturbation, knowing the inputs it will change, such as the spread of a table's columns."""
+        return self
+
+    @abstractmethod
+    def apply(self, inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]:
+        """The changed inputs; ``inputs`` are left as they are."""
