@@ -58,7 +58,7 @@ class MonitorSettings(Part):
     convert_sklearn: bool = False
     device: DeviceChoice = "auto"
     threads: Count | None = None
-    scores: Literal["auto", "probabilities", "logits"] = "auto"
+    scores: Literal["auto", "probabilities", "logits", "independent"] = "auto"
     output: str | None = None
     variables: tuple[HeadSettings, ...] = ()
     layer: str | None = None

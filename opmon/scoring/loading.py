@@ -11,6 +11,7 @@ from opmon.errors import InputError
 from opmon.scoring._batching import Sizes, lanes_by_memory
 from opmon.scoring._running import Runner
 from opmon.scoring.devices import Device
+from opmon.scoring.graph.adapting import adapted
 from opmon.scoring.graph.compiled import (
     ArrayFunction,
     compile_graph,
@@ -20,7 +21,7 @@ from opmon.scoring.graph.compiled import (
     serialised,
     variable_outputs,
 )
-from opmon.scoring.graph.file import read_model, without_zipmap
+from opmon.scoring.graph.file import read_model
 from opmon.scoring.outputs.meaning import Outputs, Scores
 from opmon.scoring.outputs.planning import plan_outputs
 from opmon.scoring.reference.fitted import Reference
@@ -59,11 +60,11 @@ def load(
     """The arguments are those of :meth:`Scorer.open <opmon.scoring.scorer.Scorer.open>`."""
     _require(problem, batch_size=batch_size, lanes=lanes)
     model = read_model(path)
-    plain = without_zipmap(model)
-    source: Path | bytes = path if plain is None else plain.SerializeToString()
-    model = model if plain is None else plain
+    changed = adapted(model)
+    source: Path | bytes = path if changed is None else serialised(changed)
+    model = model if changed is None else changed
     wide = lanes or lanes_by_memory(model, threads or cores())
-    session, lanes = _opened(source, device, threads, wide)
+    session, lanes = _opened(source, device, threads, wide, path.parent)
     variables = variable_outputs(model)
     own = [item for item in session.outputs if not is_added(item.name, variables)]
     outputs = plan_outputs(model, own, problem, classes, output, scores)

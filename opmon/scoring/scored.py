@@ -28,6 +28,8 @@ class Scored:
     variables: Mapping[str, NDArray[np.float32]]
     rejected: Mapping[int, str]
     activations: NDArray[np.float32] | None = None
+    unlike: int = 0
+    """How many of the predictions, which are the model's own labels, are not the class with the greatest score."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,4 +75,5 @@ def joined(answers: Sequence[Answers]) -> Answers:
         np.concatenate([answer.predictions for answer in answers]),
         {name: np.concatenate([answer.variables[name] for answer in answers]) for name in names},
         np.concatenate([answer.valid for answer in answers]),
+        sum(answer.unlike for answer in answers),
     )

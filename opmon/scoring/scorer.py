@@ -194,7 +194,8 @@ class Scorer:
         if not good.all():
             found = {name: values[good] for name, values in found.items()}
             rows, activations = rows[good], None if activations is None else activations[good]
-        return Scored(batch.slice_index, rows, said.answers.predictions[good], found, rejected, activations)
+        predictions, unlike = said.answers.predictions[good], said.answers.unlike
+        return Scored(batch.slice_index, rows, predictions, found, rejected, activations, unlike)
 
     def _outside(self, said: Said) -> dict[str, NDArray[np.float32]]:
         """The variables of heads that are no graph: for the whole batch at once, which is quicker for many classes."""

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.graph.compiled import compile_graph, on_one_thread
-from opmon.scoring.graph.file import external_files, read_model, without_zipmap
+from opmon.scoring.graph.adapting import adapted
+from opmon.scoring.graph.compiled import compile_graph, on_one_thread, serialised
+from opmon.scoring.graph.file import external_files, read_model
 from opmon.scoring.outputs.meaning import Scores
 from opmon.scoring.outputs.planning import plan_outputs
 from opmon.scoring.reference.fitted import Reference
@@ -46,9 +47,10 @@ def write_monitor_graph(
         reference.require_model(path)
     model = read_model(path)
     outside = bool(external_files(model))
-    plain = without_zipmap(model)
-    session = open_session(path if plain is None else plain.SerializeToString(), "cpu")
-    model = model if plain is None else plain
+    changed = adapted(model)
+    source: Path | bytes = path if changed is None else serialised(changed)
+    session = open_session(source, "cpu", folder=path.parent)
+    model = model if changed is None else changed
     outputs = plan_outputs(model, session.outputs, problem, classes, output, scores)
     score = next(item for item in session.outputs if item.name == outputs.score)
     with on_one_thread():

@@ -10,7 +10,7 @@ from typing import Any
 from opmon.errors import ModelError
 from opmon.values import canonical_class
 
-_PASSING = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Dropout"})
+PASSING = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Dropout"})
 _LABEL_ATTRIBUTES = ("classlabels_strings", "classlabels_int64s", "classlabels_ints")
 
 
@@ -40,60 +40,34 @@ def external_files(model: Any) -> set[str]:
     return found
 
 
-def without_zipmap(model: Any) -> Any | None:
-    """A copy that gives its probabilities as a matrix instead of one dictionary per row; None where it does so."""
-    import onnx
-
-    outputs = {output.name for output in model.graph.output}
-    zipmaps = [node for node in model.graph.node if node.op_type == "ZipMap" and node.output[0] in outputs]
-    if not zipmaps:
-        return None
-    if external_files(model):
-        raise ModelError("the model gives dictionaries (ZipMap) and has weights in files: convert it with zipmap off")
-    copy = type(model)()
-    copy.CopyFrom(model)
-    for zipmap in zipmaps:
-        for i, node in enumerate(copy.graph.node):
-            if node.output and node.output[0] == zipmap.output[0]:
-                copy.graph.node[i].CopyFrom(onnx.helper.make_node("Identity", [zipmap.input[0]], [zipmap.output[0]]))
-                copy.graph.node[i].name = zipmap.name
-        for output in copy.graph.output:
-            if output.name == zipmap.output[0]:
-                output.CopyFrom(onnx.helper.make_tensor_value_info(output.name, onnx.TensorProto.FLOAT, [None, None]))
-    entry = copy.metadata_props.add()
-    labels = _labels(zipmaps[0])
-    if labels and not any(item.key == "classes" for item in model.metadata_props):
-        entry.key, entry.value = "classes", json.dumps(labels)
-    return copy
-
-
 def last_operator(model: Any, output: str) -> Any | None:
     """The node that makes an output, seen through those that only pass values on; None where it is an input."""
     made_by = {name: node for node in model.graph.node for name in node.output}
     node = made_by.get(output)
-    while node is not None and node.op_type in _PASSING and node.input and node.input[0] in made_by:
+    while node is not None and node.op_type in PASSING and node.input and node.input[0] in made_by:
         node = made_by[node.input[0]]
     return node
 
 
 def class_names(model: Any) -> tuple[str, ...] | None:
-    """The classes in the order of the probabilities, where the file names them.
+    """The classes in the order of the scores, where the file's metadata names them (``classes``, a JSON list)."""
+    text = metadata_of(model, "classes")
+    return None if text is None else _from_metadata(text)
 
-    In its metadata (``classes``, a JSON list), in a classifier node, or in a tensor ``classes`` as skl2onnx writes it.
-    """
-    for item in model.metadata_props:
-        if item.key == "classes":
-            return _from_metadata(item.value)
-    for node in model.graph.node:
-        labels = _labels(node)
-        if labels:
-            return tuple(labels)
-    from onnx import numpy_helper
 
-    for tensor in model.graph.initializer:
-        if tensor.name == "classes" and len(tensor.dims) == 1 and tensor.data_location != tensor.EXTERNAL:
-            return tuple(canonical_class(value) for value in numpy_helper.to_array(tensor).tolist())
-    return None
+def metadata_of(model: Any, key: str) -> str | None:
+    """What the file says of itself under a key."""
+    return next((str(item.value) for item in model.metadata_props if item.key == key), None)
+
+
+def classifier_labels(node: Any) -> tuple[str, ...]:
+    """The classes that a classifier node chooses from, in the order of its scores; none of other nodes."""
+    for attribute in node.attribute:
+        if attribute.name in _LABEL_ATTRIBUTES:
+            values = list(attribute.strings) or list(attribute.ints)
+            if values:
+                return tuple(canonical_class(value) for value in values)
+    return ()
 
 
 def _from_metadata(text: str) -> tuple[str, ...]:
@@ -106,15 +80,6 @@ def _from_metadata(text: str) -> tuple[str, ...]:
     raise ModelError(
         f'its metadata entry "classes" must be a JSON list of names such as ["cat", "dog"]; got {text[:80]!r}'
     )
-
-
-def _labels(node: Any) -> list[str]:
-    for attribute in node.attribute:
-        if attribute.name in _LABEL_ATTRIBUTES:
-            values = list(attribute.strings) or list(attribute.ints)
-            if values:
-                return [canonical_class(value) for value in values]
-    return []
 
 
 def _tensors(model: Any) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from opmon.scoring.graph.layers import Layer, find_layer
 from opmon.scoring.graph.nodes import PREFIX, Nodes
 from opmon.scoring.graph.routes import local_numbers, together
 from opmon.scoring.outputs.meaning import Outputs
+from opmon.scoring.outputs.variables import EDGE
 from opmon.scoring.reference.densities import has_covariance, kept_neurons
 from opmon.scoring.reference.fitted import Reference
 
@@ -95,6 +96,10 @@ class MonitorGraph:
             score = nodes.add("Sigmoid", [score]) if self.single else nodes.add("Softmax", [score], axis=1)
         elif self.outputs.meaning == "log_probabilities":
             score = nodes.add("Exp", [score])
+        elif self.outputs.meaning == "independent" and not self.single:
+            kept = nodes.clip(score, EDGE, 1 - EDGE)
+            odds = nodes.add("Div", [kept, nodes.add("Sub", [nodes.constant(1.0, np.float32), kept])])
+            score = nodes.add("Div", [odds, nodes.reduce("ReduceSum", odds, [1], keep=True)])
         if self.single:
             rest = nodes.add("Sub", [nodes.constant(1.0, np.float32), score])
             score = nodes.add("Concat", [rest, score], axis=1)

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError
-from opmon.scoring.outputs.variables import sigmoid, softmax, variables_of
+from opmon.scoring.outputs.labels import Labels
+from opmon.scoring.outputs.variables import only_one, sigmoid, softmax, variables_of
 from opmon.types import Problem
-from opmon.values import canonical_classes
 
-Scores = Literal["auto", "probabilities", "logits"]
-SCORES: tuple[str, ...] = ("auto", "probabilities", "logits")
+Scores = Literal["auto", "probabilities", "logits", "independent"]
+SCORES: tuple[str, ...] = ("auto", "probabilities", "logits", "independent")
+_FEW = 20
+"""So many labels must be there before it is said that they do not go with the scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Answers:
     predictions: NDArray[Any]
     variables: Mapping[str, NDArray[np.float32]]
     valid: NDArray[np.bool_]
+    unlike: int = 0
+    """How many labels are not of the class with the greatest score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +37,15 @@ class Outputs:
 
     problem: Problem
     score: str
-    label: str | None
+    labels: Labels | None
     meaning: Literal["probabilities", "log_probabilities", "independent", "logits", "value"]
     classes: tuple[str, ...] | None
-    own_classes: tuple[str, ...] | None
+    own_classes: tuple[str, ...] | None = None
     """The names that the file itself has for the classes, in the same order."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (self.score,) if self.label is None else (self.score, self.label)
+        return (self.score,) if self.labels is None else (self.score, self.labels.output)
 
     def read(self, results: Sequence[Any]) -> Answers:
         """Predictions and auxiliary variables from the values of ``names``."""
@@ -53,12 +57,24 @@ class Outputs:
         if self.meaning == "probabilities":
             valid[valid] = self._are_probabilities(probabilities[valid])
         classes = self._classes(probabilities.shape[1])
-        if self.label is None:
-            predictions = np.array(classes, dtype=np.str_)[np.where(valid, probabilities.argmax(axis=1), 0)]
-        else:
-            predictions = self._named(np.asarray(results[1]).reshape(-1), classes)
         probabilities = np.where(valid[:, None], probabilities, 0)
-        return Answers(predictions, variables_of(probabilities), valid)
+        largest, unlike = probabilities.argmax(axis=1), 0
+        if self.labels is None:
+            predictions = np.array(classes, dtype=np.str_)[largest]
+        else:
+            predictions, columns = self.labels.read(np.asarray(results[1]), len(score), classes)
+            unlike = int((columns != largest)[valid].sum())
+            if not self.labels.proven and 2 * unlike > int(valid.sum()) >= _FEW:
+                raise ModelError(self.unlike(unlike, int(valid.sum())))
+        return Answers(predictions, variables_of(probabilities), valid, unlike)
+
+    def unlike(self, count: int, of: int) -> str:
+        """What is said of labels that are not of the class with the greatest score."""
+        label = "" if self.labels is None else self.labels.output
+        return (
+            f"the model's label ({label!r}) is not the class with the greatest score ({self.score!r}) for {count} of "
+            f"{of} inputs: classes may be in another order than the columns, or output may not be the score"
+        )
 
     def _numbers(self, score: NDArray[Any]) -> Answers:
         values = score.reshape(len(score), -1)
@@ -71,6 +87,8 @@ class Outputs:
         return Answers(numbers, {}, np.isfinite(numbers))
 
     def _probabilities(self, score: NDArray[Any]) -> NDArray[np.floating[Any]]:
+        if sum(size > 1 for size in score.shape[1:]) > 1:
+            raise ModelError(many_axes(self.score, score.shape))
         values = score.reshape(len(score), -1)
         if values.dtype == np.float16:
             values = values.astype(np.float32)
@@ -79,6 +97,8 @@ class Outputs:
             values = sigmoid(values) if single else softmax(values)
         elif self.meaning == "log_probabilities":
             values = np.exp(values)
+        elif self.meaning == "independent" and not single:
+            values = only_one(values)
         return np.concatenate([1 - values, values], axis=1) if single else values
 
     def _are_probabilities(self, values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
@@ -90,7 +110,8 @@ class Outputs:
             shown = ", ".join(f"{value:.4g}" for value in values[worst, :4])
             raise ModelError(
                 f"output {self.score!r} should give probabilities, and one row of it is {shown}… with the sum "
-                f"{total[worst]:.4g}. Set scores: logits if that is what it gives, or output to another of the outputs."
+                f"{total[worst]:.4g}. Set scores: logits or scores: independent (a yes or no for each class) if that "
+                f"is what it gives, or output to another of the outputs."
             )
         return good
 
@@ -104,24 +125,12 @@ class Outputs:
             )
         return self.classes
 
-    def _named(self, labels: NDArray[Any], classes: tuple[str, ...]) -> NDArray[np.str_]:
-        """The model's own labels in the names of ``classes``."""
-        texts = canonical_classes(labels)
-        known = dict(zip(self.own_classes or (), classes, strict=False))
-        names: dict[str, str] = {}
-        for text in np.unique(texts).tolist():
-            if text in known:
-                names[text] = known[text]
-            elif text in classes or (self.classes is None and labels.dtype.kind not in "iu"):
-                names[text] = text
-            elif text.isdigit() and int(text) < len(classes):
-                names[text] = classes[int(text)]
-            else:
-                raise ModelError(
-                    f"the model answers {text!r}, which is none of its classes {', '.join(classes[:10])}; give classes "
-                    f"in the order of the columns of {self.score!r}"
-                )
-        if all(old == new for old, new in names.items()):
-            return texts
-        different, which = np.unique(texts, return_inverse=True)
-        return np.array([names[text] for text in different.tolist()], dtype=np.str_)[which]
+
+def many_axes(score: str, shape: Sequence[int | None]) -> str:
+    """What is said of scores that are no row of one for each class."""
+    told = ", ".join("?" if size is None else str(size) for size in shape)
+    return (
+        f"output {score!r} has the shape [{told}], and a monitor takes one score for each class: [inputs, classes]. A "
+        f"model that answers for each pixel or each word is not watched; set output to another, or export one answer "
+        f"for each input."
+    )

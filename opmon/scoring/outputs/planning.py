@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.graph.file import class_names, last_operator
-from opmon.scoring.outputs.meaning import SCORES, Outputs, Scores
+from opmon.scoring.graph.file import class_names, classifier_labels, last_operator, metadata_of
+from opmon.scoring.outputs.labels import KINDS, plan_labels, several
+from opmon.scoring.outputs.meaning import SCORES, Outputs, Scores, many_axes
+from opmon.scoring.outputs.origin import Origin, origin_of
 from opmon.scoring.session import Tensor
 from opmon.types import Problem
 from opmon.values import canonical_class
 
 _FLOATS = ("float", "double", "float16")
-_LABELS = ("int64", "int32", "string")
 _PROBABILITY_NODES = frozenset({"Softmax", "Sigmoid", "Normalizer", "Exp", "HardSigmoid"})
 _LOGIT_NODES = frozenset({"Gemm", "MatMul", "Conv", "LinearRegressor", "GlobalAveragePool"})
+_MADE_PROBABILITIES = (b"SOFTMAX", b"LOGISTIC", b"SOFTMAX_ZERO")
 
 
 def plan_outputs(
@@ -34,17 +36,20 @@ def plan_outputs(
         if classes is not None:
             raise InputError("a regression model has no classes; leave classes out, or set problem: classification")
         return Outputs(problem, score.name, None, "value", None, None)
-    label = next((item.name for item in outputs if item.kind in _LABELS and len(item.shape) <= 2), None)
-    own = class_names(model)
-    chosen = own if classes is None else _chosen(tuple(canonical_class(name) for name in classes), own)
+    _require_a_row(score)
+    label = _label(outputs)
     width = score.shape[1] if len(score.shape) == 2 else None
+    origin = None if label is None else _origin(model, label, width)
+    own = _own(model, score, origin)
+    chosen = own if classes is None else _chosen(tuple(canonical_class(name) for name in classes), own)
     if chosen is not None and width is not None and len(chosen) != max(width, 2):
         raise ModelError(
             f"output {score} has {width} columns, and there are {len(chosen)} classes ({', '.join(chosen[:10])}); give "
             f"classes with one name for each column, in their order"
         )
-    meaning: Any = scores if scores != "auto" else _meaning(model, score, label is not None)
-    return Outputs(problem, score.name, label, meaning, chosen, own)
+    labels = None if label is None else plan_labels(label.name, label.kind, origin, chosen, own)
+    meaning: Any = scores if scores != "auto" else _meaning(model, score, labels is not None)
+    return Outputs(problem, score.name, labels, meaning, chosen, own)
 
 
 def _score(outputs: Sequence[Tensor], wanted: str | None) -> Tensor:
@@ -64,33 +69,88 @@ def _score(outputs: Sequence[Tensor], wanted: str | None) -> Tensor:
     raise ModelError(f"the model {why}; it has: {_listed(outputs)}. Set output to the one with the scores.")
 
 
+def _require_a_row(score: Tensor) -> None:
+    if sum((size or 1) > 1 for size in score.shape[1:]) > 1:
+        raise ModelError(many_axes(score.name, score.shape))
+
+
+def _label(outputs: Sequence[Tensor]) -> Tensor | None:
+    """The output with the model's own label."""
+    found = [item for item in outputs if item.kind in KINDS]
+    for label in found:
+        if not any((size or 1) > 1 for size in label.shape[1:]):
+            return label
+    if found:
+        raise ModelError(several(found[0].name, found[0].shape))
+    return None
+
+
+def _origin(model: Any, label: Tensor, width: int | None) -> Origin | None:
+    """What the label output gives, unless it is of other classes than the score's columns."""
+    origin = origin_of(model, label.name)
+    if origin is None or origin.names is None or width is None or len(origin.names) == max(width, 2):
+        return origin
+    return None
+
+
+def _own(model: Any, score: Tensor, origin: Origin | None) -> tuple[str, ...] | None:
+    """The names that the file has for the classes: told, those of its labels, or those of the node with the scores."""
+    told, labels = class_names(model), None if origin is None else origin.names
+    if labels is not None and (told is None or set(told) == set(labels)):
+        return labels
+    if told is not None or origin is not None:
+        return told
+    node = last_operator(model, score.name)
+    while node is not None and node.op_type == "Normalizer":
+        node = last_operator(model, node.input[0])
+    return (classifier_labels(node) or None) if node is not None else None
+
+
 def _chosen(given: tuple[str, ...], own: tuple[str, ...] | None) -> tuple[str, ...]:
     """The given names in the order of the model's columns."""
     if len(set(given)) != len(given):
         raise InputError(f"classes must differ from each other; got {', '.join(given)}")
     if own is None or set(given) == set(own):
         return own or given
-    if len(given) != len(own) or not all(name.lstrip("-").isdigit() for name in own):
+    if len(given) != len(own) or not all(name.removeprefix("-").isdigit() for name in own):
         raise ModelError(f"classes are {', '.join(given[:10])}, and the model's own are {', '.join(own[:10])}")
     return given
 
 
 def _meaning(model: Any, score: Tensor, has_label: bool) -> str:
-    """What the last operator says the scores are."""
+    """What the file, or the last operator, says that the scores are."""
+    told = metadata_of(model, "scores")
+    if told in SCORES[1:]:
+        return str(told)
     node = last_operator(model, score.name)
     kind = node.op_type if node is not None else None
     if kind == "LogSoftmax":
         return "log_probabilities"
-    if kind == "Sigmoid" and not has_label and len(score.shape) == 2 and score.shape[1] != 1:
-        return "independent"
+    if kind == "Sigmoid" and len(score.shape) == 2 and score.shape[1] != 1:
+        if has_label:
+            return "independent"
+        raise ModelError(
+            f"output {score} gives each class a probability of its own (Sigmoid). If exactly one class is right, set "
+            f"scores: independent. If several may be (multi-label), export one of them: a monitor watches one label."
+        )
+    if kind in _LOGIT_NODES or (kind == "Add" and _adds_bias(model, node)) or _gives_margins(node):
+        return "logits"
     if kind in _PROBABILITY_NODES or has_label:
         return "probabilities"
-    if kind in _LOGIT_NODES or (kind == "Add" and _adds_bias(model, node)):
-        return "logits"
     raise ModelError(
         f"it cannot be told from the model's last operator ({kind}) whether {score.name!r} gives probabilities or "
         f"logits; set scores: probabilities or scores: logits"
     )
+
+
+def _gives_margins(node: Any) -> bool:
+    """Whether it is a linear or support vector classifier whose scores are distances to its boundaries."""
+    if node is None or node.op_type not in ("LinearClassifier", "SVMClassifier"):
+        return False
+    told = {item.name: item for item in node.attribute}
+    if "post_transform" in told and told["post_transform"].s in _MADE_PROBABILITIES:
+        return False
+    return not ("prob_a" in told and told["prob_a"].floats)
 
 
 def _adds_bias(model: Any, node: Any) -> bool:

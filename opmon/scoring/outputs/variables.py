@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 FLOOR = 1e-6
 """Every input can be drawn: no variable is zero."""
 
+EDGE = 1e-6
+"""No yes or no is taken for more certain than this: float32 holds no more."""
+
 Matrix = NDArray[np.floating[Any]]
 
 
@@ -43,4 +46,19 @@ def softmax(logits: Matrix) -> Matrix:
 def sigmoid(logits: Matrix) -> Matrix:
     with np.errstate(over="ignore"):
         result: Matrix = 1 / (1 + np.exp(-logits))
+    return result
+
+
+def only_one(independent: Matrix) -> Matrix:
+    """Probabilities of classes that are each a yes or no of their own, given that exactly one of them is right.
+
+    pᵢ/(1 − pᵢ), made to sum to one.
+
+    >>> only_one(np.array([[0.5, 0.5, 0.0], [0.8, 0.5, 0.0]])).round(3)
+    array([[0.5, 0.5, 0. ],
+           [0.8, 0.2, 0. ]])
+    """
+    kept = np.clip(independent, EDGE, 1 - EDGE)
+    odds = kept / (1 - kept)
+    result: Matrix = odds / odds.sum(axis=1, keepdims=True)
     return result
