@@ -12,6 +12,7 @@
     ├── UnavailableError          a service opmon needs did not answer; trying again later is right
     │   ├── RegistryUnavailable   MLflow
     │   └── DatabaseUnavailable   the SQL database
+    │       └── DatabaseBusy      another process holds what is needed for too long
     ├── NotFoundError             a model, round, task or event that does not exist
     ├── LeaseHeld                 another process is working on this monitor
     ├── LeaseLost                 the lease expired while this process worked; what was not committed is dropped
@@ -62,6 +63,10 @@ class RegistryUnavailable(UnavailableError):
 
 class DatabaseUnavailable(UnavailableError):
     """The SQL database did not answer."""
+
+
+class DatabaseBusy(DatabaseUnavailable):
+    """Another process holds what is needed in the SQL database for too long."""
 
 
 class NotFoundError(OpmonError):

@@ -32,7 +32,7 @@ from opmon.stages.open import open_round
 from opmon.stages.report import report_round
 from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
-from opmon.store import revisions, rounds
+from opmon.store import readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
@@ -135,8 +135,7 @@ class Monitor:
     def has_work(self) -> bool:
         """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""
         with self.store.read() as connection:
-            name = self.settings.name
-            return rounds.has_settled(connection, name) or bool(delivery.due(connection, name, self.clock()))
+            return self.settings.name in readiness.monitors_with_work(connection, self.clock())
 
     def _advance_rounds(self, work: Toolbox, cycle: Cycle, *, after: int | None = None) -> int:
         """Every unfinished round in order, or only those just opened; gives the number of the last one."""

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError, NotFoundError
 from opmon.labels.adjudication import Answer, adjudicate
+from opmon.store import readiness
 from opmon.store.schema import labels, rounds, tasks
 from opmon.types import Label, Task
 from opmon.values import canonical_class
@@ -104,12 +105,17 @@ def find(connection: Connection, monitor: str, input_id: str) -> int:
 
 
 def record(connection: Connection, given: Sequence[Label], at: datetime) -> Recorded:
-    """Add labels, all or none: an unknown task or an impossible truth is an error that names the first ones."""
+    """Add labels, all or none: an unknown task or an impossible truth is an error that names the first ones.
+
+    Their rounds are locked first: of two that say the same at once, the second finds it said.
+    """
     asked = _asked(connection, {label.task_id for label in given})
     problems = [problem for label in given if (problem := _problem(label, asked.get(label.task_id)))]
     if problems:
         more = f" … and {len(problems) - 5} more" if len(problems) > 5 else ""
         raise InputError(f"no label was recorded, because {'; '.join(problems[:5])}{more}")
+    touched = {asked[label.task_id].round_id for label in given}
+    readiness.lock(connection, touched)
     said = _last_words(connection, {label.task_id for label in given})
     rows = []
     for label in given:
@@ -129,6 +135,7 @@ def record(connection: Connection, given: Sequence[Label], at: datetime) -> Reco
         )
     if rows:
         connection.execute(labels.insert(), rows)
+        readiness.mark(connection, touched)
     return Recorded(len(rows), len(given) - len(rows))
 
 

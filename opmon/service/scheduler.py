@@ -21,7 +21,7 @@ from typing import Any
 from opmon.config import ScheduleSettings, Settings
 from opmon.errors import LeaseHeld, OpmonError
 from opmon.monitor import Monitor
-from opmon.service import ticks
+from opmon.store import ticks
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Service:
         """Now where a time was missed while nothing ran, else the next one."""
         now = self.clock()
         with self.monitors[name].store.read() as connection:
-            last = ticks.last(connection, name)
+            last = ticks.last(connection).get(name)
         if last is None and not hasattr(trigger, "fields"):
             return now  # an interval has no time of day to wait for
         due: datetime | None = trigger.get_next_fire_time(last, last or now)

@@ -5,7 +5,10 @@
   where its process can be seen to be gone (same machine, same process namespace).
 * Every transaction that moves a round calls :meth:`Lease.fence` first: a holder that was presumed dead and wakes up
   (a suspended machine, a long stop) finds another token and its transaction is dropped. So correctness does not rest on
-  clocks; only waiting does. Clocks that differ by more than the time to live make a takeover early, never a double.
+  clocks; only waiting does. It goes by the database's own clock, and an expiry further ahead than a lease can last was
+  written before that clock went back: it counts as over. A takeover may so be early, never a double.
+* A holder that stands still *inside* such a transaction keeps the row locked; PostgreSQL ends its session by itself
+  (see :mod:`_connections`), and until then who asks is told that the lease is held.
 """
 
 from __future__ import annotations
@@ -19,18 +22,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import IntegrityError
 
-from opmon.errors import LeaseHeld, LeaseLost, OpmonError
+from opmon.errors import DatabaseBusy, LeaseHeld, LeaseLost, OpmonError
+from opmon.store._connections import IDLE
 from opmon.store.engine import Store
 from opmon.store.schema import leases
 
 log = logging.getLogger(__name__)
 
 TIME_TO_LIVE = timedelta(seconds=60)
+_SLACK = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -61,9 +67,8 @@ class Lease:
     def renew(self) -> None:
         with self.store.write() as connection:
             self.fence(connection)
-            connection.execute(
-                leases.update().where(leases.c.name == self.name).values(expires_at=_now() + TIME_TO_LIVE)
-            )
+            expires_at = _now(connection) + TIME_TO_LIVE
+            connection.execute(leases.update().where(leases.c.name == self.name).values(expires_at=expires_at))
 
     def keep_alive(self) -> None:
         """Renew until told to stop; a database that does not answer is tried again, as the work itself will be."""
@@ -91,18 +96,40 @@ def hold(store: Store, name: str) -> Iterator[Lease]:
 
 
 def _take(store: Store, name: str) -> int:
+    with store.read() as connection:
+        row = connection.execute(sa.select(leases).where(leases.c.name == name)).one_or_none()
+        now = _now(connection)
+    if row is not None and not _is_over(row, now):  # told without waiting for a lock that its holder may have
+        raise LeaseHeld(_who(row, now))
     try:
         with store.write() as connection:
-            row = connection.execute(sa.select(leases).where(leases.c.name == name).with_for_update()).one_or_none()
-            if row is None:
-                connection.execute(leases.insert().values(name=name, token=1, **_mine()))
-                return 1
-            if row.expires_at > _now() and not _is_gone(row.holder):
-                raise LeaseHeld(_who(row))
-            connection.execute(leases.update().where(leases.c.name == name).values(token=row.token + 1, **_mine()))
-            return int(row.token) + 1
+            return _take_over(connection, name)
     except IntegrityError as exc:
         raise LeaseHeld(f"another process has just started on monitor {name!r}; let it work, or try again") from exc
+    except DatabaseBusy as exc:
+        if store.is_sqlite:
+            raise  # it is the whole database that is held
+        raise LeaseHeld(
+            f"the process that worked on monitor {name!r} is gone or stands still, and has not ended its last "
+            f"transaction; PostgreSQL ends it within {IDLE}. Try again then."
+        ) from exc
+
+
+def _take_over(connection: Connection, name: str) -> int:
+    row = connection.execute(sa.select(leases).where(leases.c.name == name).with_for_update()).one_or_none()
+    now = _now(connection)
+    mine = {"holder": _holder(os.getpid()), "expires_at": now + TIME_TO_LIVE}
+    if row is None:
+        connection.execute(leases.insert().values(name=name, token=1, **mine))
+        return 1
+    if not _is_over(row, now):
+        raise LeaseHeld(_who(row, now))
+    connection.execute(leases.update().where(leases.c.name == name).values(token=row.token + 1, **mine))
+    return int(row.token) + 1
+
+
+def _is_over(row: Row[Any], now: datetime) -> bool:
+    return not now < row.expires_at <= now + TIME_TO_LIVE + _SLACK or _is_gone(row.holder)
 
 
 def _release(lease: Lease) -> None:
@@ -111,19 +138,15 @@ def _release(lease: Lease) -> None:
             connection.execute(
                 leases.update()
                 .where(leases.c.name == lease.name, leases.c.token == lease.token)
-                .values(expires_at=_now() - timedelta(seconds=1))
+                .values(expires_at=_now(connection) - timedelta(seconds=1))
             )
     except OpmonError as exc:
         log.warning("the lease on %s could not be given back and will expire by itself: %s", lease.name, exc)
 
 
-def _mine() -> dict[str, object]:
-    return {"holder": _holder(os.getpid()), "expires_at": _now() + TIME_TO_LIVE}
-
-
-def _who(row: Row[tuple[object, ...]]) -> str:
+def _who(row: Row[Any], now: datetime) -> str:
     host, pid, *_ = str(row.holder).split("|")
-    seconds = max(0, round((row.expires_at - _now()).total_seconds()))
+    seconds = max(0, round((row.expires_at - now).total_seconds()))
     return (
         f"monitor {row.name!r} is being worked on by process {pid} on {host}; "
         f"let it finish, or wait {seconds} s for its lease to run out if it died"
@@ -172,5 +195,9 @@ def _is_zombie(pid: int) -> bool:
     return _stat(pid)[:1] == ["Z"]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def _now(connection: Connection) -> datetime:
+    """The database's clock: one for all that work on it."""
+    if connection.dialect.name == "sqlite":
+        return datetime.now(UTC)
+    moment: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+    return moment

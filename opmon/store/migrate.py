@@ -9,52 +9,75 @@ from sqlalchemy.engine import Connection
 
 from opmon.errors import DatabaseUnavailable
 from opmon.store.engine import Store
+from opmon.store.schema import metadata
 
-HEAD = "0001"
-"""The newest revision in ``migrations/versions``; a test keeps the two in step."""
+REVISIONS = ("0001", "0002")
+"""The files in ``migrations/versions``, oldest first; a test keeps the two in step."""
+HEAD = REVISIONS[-1]
 
 _LOCK = 0x0970_0A11  # any number that no other program uses for its advisory lock
+_UNHURRIED = ("SET LOCAL lock_timeout = '10min'", "SET LOCAL statement_timeout = 0")
+"""Large tables take their time, and whoever starts meanwhile waits for it."""
 
 
 def upgrade(store: Store) -> None:
-    """Run the missing migrations in one transaction; a database newer than this opmon is an error."""
+    """Run the missing migrations in one transaction; a database at a schema that is not opmon's is an error."""
     with store.read() as connection:
-        if _revision(connection) == HEAD:
+        if _revision(store, connection) == HEAD:
             return
     with store.write() as connection:
         if not store.is_sqlite:
+            for setting in _UNHURRIED:
+                connection.exec_driver_sql(setting)
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-        found = _revision(connection)
-        if found == HEAD:
-            return
-        _refuse_newer(store, found)
-        _run_alembic(connection)
+        if _revision(store, connection) != HEAD:
+            _run_alembic(connection)
 
 
 def state(store: Store) -> str:
     """How the tables stand, in words; they are not touched."""
     with store.read() as connection:
-        found = _revision(connection)
+        found = _revision(store, connection)
     if found == HEAD:
         return "its tables are up to date"
-    _refuse_newer(store, found)
     return (
         "the first run makes its tables" if found is None else f"the next run brings its tables from {found} to {HEAD}"
     )
 
 
-def _refuse_newer(store: Store, found: str | None) -> None:
-    if found is not None and found > HEAD:
+def _revision(store: Store, connection: Connection) -> str | None:
+    """At which of opmon's schemas the tables are; None where there are none yet."""
+    names = set(sa.inspect(connection).get_table_names())
+    marked = "alembic_version" in names
+    marks = connection.scalars(sa.text("SELECT version_num FROM alembic_version")).all() if marked else []
+    ours = sorted(names & set(metadata.tables))
+    if not marks:
+        if not ours:
+            return None
         raise DatabaseUnavailable(
-            f"{store.where} was made by a newer opmon (schema {found}, this one knows {HEAD}): upgrade opmon"
+            f"the database {store.where} has tables of opmon's ({', '.join(ours[:3])}, …), but alembic_version, the "
+            f"table that says at which schema they are, is missing or empty. Restore the database from a backup, or "
+            f"name another in 'database'."
         )
+    if len(marks) == 1 and marks[0] in REVISIONS:
+        return str(marks[0])
+    raise DatabaseUnavailable(_unknown(store, marks[0], ours))
 
 
-def _revision(connection: Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    found: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
-    return found
+def _unknown(store: Store, mark: str, ours: list[str]) -> str:
+    """What is said of a schema that this opmon has no migration from."""
+    if ours and mark.isdigit() and mark > HEAD:
+        return f"{store.where} was made by a newer opmon (schema {mark}, this one knows {HEAD}): upgrade opmon"
+    if ours:
+        return (
+            f"the database {store.where} is at schema {mark}, which this opmon does not know (it knows "
+            f"{', '.join(REVISIONS)}): it was made by a version between releases. Go back to that version, or restore "
+            f"a backup."
+        )
+    return (
+        f"the database {store.where} belongs to another program (schema {mark}; MLflow keeps its tables so). "
+        f"Give opmon a database of its own in 'database'."
+    )
 
 
 def _run_alembic(connection: Connection) -> None:

@@ -15,10 +15,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError, NotFoundError
-from opmon.store.schema import estimates, labels, rounds, slices, tasks, waits
+from opmon.store import readiness
+from opmon.store.schema import rounds, slices, waits
 from opmon.types import Slice
 
-STATES = ("opened", "scored", "drawn", "labelling", "estimated", "closed", "abandoned")
+UNFINISHED = ("opened", "scored", "drawn", "labelling", "estimated")
+STATES = (*UNFINISHED, "closed", "abandoned")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Round:
     timeline_run_id: str | None = None
     reported: int = -1
     problem: str | None = None
+    ready: bool = False
 
     @property
     def model(self) -> tuple[str, str]:
@@ -153,6 +156,8 @@ def slices_of(connection: Connection, round_id: int) -> list[Slice]:
 
 def update(connection: Connection, round_id: int, **values: Any) -> None:
     connection.execute(rounds.update().where(rounds.c.id == round_id).values(**values))
+    if "state" in values:
+        readiness.mark(connection, [round_id])
 
 
 def get(connection: Connection, monitor: str, number: int) -> Round:
@@ -166,32 +171,10 @@ def get(connection: Connection, monitor: str, number: int) -> Round:
 
 
 def unfinished(connection: Connection, monitor: str) -> list[Round]:
-    """Every round that is not closed, and every closed one whose labels have grown since its last estimate.
-
-    One that was closed without an estimate waits for a first answer: skips alone change nothing.
-    """
-    seen = (
-        sa.select(estimates.c.round_id, sa.func.max(estimates.c.labels_seen).label("seen"))
-        .group_by(estimates.c.round_id)
-        .subquery()
-    )
-    have = (
-        sa.select(labels.c.round_id, sa.func.count().label("have"), sa.func.count(labels.c.truth).label("answers"))
-        .group_by(labels.c.round_id)
-        .subquery()
-    )
+    """Every round that is not closed, and every closed one whose labels have grown since its last estimate."""
     query = (
         sa.select(rounds)
-        .outerjoin(seen, seen.c.round_id == rounds.c.id)
-        .outerjoin(have, have.c.round_id == rounds.c.id)
-        .where(rounds.c.monitor == monitor, rounds.c.state != "abandoned")
-        .where(
-            sa.or_(
-                rounds.c.state != "closed",
-                have.c.have > seen.c.seen,
-                sa.and_(seen.c.seen.is_(None), have.c.answers > 0),
-            )
-        )
+        .where(rounds.c.monitor == monitor, rounds.c.state.in_(UNFINISHED) | rounds.c.ready)
         .order_by(rounds.c.number)
     )
     return [Round(**row._mapping) for row in connection.execute(query)]
@@ -227,28 +210,10 @@ def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> No
 
 def waiting(connection: Connection, monitor: str) -> int:
     """How many rounds wait for labels: those with a task that nobody has spoken of."""
-    return connection.scalar(sa.select(sa.func.count()).select_from(rounds).where(*_labelling(monitor), _OPEN)) or 0
-
-
-def has_settled(connection: Connection, monitor: str) -> bool:
-    """Whether a round can go on without new inputs: all its tasks were spoken of, or labels came late."""
-    settled = sa.select(rounds.c.id).where(*_labelling(monitor), ~_OPEN)
-    if connection.execute(settled.limit(1)).first() is not None:
-        return True
-    return any(round_.state in ("closed", "estimated") for round_ in unfinished(connection, monitor))
-
-
-_OPEN = (
-    sa.select(tasks.c.id)
-    .where(tasks.c.round_id == rounds.c.id)
-    .where(~sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists())
-    .exists()
-)
-"""Whether a round has a task that nobody has spoken of."""
-
-
-def _labelling(monitor: str) -> tuple[sa.ColumnElement[bool], ...]:
-    return rounds.c.monitor == monitor, rounds.c.state == "labelling"
+    query = sa.select(sa.func.count()).select_from(rounds)
+    return (
+        connection.scalar(query.where(rounds.c.monitor == monitor, rounds.c.state == "labelling", ~rounds.c.ready)) or 0
+    )
 
 
 def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:

@@ -82,8 +82,10 @@ rounds = sa.Table(
     sa.Column("run_id", sa.String(64)),
     sa.Column("timeline_run_id", sa.String(64)),
     sa.Column("problem", sa.Text),  # why the last attempt to move it did not succeed
+    sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.false()),  # labels let it go on: see readiness
     sa.UniqueConstraint("monitor", "number"),
     sa.Index("ix_rounds_monitor_state", "monitor", "state"),
+    sa.Index("ix_rounds_ready", "monitor", sqlite_where=sa.text("ready = 1"), postgresql_where=sa.text("ready")),
 )
 
 slices = sa.Table(

@@ -10,16 +10,13 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
-
 from opmon.errors import DeliveryError, OpmonError
+from opmon.store import deliveries
+from opmon.store.deliveries import Delivery
 from opmon.store.leases import Lease
-from opmon.store.schema import deliveries, events
 
 log = logging.getLogger(__name__)
 
@@ -32,41 +29,6 @@ LONGEST_WAIT = timedelta(hours=6)
 
 class Acting(Protocol):
     def act(self, event: Mapping[str, Any]) -> None: ...
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """One event on its way to one action."""
-
-    id: int
-    event_id: str
-    action: str
-    state: str
-    attempts: int
-    body: Mapping[str, Any]
-
-
-def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
-    """What should be tried now, oldest first. An action hears of the events of a rule in their order: a recovery waits
-    until the alarm before it was taken."""
-    older, its_event = deliveries.alias(), events.alias()
-    before = (
-        sa.select(older.c.id)
-        .join(its_event, its_event.c.id == older.c.event_id)
-        .where(older.c.state == "pending", older.c.action == deliveries.c.action, older.c.id < deliveries.c.id)
-        .where(its_event.c.monitor == events.c.monitor, its_event.c.rule == events.c.rule)
-    )
-    query = (
-        sa.select(deliveries, events.c.body)
-        .join(events, events.c.id == deliveries.c.event_id)
-        .where(events.c.monitor == monitor, deliveries.c.state == "pending", deliveries.c.next_at <= at)
-        .where(~before.exists())
-        .order_by(deliveries.c.id)
-    )
-    return [
-        Delivery(row.id, row.event_id, row.action, row.state, row.attempts, row.body)
-        for row in connection.execute(query)
-    ]
 
 
 def deliver(
@@ -86,7 +48,9 @@ def deliver(
     taken = 0
     while True:
         with lease.store.read() as connection:
-            waiting = [delivery for delivery in due(connection, monitor, clock()) if delivery.id not in tried]
+            waiting = [
+                delivery for delivery in deliveries.due(connection, monitor, clock()) if delivery.id not in tried
+            ]
         now = next((delivery for delivery in waiting if failed[delivery.action] < PATIENCE), None)
         if now is None or stopping():
             return taken, len(tried) - taken + len(waiting)
@@ -96,7 +60,7 @@ def deliver(
         taken += delivered
         failed[now.action] = failed[now.action] + 1 if values["state"] == "pending" else 0
         with lease.write() as connection:
-            connection.execute(deliveries.update().where(deliveries.c.id == now.id).values(**values))
+            deliveries.settle(connection, now.id, **values)
 
 
 def wait_after(attempts: int, retry_after: float | None = None) -> timedelta:

@@ -119,8 +119,8 @@ def test_a_second_signal_ends_at_once(workbench: Any, tmp_path: Path, target: st
 def test_what_was_missed_is_caught_up_once(
     workbench: Any, tmp_path: Path, clock: Any, schedule: dict[str, str], last: timedelta | None, due: timedelta
 ) -> None:
-    from opmon.service import ticks
     from opmon.service.scheduler import trigger_of
+    from opmon.store import ticks
 
     plain = workbench.configuration(f"sqlite:///{tmp_path / 'opmon.db'}", schedule=schedule)
     service = Service(Settings.from_mapping(plain, workbench.folder), clock)

@@ -4,13 +4,16 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
-from opmon.errors import LeaseHeld, LeaseLost
+import opmon.store.leases as leases_module
+from opmon.errors import DatabaseUnavailable, LeaseHeld, LeaseLost
 from opmon.store.engine import open_store
 from opmon.store.leases import TIME_TO_LIVE, hold
 from opmon.store.schema import leases
@@ -70,6 +73,58 @@ def test_a_holder_on_another_machine_is_waited_for(database: str) -> None:
         )
     with pytest.raises(LeaseHeld, match="on elsewhere"), hold(store, "digits"):
         pass
+
+
+def test_a_lease_from_before_the_clock_went_back_is_over(database: str) -> None:
+    store = open_store(database)
+    ahead = datetime.now(UTC) + timedelta(hours=2)
+    with store.write() as connection:
+        connection.execute(leases.insert().values(name="digits", holder="elsewhere|1|x|9", token=7, expires_at=ahead))
+    with hold(store, "digits") as lease:
+        assert lease.token == 8
+
+
+def _stand_still(url: str, ready: str) -> None:
+    """Stopped with the lease's row locked; the database has ended the transaction when it wakes up."""
+    leases_module.TIME_TO_LIVE = timedelta(seconds=1)
+    with hold(open_store(url), "digits") as lease:
+        try:
+            with lease.write() as connection:
+                Path(ready).touch()
+                os.kill(os.getpid(), signal.SIGSTOP)
+                connection.execute(leases.update().values(holder="late|1||"))
+        except DatabaseUnavailable:
+            os._exit(7)
+
+
+def test_a_holder_that_stands_still_inside_a_transaction_is_replaced(
+    postgres: Callable[[], str], tmp_path: Path
+) -> None:
+    url = postgres()
+    open_store(url)
+    limits = "options=-c%20idle_in_transaction_session_timeout%3D2500ms%20-c%20lock_timeout%3D100ms"
+    url += f"{'&' if '?' in url else '?'}{limits}"
+    process = multiprocessing.get_context("spawn").Process(target=_stand_still, args=(url, str(tmp_path / "ready")))
+    process.start()
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.02)
+    store, told = open_store(url), set[str]()
+    while True:
+        begun = time.monotonic()
+        try:
+            with hold(store, "digits") as lease:
+                break
+        except LeaseHeld as exc:
+            told.add(str(exc).partition("process")[0] + ("stands still" if "stands still" in str(exc) else "works"))
+            assert time.monotonic() - begun < 2, "nobody is kept waiting"
+            time.sleep(0.05)
+    assert lease.token == 2
+    assert any("stands still" in words for words in told), told
+    os.kill(process.pid or 0, signal.SIGCONT)
+    process.join(30)
+    assert process.exitcode == 7
+    with store.read() as connection:
+        assert connection.scalar(sa.select(leases.c.holder)) != "late|1||"
 
 
 def _hold_for_ever(url: str, ready: str) -> None:

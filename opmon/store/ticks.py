@@ -10,8 +10,9 @@ from sqlalchemy.engine import Connection
 from opmon.store.schema import ticks
 
 
-def last(connection: Connection, monitor: str) -> datetime | None:
-    return connection.scalar(sa.select(ticks.c.at).where(ticks.c.monitor == monitor))
+def last(connection: Connection) -> dict[str, datetime]:
+    """By monitor."""
+    return {row.monitor: row.at for row in connection.execute(sa.select(ticks))}
 
 
 def record(connection: Connection, monitor: str, at: datetime) -> None:

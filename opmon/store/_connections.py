@@ -1,0 +1,124 @@
+"""How this process connects: one pool for each database, and limits that let nobody be held up for ever.
+
+On PostgreSQL every session has limits of its own: a wait for a row, a query, and standing still inside a transaction
+all end by themselves. So a process that is stopped inside a transaction, or whose machine is gone, holds what it locked
+for :data:`IDLE` at most. What the address itself says in ``options`` or as a parameter is not overruled.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.exc import DisconnectionError
+
+from opmon.errors import DatabaseUnavailable
+
+BUSY_SECONDS = 30.0
+"""How long a writer waits for another one on SQLite."""
+POOL = 10
+"""Connections that one process has open to a database at most."""
+IDLE = "30s"
+"""How long a session of PostgreSQL may stand still inside a transaction."""
+_SESSION = {"lock_timeout": "10s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": IDLE}
+_LIBPQ = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "application_name": "opmon",
+}
+
+_pools: dict[tuple[int, str], Engine] = {}
+_lock = threading.Lock()
+
+
+def pool_of(url: URL) -> Engine:
+    """The connections of this process to the database at ``url``: made once, shared by everybody who asks."""
+    if url.get_dialect().name == "sqlite":
+        if url.database in (None, "", ":memory:"):
+            return _sqlite(url)  # each is a database of its own
+        url = url.set(database=_whole(str(url.database)))
+    key = os.getpid(), url.render_as_string(hide_password=False)
+    with _lock:
+        if key not in _pools:
+            _pools[key] = _sqlite(url) if url.get_dialect().name == "sqlite" else _postgresql(url)
+        return _pools[key]
+
+
+def _whole(path: str) -> str:
+    """The path from the root on, so that it means one file whatever folder the process changes to."""
+    if path.startswith("file:"):
+        return path
+    absolute = Path(path).absolute()
+    try:
+        absolute.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise DatabaseUnavailable(
+            f"the database {path}: its folder cannot be made: {exc.strerror}. Make it, or name another in 'database'."
+        ) from exc
+    return str(absolute)
+
+
+def _postgresql(url: URL) -> Engine:
+    libpq = url.get_driver_name().startswith("psycopg")
+    given = {name: value for name, value in _LIBPQ.items() if name not in url.query} if libpq else {}
+    engine = sa.create_engine(
+        url, connect_args=given, pool_pre_ping=True, pool_size=POOL // 2, max_overflow=POOL - POOL // 2
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def _(connection: Any, record: Any) -> None:
+        said = str(url.query.get("options", ""))
+        cursor = connection.cursor()
+        for name, value in _SESSION.items():
+            if name not in said:
+                cursor.execute(f"SET SESSION {name} = '{value}'")
+        cursor.close()
+        connection.commit()
+
+    return engine
+
+
+def _sqlite(url: URL) -> Engine:
+    given = {"check_same_thread": False} | ({} if "timeout" in url.query else {"timeout": BUSY_SECONDS})
+    engine = sa.create_engine(url, connect_args=given)
+    path = url.database
+
+    @sa.event.listens_for(engine, "connect")
+    def _(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves, below
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.close()
+        record.info["file"] = _identity(path)
+
+    @sa.event.listens_for(engine, "checkout")
+    def _(connection: Any, record: Any, proxy: Any) -> None:
+        """What is written to a file that was replaced is lost: the next connection opens the one there is."""
+        if record.info["file"] != _identity(path):
+            raise DisconnectionError("the database's file was replaced")
+
+    @sa.event.listens_for(engine, "begin")
+    def _(connection: Connection) -> None:
+        how = connection.get_execution_options().get("opmon_begin", "IMMEDIATE")
+        connection.exec_driver_sql(f"BEGIN {how}")
+
+    return engine
+
+
+def _identity(path: str | None) -> tuple[int, int] | None:
+    """Which file a path leads to now; None where it leads to none."""
+    try:
+        found = os.stat(path or "")  # noqa: PTH116 - on each use of a connection
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

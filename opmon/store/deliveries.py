@@ -1,0 +1,61 @@
+"""The outbox in SQL: which events are on their way to which action, and what is to be tried now.
+
+An action hears of the events of a rule in their order: a recovery waits until the alarm before it was taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.store.schema import deliveries, events
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One event on its way to one action."""
+
+    id: int
+    event_id: str
+    action: str
+    state: str
+    attempts: int
+    body: Mapping[str, Any]
+
+
+def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
+    """What should be tried now, oldest first."""
+    first = first_in_line(events.c.monitor == monitor).subquery()
+    query = (
+        sa.select(deliveries, events.c.body)
+        .join(first, first.c.id == deliveries.c.id)
+        .join(events, events.c.id == deliveries.c.event_id)
+        .where(first.c.place == 1, deliveries.c.next_at <= at)
+        .order_by(deliveries.c.id)
+    )
+    return [
+        Delivery(row.id, row.event_id, row.action, row.state, row.attempts, row.body)
+        for row in connection.execute(query)
+    ]
+
+
+def first_in_line(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """What waits, with its monitor, when it is due, and its place among what waits for the same rule and action."""
+    line = sa.func.row_number().over(
+        partition_by=(events.c.monitor, events.c.rule, deliveries.c.action), order_by=deliveries.c.id
+    )
+    return (
+        sa.select(deliveries.c.id, deliveries.c.next_at, events.c.monitor, line.label("place"))
+        .join(events, events.c.id == deliveries.c.event_id)
+        .where(deliveries.c.state == "pending", *conditions)
+    )
+
+
+def settle(connection: Connection, delivery_id: int, **values: Any) -> None:
+    """Keep what became of an attempt."""
+    connection.execute(deliveries.update().where(deliveries.c.id == delivery_id).values(**values))

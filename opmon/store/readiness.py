@@ -1,0 +1,63 @@
+"""Which monitors have something to do before their schedule says so: one indexed query for all of them.
+
+A round is *ready* where labels let it go on: all its tasks were spoken of, it has an estimate that is not told yet, or
+labels came after it was closed. The mark is kept in the transactions that change what it depends on: those that record
+labels and those that move a round; so nobody has to look through the labels to find out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.store.deliveries import first_in_line
+from opmon.store.schema import estimates, labels, rounds, tasks
+
+
+def monitors_with_work(connection: Connection, at: datetime) -> set[str]:
+    """The monitors of which a round is ready, or a delivery due."""
+    waiting = first_in_line().subquery()
+    query = sa.union(
+        sa.select(rounds.c.monitor).where(rounds.c.ready),
+        sa.select(waiting.c.monitor).where(waiting.c.place == 1, waiting.c.next_at <= at),
+    )
+    return set(connection.scalars(query))
+
+
+def lock(connection: Connection, round_ids: Collection[int]) -> None:
+    """Let no other transaction record labels of these rounds, or move them, until this one ends.
+
+    On SQLite a writing transaction is alone anyway.
+    """
+    query = sa.select(rounds.c.id).where(rounds.c.id.in_(round_ids)).order_by(rounds.c.id)
+    connection.execute(query.with_for_update(key_share=True)).all()
+
+
+def mark(connection: Connection, round_ids: Collection[int]) -> None:
+    """Say anew of these rounds, which the transaction has locked or changed, whether they are ready."""
+    connection.execute(rounds.update().where(rounds.c.id.in_(round_ids)).values(ready=_READY))
+
+
+_OPEN_TASK = (
+    sa.select(tasks.c.id)
+    .where(tasks.c.round_id == rounds.c.id)
+    .where(~sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists())
+    .exists()
+)
+"""Whether a round has a task that nobody has spoken of."""
+
+_SEEN = sa.select(sa.func.max(estimates.c.labels_seen)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
+_HAVE = sa.select(sa.func.count()).where(labels.c.round_id == rounds.c.id).scalar_subquery()
+_ANSWERS = sa.select(sa.func.count(labels.c.truth)).where(labels.c.round_id == rounds.c.id).scalar_subquery()
+
+_READY = sa.case(
+    (rounds.c.state == "labelling", ~_OPEN_TASK),
+    (rounds.c.state == "estimated", sa.true()),
+    # one that was closed without an estimate waits for a first answer: skips alone change nothing
+    (sa.and_(rounds.c.state == "closed", _SEEN.is_(None)), _ANSWERS > 0),
+    (rounds.c.state == "closed", _HAVE > _SEEN),
+    else_=sa.false(),
+)
