@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -46,6 +46,24 @@ class TextSettings(Part):
         return value
 
 
+class MissingSettings(Part):
+    """What the model is given where an input has no value: NaN and empty text, unless told otherwise.
+
+    A column that holds nothing in all inputs of a round stops it, for it may have been renamed: those in ``empty`` may.
+    """
+
+    numbers: Number | None = None
+    text: str = ""
+    refuse: bool = False
+    empty: tuple[str, ...] = ()
+
+    @field_validator("numbers", mode="before")
+    @classmethod
+    def _nan(cls, value: Any) -> Any:
+        nan = value != value or (isinstance(value, str) and value.strip().lower() in ("nan", ".nan"))
+        return None if nan else value
+
+
 class InputSettings(Part):
     """Which columns of the source the model takes: a list of columns, or one column that holds a list.
 
@@ -57,6 +75,7 @@ class InputSettings(Part):
     image: ImageSettings | None = None
     text: TextSettings | None = None
     function: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")
+    missing: MissingSettings = MissingSettings()
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
@@ -64,7 +83,7 @@ class InputSettings(Part):
             raise at_key(
                 "tensor", "give either features (one column each) or tensor (one column with a list), not both"
             )
-        given = [key for key in type(self).model_fields if getattr(self, key) is not None]
+        given = [key for key in type(self).model_fields if key != "missing" and getattr(self, key) is not None]
         if len(given) > 1:
             raise at_key(given[1], f"give one of features, tensor, image, text and function; {given[0]} is there too")
         if self.features is not None and not self.features:
@@ -87,13 +106,15 @@ class RoundSettings(Part):
     """When a round opens: at ``min_inputs``, or when the oldest input is ``max_age`` old.
 
     It stops where more than the share ``max_unscorable`` of its inputs cannot be scored: the rest would not speak for
-    them. One alone stops nothing.
+    them. One alone stops nothing. It stops, too, where production's own predictions differ from the registered model's
+    on more than the share ``max_skew``: they are then of another model, of other inputs or in other words.
     """
 
     min_inputs: Count = 1000
     max_age: Duration = Field(default="1h")  # type: ignore[assignment]
     max_inputs: Count = 1_000_000
     max_unscorable: Annotated[Number, Field(gt=0, le=1)] = 0.1
+    max_skew: Annotated[Number, Field(gt=0, le=1)] = 0.3
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,10 @@ class Scored:
     activations: NDArray[np.float32] | None = None
     unlike: int = 0
     """How many of the predictions, which are the model's own labels, are not the class with the greatest score."""
+    classes: tuple[str, ...] | None = None
+    """All that a prediction can be; None for regression, and where it cannot be told."""
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """In how many rows of the batch a column that the model takes has no value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,4 +80,5 @@ def joined(answers: Sequence[Answers]) -> Answers:
         {name: np.concatenate([answer.variables[name] for answer in answers]) for name in names},
         np.concatenate([answer.valid for answer in answers]),
         sum(answer.unlike for answer in answers),
+        answers[0].classes,
     )

@@ -16,6 +16,7 @@ from opmon.scoring._running import Runner, Tensors
 from opmon.scoring.devices import Device
 from opmon.scoring.graph.compiled import ArrayFunction, bounded
 from opmon.scoring.graph.monitor_graph import ACTIVATIONS, PREDICTED
+from opmon.scoring.inputs.columns import AS_NAN, Missing
 from opmon.scoring.inputs.feeding import Feeding
 from opmon.scoring.inputs.readers import Reader, ReaderPlan
 from opmon.scoring.inputs.tensors import Fed
@@ -61,7 +62,7 @@ class Scorer:
         lanes: int | None = None,
         output: str | None = None,
         scores: Scores = "auto",
-        allow_missing: bool = False,
+        missing: Missing = AS_NAN,
         heads: Mapping[str, Head] | None = None,
         reference: Reference | None = None,
         layer: str | None = None,
@@ -77,7 +78,7 @@ class Scorer:
         :class:`~opmon.scoring._running.Runner`.
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
         tells.
-        ``allow_missing`` feeds null as NaN, to a model that knows what to do with it.
+        ``missing`` says what is fed where a value is missing: NaN, unless told otherwise.
 
         ``heads`` are auxiliary variables to compute beside those that come with the probabilities, from ``reference``
         where they need one, at ``layer`` where it is not the reference's. A file that opmon compiled has its own.
@@ -93,7 +94,7 @@ class Scorer:
             takes,
             tuple(features) if features else None,
             tensor,
-            allow_missing,
+            missing,
             None if reading is None else reading.reader(takes),
             tuple(signature),
         )
@@ -179,12 +180,12 @@ class Scorer:
         rejected = {batch.first_row + row: reason for row, reason in fed.rejected.items()}
         if not pieces:
             nothing = np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
-            return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, rejected)
+            return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, rejected, missing=fed.missing)
         said = self._said(pieces, list(self.variables))
         found = {**said.answers.variables, **said.variables, **self._outside(said)}
         rows, good = batch.first_row + fed.rows, said.answers.valid
-        for row in rows[~good].tolist():
-            rejected[row] = "the model's answer is not a number, or no probabilities"
+        for place in np.flatnonzero(~good).tolist():
+            rejected[int(rows[place])] = _no_answer(fed.gap(place))
         activations = said.activations if self.traced else None
         if activations is not None:
             finite = np.isfinite(activations).all(axis=1)
@@ -194,8 +195,18 @@ class Scorer:
         if not good.all():
             found = {name: values[good] for name, values in found.items()}
             rows, activations = rows[good], None if activations is None else activations[good]
-        predictions, unlike = said.answers.predictions[good], said.answers.unlike
-        return Scored(batch.slice_index, rows, predictions, found, rejected, activations, unlike)
+        answers = said.answers
+        return Scored(
+            batch.slice_index,
+            rows,
+            answers.predictions[good],
+            found,
+            rejected,
+            activations,
+            answers.unlike,
+            answers.classes,
+            fed.missing,
+        )
 
     def _outside(self, said: Said) -> dict[str, NDArray[np.float32]]:
         """The variables of heads that are no graph: for the whole batch at once, which is quicker for many classes."""
@@ -204,3 +215,9 @@ class Scorer:
             for name, function in self.functions.items()
             if said.activations is not None
         }
+
+
+def _no_answer(gap: str | None) -> str:
+    if gap is not None:
+        return f"column {gap!r} is empty, and the model gives no answer without it"
+    return "the model's answer is not a number, or no probabilities"

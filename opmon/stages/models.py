@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opmon.config import MonitorSettings
+from opmon.config import MissingSettings, MonitorSettings
 from opmon.errors import ModelError
 from opmon.registry import Registry
+from opmon.scoring.inputs.columns import Missing
 from opmon.scoring.inputs.images import ImageInput
 from opmon.scoring.inputs.readers import FunctionInput, ReaderPlan
 from opmon.scoring.inputs.texts import TextInput
@@ -36,7 +38,13 @@ def answering(settings: Any) -> dict[str, Any]:
         "threads": settings.threads,
         "output": settings.output,
         "scores": settings.scores,
+        "missing": missing_of(settings.inputs.missing),
     }
+
+
+def missing_of(settings: MissingSettings) -> Missing:
+    """What the model is given where a value is missing."""
+    return Missing(math.nan if settings.numbers is None else settings.numbers, settings.text, settings.refuse)
 
 
 def open_scorer(

@@ -19,8 +19,10 @@ from opmon.robustness.quality import Quality, kernel_distance, population_shift,
 from opmon.robustness.run import Codec
 from opmon.scoring.graph.monitor_graph import ACTIVATIONS
 from opmon.scoring.inputs.images import ImageReader
+from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import answering
+from opmon.types import Batch
 from opmon.values import canonical_class
 
 
@@ -69,7 +71,7 @@ def prepared(
     ``truth`` None at a place: no label. ``traced`` gives the last hidden layer, for the quality of pictures.
     """
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows])
-    fed = scorer.tensors(batch)
+    fed = _answered(scorer, batch, scorer.tensors(batch))
     kept, known = _labelled(scorer, settings, fed.rows, truth)
     inputs, feeding = _joined({name: values[kept] for name, values in fed.tensors.items()}, settings.kind)
     if len(inputs) < 2:
@@ -88,6 +90,16 @@ def prepared(
         codec = _pictures(scorer, settings, inputs)
     quality = _quality(settings, feeding, traced) if settings.quality else None
     return Prepared(evaluation, codec, _model(scorer, feeding), quality, len(rows) - len(inputs))
+
+
+def _answered(scorer: Scorer, batch: pa.RecordBatch, fed: Fed) -> Fed:
+    """Without the inputs that the model does not answer because a value of them is missing."""
+    places = [place for place in range(len(fed.rows)) if fed.gap(place) is not None]
+    if not places:
+        return fed
+    rows = batch.take(pa.array(fed.rows[places]))
+    rejected = {row: why for part in scorer.score([Batch(0, 0, rows)]) for row, why in part.rejected.items()}
+    return fed.without({places[row]: why for row, why in rejected.items()})
 
 
 def _pictures(scorer: Scorer, settings: RobustnessSettings, inputs: NDArray[Any]) -> Pictures:

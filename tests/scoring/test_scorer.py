@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from opmon.errors import InputError, ModelError
+from opmon.scoring.inputs.columns import REFUSED
 from opmon.scoring.outputs.variables import FLOOR, softmax, variables_of
 from opmon.scoring.scorer import Scorer
 from opmon.types import Batch
@@ -181,8 +182,10 @@ def test_scorer_sets_rows_aside_that_cannot_be_scored(opened) -> None:
     assert scored.predictions.tolist() == ["0", "2"]
     assert scored.rejected[1] == "column 'x' is empty"
     assert "3 values, not 4" in scored.rejected[2]
-    assert "empty value" in scored.rejected[3]
-    assert "not finite" in scored.rejected[4]
+    assert scored.rejected[3] == scored.rejected[4] == "column 'x' is empty, and the model gives no answer without it"
+    refused = one(opened("Softmax", missing=REFUSED), rows)
+    assert refused.rows.tolist() == [0, 5]
+    assert refused.rejected[3] == refused.rejected[4] == "column 'x' has an empty value in its list"
 
 
 def test_scorer_sets_aside_answers_that_are_not_numbers(opened) -> None:

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from opmon.config import Settings
+from opmon.config.robustness import RobustnessSettings
 from opmon.errors import ConfigError
 from opmon.reports.robustness import read_tomography
 from opmon.robustness.measured import Plan
 from opmon.robustness.result import Tomography
 from opmon.robustness.running import Budget, Checkpoint, Running
 from opmon.robustness.space import Space
+from opmon.scoring.scorer import Scorer
 from opmon.stages.checkpoints import CheckpointFile
+from opmon.stages.tomography_model import prepared
 from opmon.store import rounds
 
 SAMPLER = {"type": "srs", "budget": 120}
@@ -260,3 +263,22 @@ def _as_png(path: Path, side: int) -> None:
         cells.append(coded.getvalue())
     at = table.schema.get_field_index("pixels")
     pq.write_table(table.set_column(at, "pixels", pa.array(cells, pa.binary())), path)
+
+
+@pytest.mark.parametrize(("stands_gaps", "left_out"), [(True, 0), (False, 3)])
+def test_inputs_with_gaps_take_part_where_the_model_answers_them(
+    tmp_path: Path, stands_gaps: bool, left_out: int
+) -> None:
+    from skl2onnx import to_onnx
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    values = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    steps = [SimpleImputer()] if stands_gaps else []
+    fitted = make_pipeline(*steps, LogisticRegression()).fit(values, values[:, 0] > 0)
+    (tmp_path / "model.onnx").write_bytes(to_onnx(fitted, values[:1], target_opset=17).SerializeToString())
+    scorer = Scorer.open(tmp_path / "model.onnx", "classification", features=["a", "b"], device="cpu")
+    rows = [{"a": float(a), "b": None if row < 3 else float(b)} for row, (a, b) in enumerate(values)]
+    settings = RobustnessSettings(kind="table", perturbations=["noise"], relation="own")
+    assert prepared(scorer, settings, rows, [None] * 40, None).left_out == left_out

@@ -1,7 +1,8 @@
-"""Arrow columns as numbers for a model; a value that is none sets its row aside, with the reason."""
+"""Arrow columns as a model takes them; a value that cannot be fed sets its row aside, with the reason."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,12 +32,46 @@ DTYPES: dict[str, Any] = {
 """ONNX Runtime's names of the kinds of numbers that can be fed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What a model is given where a value is missing: NaN and empty text, unless told otherwise.
+
+    A model that takes whole numbers can be given no NaN, so that its row is set aside.
+    """
+
+    numbers: float = math.nan
+    text: str = ""
+    refuse: bool = False
+    """Set every row with a missing value aside instead."""
+
+
+AS_NAN = Missing()
+REFUSED = Missing(refuse=True)
+
+
 @dataclass
 class Rejections:
-    """Which rows of a batch cannot be scored, and the first reason found for each."""
+    """Which rows of a batch cannot be scored, and the first reason found for each; and where values are missing."""
 
     count: int
     reasons: dict[int, str] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    """In how many rows a column has no value."""
+    _empty: NDArray[np.bool_] | None = None
+    """The rows in which no column looked at so far has a value."""
+
+    def lacks(self, name: str, gaps: NDArray[np.bool_] | None) -> None:
+        """A column was looked at, and has no value in the rows ``gaps``; None: it has one in all of them."""
+        self.missing[name] = 0 if gaps is None else int(gaps.sum())
+        if gaps is None:
+            self._empty = np.zeros(self.count, dtype=bool)
+        else:
+            self._empty = gaps if self._empty is None else self._empty & gaps
+
+    def add_empty(self) -> None:
+        """Set the rows aside that hold nothing at all: a model that stands gaps would answer them all the same."""
+        if self._empty is not None:
+            self.add(self._empty, lambda row: f"the input is empty: {_named(list(self.missing))}")
 
     def add(self, bad: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
         for row in np.flatnonzero(bad).tolist():
@@ -57,59 +92,83 @@ def decoded(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def numbers(name: str, column: pa.Array, dtype: Any, missing: bool, rejected: Rejections) -> NDArray[Any]:
-    """One number per row; what is returned for a rejected row means nothing. ``missing`` lets null through as NaN."""
+def numbers(name: str, column: pa.Array, dtype: Any, missing: Missing, rejected: Rejections) -> NDArray[Any]:
+    """One number, or text, per row; what is returned for a rejected row means nothing."""
     column = decoded(column)
     if dtype is np.object_:
-        return _texts(name, column, rejected)
+        return _texts(name, column, missing, rejected)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        values = _parsed(name, column, rejected)
+        values, gaps = _parsed(name, column, rejected)
     else:
-        values = _plain(name, column)
-    if column.null_count:
-        null = np.asarray(column.is_null())
-        if missing and np.issubdtype(dtype, np.floating):
-            values = np.where(null, np.nan, values)
-        else:
-            rejected.add(null, lambda row: f"column {name!r} is empty")
-            values = np.where(null, 0, values)
-    return fitted(name, values, dtype, missing, rejected)
+        values, gaps = _plain(name, column)
+    cast, gaps = fitted(name, values, gaps, dtype, missing, rejected)
+    rejected.lacks(name, gaps)
+    if gaps is not None and not can_fill(dtype, missing):
+        rejected.add(gaps, lambda row: f"column {name!r} is empty{_whole(dtype, missing)}")
+    return cast
 
 
 def fitted(
     name: str,
     values: NDArray[Any],
+    gaps: NDArray[np.bool_] | None,
     dtype: Any,
-    missing: bool,
+    missing: Missing,
     rejected: Rejections,
     rows: NDArray[np.int64] | None = None,
-) -> NDArray[Any]:
-    """The values in the model's own dtype: finite, whole where it takes whole numbers, and within its range.
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """The values in the model's own dtype, finite, whole where it takes whole numbers, and within its range.
 
-    ``values`` has one entry, or one row of entries, for each row of the batch, or for those in ``rows``.
+    And where one is missing, in ``gaps`` or as NaN: the model is given there what ``missing`` says. ``values`` has one
+    entry, or one row of entries, for each row of the batch, or for those in ``rows``.
     """
-    at = np.arange(len(values)) if rows is None else rows
+    floating = np.issubdtype(dtype, np.floating)
     with np.errstate(over="ignore", invalid="ignore"):
         cast = values.astype(dtype, copy=False)
-    if values.dtype.kind in "iub" and np.dtype(dtype) in (np.float32, np.float64):
-        return cast  # a whole number is always finite there
-    if np.issubdtype(dtype, np.floating):
-        if values.dtype.itemsize <= 2 and values.dtype.kind in "iub" and dtype is not np.float16:
-            return cast
-        if not missing and np.isfinite(_square_sum(cast)):
-            return cast
-        bad = np.isinf(cast) if missing else ~np.isfinite(cast)
-    elif cast is values or np.array_equal(cast, values):
-        return cast
+    if _fits(values, cast, dtype):
+        bad = None
     else:
-        bad = cast != values
-    wrong = bad.any(axis=tuple(range(1, bad.ndim)))
-    if wrong.any():
-        mask = np.zeros(rejected.count, dtype=bool)
-        mask[at[wrong]] = True
-        kind = np.dtype(dtype).name
-        rejected.add(mask, lambda row: f"column {name!r} holds a number that is not finite or no {kind}")
-    return cast
+        nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+        gaps = nan if gaps is None else gaps | nan
+        bad = (~np.isfinite(cast) if floating else cast != values) & ~gaps
+    if gaps is not None and gaps.any():
+        cast = np.where(gaps, missing.numbers if can_fill(dtype, missing) else 0, cast).astype(dtype, copy=False)
+    else:
+        gaps = None
+    if bad is not None and bad.any():
+        _set_aside(name, bad, dtype, rejected, rows)
+    return cast, gaps
+
+
+def _fits(values: NDArray[Any], cast: NDArray[Any], dtype: Any) -> bool:
+    """Whether no value is NaN, infinite, too large or broken by the cast; found in as few passes as can be."""
+    if np.issubdtype(dtype, np.floating):
+        whole = values.dtype.kind in "iub"
+        if whole and (dtype is not np.float16):
+            return True  # a whole number is always finite there
+        return bool(np.isfinite(_square_sum(cast)) or np.isfinite(cast).all())
+    return cast is values or np.array_equal(cast, values)
+
+
+def _set_aside(
+    name: str, bad: NDArray[np.bool_], dtype: Any, rejected: Rejections, rows: NDArray[np.int64] | None
+) -> None:
+    wrong = np.asarray(bad.any(axis=tuple(range(1, bad.ndim))))
+    mask = np.zeros(rejected.count, dtype=bool)
+    mask[(np.arange(len(wrong)) if rows is None else rows)[wrong]] = True
+    kind = np.dtype(dtype).name
+    rejected.add(mask, lambda row: f"column {name!r} holds a number that is not finite or no {kind}")
+
+
+def can_fill(dtype: Any, missing: Missing) -> bool:
+    """Whether a model can be given something in place of a missing number."""
+    return not missing.refuse and bool(np.issubdtype(dtype, np.floating) or np.isfinite(missing.numbers))
+
+
+def _whole(dtype: Any, missing: Missing) -> str:
+    if missing.refuse:
+        return ""
+    return f", and the model takes {np.dtype(dtype).name} there: inputs.missing.numbers says what it is given"
 
 
 def _square_sum(values: NDArray[Any]) -> Any:
@@ -119,7 +178,8 @@ def _square_sum(values: NDArray[Any]) -> Any:
         return np.dot(flat, flat)
 
 
-def _plain(name: str, column: pa.Array) -> NDArray[Any]:
+def _plain(name: str, column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """The numbers, and where there is none."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
@@ -127,30 +187,49 @@ def _plain(name: str, column: pa.Array) -> NDArray[Any]:
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise ModelError(f"column {name!r} is {kind}, and the model takes numbers there; leave it out of the inputs")
+    gaps = None
     if column.null_count:
+        gaps = np.asarray(column.is_null())
         column = pc.fill_null(column, 0)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.asarray(column.to_numpy(zero_copy_only=False)), gaps
 
 
-def _parsed(name: str, column: pa.Array, rejected: Rejections) -> NDArray[np.float64]:
-    """Text that should be numbers, such as a column that was text in one of the files."""
+def _parsed(name: str, column: pa.Array, rejected: Rejections) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """Text that should be numbers, such as a column that was text in one of the files; blank text is none."""
+    blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(column), ""), True)
+    gaps = np.asarray(blank) if pc.any(blank).as_py() else None
+    column = pc.if_else(blank, "0", column.cast(pa.string()))
     try:
-        return np.asarray(pc.fill_null(pc.cast(column, pa.float64()), 0).to_numpy(zero_copy_only=False))
+        return np.asarray(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)), gaps
     except pa.ArrowInvalid:
         texts = column.to_pylist()
     values = np.zeros(len(texts))
     bad = np.zeros(len(texts), dtype=bool)
     for row, text in enumerate(texts):
         try:
-            values[row] = 0 if text is None else float(text)
+            values[row] = float(text)
         except ValueError:
             bad[row] = True
     rejected.add(bad, lambda row: f"column {name!r} is not a number: {texts[row][:40]!r}")
-    return values
+    return values, gaps
 
 
-def _texts(name: str, column: pa.Array, rejected: Rejections) -> NDArray[Any]:
+def _texts(name: str, column: pa.Array, missing: Missing, rejected: Rejections) -> NDArray[Any]:
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         raise ModelError(f"column {name!r} is {column.type}, and the model takes text there")
-    rejected.add(np.asarray(column.is_null()), lambda row: f"column {name!r} is empty")
-    return np.asarray(pc.fill_null(column.cast(pa.string()), "").to_numpy(zero_copy_only=False), dtype=object)
+    gaps = np.asarray(column.is_null()) if column.null_count else None
+    rejected.lacks(name, gaps)
+    if gaps is not None and missing.refuse:
+        rejected.add(gaps, lambda row: f"column {name!r} is empty")
+    texts = pc.fill_null(column.cast(pa.string()), missing.text)
+    return np.asarray(texts.to_numpy(zero_copy_only=False), dtype=object)
+
+
+def _named(names: list[str]) -> str:
+    """
+    >>> _named(["age"]), _named(["age", "income"])
+    ("column 'age' has no value", 'no value in age, income')
+    """
+    if len(names) == 1:
+        return f"column {names[0]!r} has no value"
+    return f"no value in {', '.join(names[:6])}{', …' if len(names) > 6 else ''}"

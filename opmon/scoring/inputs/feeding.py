@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from opmon.scoring.inputs.columns import AS_NAN, Missing
 from opmon.scoring.inputs.readers import Reader
 from opmon.scoring.inputs.tensors import plan_inputs
 from opmon.scoring.session import Tensor
@@ -19,7 +20,7 @@ class Feeding:
     takes: tuple[Tensor, ...]
     features: tuple[str, ...] | None = None
     tensor: str | None = None
-    allow_missing: bool = False
+    missing: Missing = AS_NAN
     reader: Reader | None = None
     """What makes tensors of rows, where they are not plain numbers."""
     signature: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ class Feeding:
             features = self.features
             if features is None and self.tensor is None and _fits(self.signature, self.takes, batch):
                 features = self.signature
-            plan = plan_inputs(self.takes, batch, features, self.tensor, self.allow_missing)
+            plan = plan_inputs(self.takes, batch, features, self.tensor, self.missing)
             self._plans[batch.schema] = plan
         return plan
 

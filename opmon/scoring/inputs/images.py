@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
-from opmon.scoring.inputs.columns import DTYPES, Rejections, decoded
+from opmon.scoring.inputs.columns import DTYPES, REFUSED, Rejections, decoded
 from opmon.scoring.inputs.lists import is_listed, tensor
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.session import Tensor
@@ -96,7 +96,7 @@ class ImageReader:
     def _arrays(self, column: pa.Array, rejected: Rejections) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Arrays of pixels, channels last, flat or nested."""
         size = (self.height * self.width * self.channels,)
-        values, rows = tensor(self.plan.column, column, size, np.float32, False, rejected)
+        values, rows = tensor(self.plan.column, column, size, np.float32, REFUSED, rejected)
         pixels = values.reshape(-1, self.height, self.width, self.channels)
         return pixels, np.arange(len(pixels)) if rows is None else rows
 

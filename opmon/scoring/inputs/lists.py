@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError
-from opmon.scoring.inputs.columns import Rejections, decoded, fitted
+from opmon.scoring.inputs.columns import Missing, Rejections, can_fill, decoded, fitted
 
 Shape = tuple[int | None, ...]
 
@@ -46,7 +46,13 @@ def settled_shape(column: pa.Array, shape: Shape) -> tuple[int, ...]:
 
 
 def tensor(
-    name: str, column: pa.Array, shape: tuple[int, ...], dtype: Any, missing: bool, rejected: Rejections, hint: str = ""
+    name: str,
+    column: pa.Array,
+    shape: tuple[int, ...],
+    dtype: Any,
+    missing: Missing,
+    rejected: Rejections,
+    hint: str = "",
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
     """The rows of the right length, and which they are (None: all of them); one copy at the most.
 
@@ -70,34 +76,37 @@ def tensor(
     flat = column
     while _is_list(flat.type):
         flat = flat.flatten()
-    values = _values(name, flat, len(column), size, missing, rejected, rows)
-    return fitted(name, values, dtype, missing, rejected, rows).reshape(-1, *shape), rows
+    values, gaps = _values(flat, len(column), size)
+    cast, gaps = fitted(name, values, gaps, dtype, missing, rejected, rows)
+    at = np.arange(len(column)) if rows is None else rows
+    if gaps is not None:
+        _set_aside(name, gaps, at, dtype, missing, rejected)
+    empty = wrong.copy()
+    empty[at] = False if gaps is None else gaps.all(axis=1)
+    rejected.lacks(name, empty if empty.any() else None)
+    return cast.reshape(-1, *shape), rows
 
 
-def _values(
-    name: str,
-    flat: pa.Array,
-    count: int,
-    size: int,
-    missing: bool,
-    rejected: Rejections,
-    rows: NDArray[np.int64] | None,
-) -> NDArray[Any]:
-    null = None
+def _values(flat: pa.Array, count: int, size: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """One row of values for each list, and where one is null."""
+    gaps = None
     if pa.types.is_boolean(flat.type):
         flat = flat.cast(pa.int8())
     if flat.null_count:
-        null = np.asarray(flat.is_null()).reshape(count, size)
+        gaps = np.asarray(flat.is_null()).reshape(count, size)
         flat = pc.fill_null(flat, 0)
-    values: NDArray[Any] = flat.to_numpy(zero_copy_only=False).reshape(count, size)
-    if null is None:
-        return values
-    if missing:
-        return np.where(null, np.nan, values)
+    return flat.to_numpy(zero_copy_only=False).reshape(count, size), gaps
+
+
+def _set_aside(
+    name: str, gaps: NDArray[np.bool_], at: NDArray[np.int64], dtype: Any, missing: Missing, rejected: Rejections
+) -> None:
+    """Refuse the rows with a gap in their list, where the model can be given nothing in its place."""
+    if can_fill(dtype, missing):
+        return
     mask = np.zeros(rejected.count, dtype=bool)
-    mask[(np.arange(count) if rows is None else rows)[null.any(axis=1)]] = True
+    mask[at[gaps.any(axis=1)]] = True
     rejected.add(mask, lambda row: f"column {name!r} has an empty value in its list")
-    return values
 
 
 def _sizes(column: pa.Array, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

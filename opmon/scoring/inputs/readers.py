@@ -36,8 +36,8 @@ class ReaderPlan(Protocol):
 class FunctionInput:
     """``module:function`` of the user: a RecordBatch in, an array or a dictionary of arrays out, one row per input.
 
-    Rows with a number that is not finite are set aside. Where it raises, the rows are given to it one by one, and those
-    that it raises for are set aside with its words.
+    NaN reaches the model; rows with an infinite number are set aside. Where it raises, the rows are given to it one by
+    one, and those that it raises for are set aside with its words.
     """
 
     function: str
@@ -65,10 +65,10 @@ class FunctionReader:
         good = np.ones(len(rows), dtype=bool)
         for values in made.values():
             if values.dtype.kind == "f":
-                good &= np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+                good &= ~np.isinf(values.reshape(len(values), -1)).any(axis=1)
         mask = np.zeros(batch.num_rows, dtype=bool)
         mask[rows[~good]] = True
-        rejected.add(mask, lambda row: f"{self.name} gives a number that is not finite")
+        rejected.add(mask, lambda row: f"{self.name} gives an infinite number")
         return Fed({name: values[good] for name, values in made.items()}, rows[good], rejected.reasons)
 
     def _one_by_one(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError
-from opmon.scoring.inputs.columns import DTYPES, Rejections, numbers
+from opmon.scoring.inputs.columns import AS_NAN, DTYPES, Missing, Rejections, numbers
 from opmon.scoring.inputs.lists import Shape, is_listed, settled_shape, tensor
 from opmon.scoring.session import Tensor
 
@@ -38,6 +38,20 @@ class Fed:
     tensors: Mapping[str, NDArray[Any]]
     rows: NDArray[np.int64]
     rejected: Mapping[int, str]
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """In how many rows of the batch a column has no value."""
+
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Where each tensor comes from, as far as that is known."""
+
+    def gap(self, place: int) -> str | None:
+        """What is missing first in the tensors of a row: a column, or a tensor of unknown source; None: nothing."""
+        for name, values in self.tensors.items():
+            gaps = np.isnan(values[place]).reshape(-1) if values.dtype.kind == "f" else np.zeros(0, dtype=bool)
+            if gaps.any():
+                columns = self.columns.get(name, (name,))
+                return columns[int(gaps.argmax()) if len(columns) == gaps.size else 0]
+        return None
 
     def without(self, failed: Mapping[int, str]) -> Fed:
         """The same without the rows that the model fails on: why, by their place in the tensors."""
@@ -47,15 +61,15 @@ class Fed:
         keep[list(failed)] = False
         rejected = {int(self.rows[place]): why for place, why in failed.items()}
         tensors = {name: values[keep] for name, values in self.tensors.items()}
-        return Fed(tensors, self.rows[keep], {**self.rejected, **rejected})
+        return Fed(tensors, self.rows[keep], {**self.rejected, **rejected}, self.missing, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """How to make tensors of batches; ``missing`` lets null through as NaN."""
+    """How to make tensors of batches."""
 
     feeds: tuple[Feed, ...]
-    missing: bool = False
+    missing: Missing = AS_NAN
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -66,14 +80,17 @@ class Inputs:
         """The batch as tensors; a row with a value that cannot be fed is set aside with its reason."""
         rejected = Rejections(batch.num_rows)
         made = {feed.input: self._tensor(feed, batch, rejected) for feed in self.feeds}
+        rejected.add_empty()
+        sources = {feed.input: feed.columns for feed in self.feeds}
         good = rejected.good
         if good is None:
-            return Fed({name: values for name, (values, _) in made.items()}, np.arange(batch.num_rows), {})
+            tensors = {name: values for name, (values, _) in made.items()}
+            return Fed(tensors, np.arange(batch.num_rows), {}, rejected.missing, sources)
         tensors = {
             name: values[good] if rows is None else values[np.searchsorted(rows, good)]
             for name, (values, rows) in made.items()
         }
-        return Fed(tensors, good, rejected.reasons)
+        return Fed(tensors, good, rejected.reasons, rejected.missing, sources)
 
     def _tensor(
         self, feed: Feed, batch: pa.RecordBatch, rejected: Rejections
@@ -97,7 +114,7 @@ def plan_inputs(
     batch: pa.RecordBatch,
     features: Sequence[str] | None = None,
     column: str | None = None,
-    missing: bool = False,
+    missing: Missing = AS_NAN,
 ) -> Inputs:
     """Decide where each input of the model comes from.
 

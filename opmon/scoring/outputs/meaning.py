@@ -29,6 +29,8 @@ class Answers:
     valid: NDArray[np.bool_]
     unlike: int = 0
     """How many labels are not of the class with the greatest score."""
+    classes: tuple[str, ...] | None = None
+    """All that a prediction can be; None for regression, and where it cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,28 @@ class Outputs:
         if self.labels is None:
             predictions = np.array(classes, dtype=np.str_)[largest]
         else:
-            predictions, columns = self.labels.read(np.asarray(results[1]), len(score), classes)
+            predictions, columns = self._labelled(self.labels, np.asarray(results[1]), valid, classes)
             unlike = int((columns != largest)[valid].sum())
             if not self.labels.proven and 2 * unlike > int(valid.sum()) >= _FEW:
                 raise ModelError(self.unlike(unlike, int(valid.sum())))
-        return Answers(predictions, variables_of(probabilities), valid, unlike)
+        return Answers(predictions, variables_of(probabilities), valid, unlike, self._vocabulary(classes))
+
+    def _labelled(
+        self, labels: Labels, values: NDArray[Any], valid: NDArray[np.bool_], classes: tuple[str, ...]
+    ) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+        """The labels by name and by column; what stands beside scores that are no numbers may be anything."""
+        if values.size != len(valid):
+            return labels.read(values, len(valid), classes)  # it says what is wrong
+        names, columns = labels.read(values.reshape(-1)[valid], int(valid.sum()), classes)
+        found, places = np.full(len(valid), "", names.dtype), np.full(len(valid), -1, np.int64)
+        found[valid], places[valid] = names, columns
+        return found, places
+
+    def _vocabulary(self, classes: tuple[str, ...]) -> tuple[str, ...] | None:
+        """All that a prediction can be; None where the labels are text of which only those that came are known."""
+        if self.classes is not None or self.labels is None or self.labels.numbers:
+            return classes
+        return None if self.labels.names is None else tuple(dict.fromkeys(self.labels.names.values()))
 
     def unlike(self, count: int, of: int) -> str:
         """What is said of labels that are not of the class with the greatest score."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opmon.errors import ModelError
+from opmon.scoring.inputs.columns import REFUSED, Missing
 from opmon.scoring.inputs.tensors import plan_inputs
 from opmon.scoring.session import Tensor
 
@@ -78,9 +79,9 @@ def test_inputs_contiguous_lists_of_the_models_kind_are_not_copied() -> None:
 def test_inputs_ragged_lists_are_set_aside() -> None:
     rows = [[[1, 2], [3, 4]], [[1], [2, 3, 4]], [[1, 2], [3]], None, [], [[], [1, 2, 3, 4]], [[1, None], [3, 4]]]
     found = fed([IMAGE], {"x": pa.array(rows, pa.list_(pa.list_(pa.int64())))})
-    assert found.rows.tolist() == [0]
-    assert sorted(found.rejected) == [1, 2, 3, 4, 5, 6]
-    assert found.tensors["x"].tolist() == [[[[1, 2], [3, 4]]]]
+    assert found.rows.tolist() == [0, 6]
+    assert sorted(found.rejected) == [1, 2, 3, 4, 5]
+    np.testing.assert_array_equal(found.tensors["x"], [[[[1, 2], [3, 4]]], [[[1, np.nan], [3, 4]]]])
 
 
 @given(
@@ -91,15 +92,21 @@ def test_inputs_ragged_lists_are_set_aside() -> None:
     )
 )
 def test_inputs_good_rows_are_those_a_plain_loop_finds(rows) -> None:
-    found = fed([VECTOR], {"x": pa.array(rows, pa.list_(pa.float32()))})
-    good = [
-        i
-        for i, row in enumerate(rows)
-        if row is not None and len(row) == 4 and None not in row and np.isfinite(row).all()
-    ]
-    assert found.rows.tolist() == good
-    assert sorted([*found.rejected, *good]) == list(range(len(rows)))
-    np.testing.assert_array_equal(found.tensors["x"], np.array([rows[i] for i in good], np.float32).reshape(-1, 4))
+    columns = {"x": pa.array(rows, pa.list_(pa.float32()))}
+    read = [None if row is None else np.array(row, float) for row in rows]
+    for missing in (Missing(), REFUSED):
+        found = fed([VECTOR], columns, missing=missing)
+        good = [
+            i
+            for i, row in enumerate(read)
+            if row is not None
+            and len(row) == 4
+            and not np.isinf(row).any()
+            and not (np.isnan(row).any() if missing.refuse else np.isnan(row).all())
+        ]
+        assert found.rows.tolist() == good
+        assert sorted([*found.rejected, *good]) == list(range(len(rows)))
+        np.testing.assert_array_equal(found.tensors["x"], np.array([read[i] for i in good], np.float32).reshape(-1, 4))
 
 
 def test_inputs_unknown_size_comes_from_the_first_row() -> None:
@@ -122,7 +129,7 @@ def test_inputs_features_with_bad_values_are_set_aside_with_the_reason() -> None
         "c": [0] * 6,
         "d": pa.array(["1"] * 6).dictionary_encode(),
     }
-    found = fed([VECTOR], columns, features=list("abcd"))
+    found = fed([VECTOR], columns, features=list("abcd"), missing=REFUSED)
     assert found.rows.tolist() == [0]
     assert found.rejected[1] == "column 'a' is empty"
     assert found.rejected[3] == "column 'b' is not a number: 'four'"
@@ -131,12 +138,45 @@ def test_inputs_features_with_bad_values_are_set_aside_with_the_reason() -> None
     assert "not finite" in found.rejected[5]
 
 
-def test_inputs_missing_numbers_are_let_through_where_the_model_knows_them() -> None:
-    columns = {"a": [1, None], "b": [0.5, float("nan")], "c": [1, 2], "d": [1, 2]}
-    found = fed([VECTOR], columns, features=list("abcd"), missing=True)
-    np.testing.assert_array_equal(found.tensors["x"], np.array([[1, 0.5, 1, 1], [np.nan, np.nan, 2, 2]], np.float32))
-    found = fed([VECTOR], {"x": [[1, None, 3, 4]]}, missing=True)
+HOLES = {"a": [1, None, None], "b": [0.5, float("nan"), None], "c": ["1", " ", None], "d": [1, 2, None]}
+
+
+def test_inputs_missing_numbers_reach_the_model_as_nan_and_empty_rows_do_not() -> None:
+    found = fed([VECTOR], HOLES, features=list("abcd"))
+    nan = np.nan
+    np.testing.assert_array_equal(found.tensors["x"], np.array([[1, 0.5, 1, 1], [nan, nan, nan, 2]], np.float32))
+    assert found.rejected == {2: "the input is empty: no value in a, b, c, d"}
+    assert found.missing == {"a": 2, "b": 2, "c": 2, "d": 1}
+    assert [found.gap(place) for place in (0, 1)] == [None, "a"]
+    found = fed([VECTOR], {"x": [[1, None, 3, 4], [nan, None, nan, nan]]})
     assert np.isnan(found.tensors["x"][0, 1])
+    assert (found.rejected, found.gap(0)) == ({1: "the input is empty: column 'x' has no value"}, "x")
+
+
+def test_inputs_missing_numbers_may_be_filled_or_refused() -> None:
+    found = fed([VECTOR], HOLES, features=list("abcd"), missing=Missing(numbers=-1))
+    assert found.tensors["x"].tolist() == [[1, 0.5, 1, 1], [-1, -1, -1, 2]]
+    found = fed([VECTOR], HOLES, features=list("abcd"), missing=REFUSED)
+    assert found.rows.tolist() == [0]
+    assert found.rejected[1] == "column 'a' is empty"
+
+
+def test_inputs_whole_numbers_cannot_be_nan() -> None:
+    count = Tensor("count", "int64", (None, 2))
+    columns = {"a": [1, None, 3], "b": [1.0, 2.0, float("nan")]}
+    found = fed([count], columns, features=["a", "b"])
+    assert found.tensors["count"].tolist() == [[1, 1]]
+    assert found.rejected[1].startswith("column 'a' is empty, and the model takes int64 there: inputs.missing.numbers")
+    found = fed([count], columns, features=["a", "b"], missing=Missing(numbers=0))
+    assert found.tensors["count"].tolist() == [[1, 1], [0, 2], [3, 0]]
+
+
+def test_inputs_missing_text_is_empty_text() -> None:
+    inputs = [Tensor("town", "string", (None, 1)), Tensor("age", "float", (None, 1))]
+    columns = {"town": ["x", None, None], "age": [1.0, 2.0, None]}
+    assert fed(inputs, columns).tensors["town"].tolist() == [["x"], [""]]
+    assert fed(inputs, columns, missing=Missing(text="?")).tensors["town"].tolist() == [["x"], ["?"]]
+    assert fed(inputs, columns, missing=REFUSED).rows.tolist() == [0]
 
 
 def test_inputs_of_several_names_take_their_columns() -> None:
