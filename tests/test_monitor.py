@@ -187,7 +187,8 @@ def test_an_input_logged_twice_counts_once(workbench: Any, database: str) -> Non
 
 def test_each_model_version_has_its_own_rounds_and_predictions_are_judged(workbench: Any, database: str) -> None:
     columns = {"id": "input_id", "model_version": "served_by", "prediction": "said"}
-    monitor = workbench.monitor(database, columns=columns)
+    limits = {"min_inputs": 50, "max_inputs": 200, "max_age": "3650d", "max_skew": 1.0}
+    monitor = workbench.monitor(database, columns=columns, round=limits)
     workbench.write_window(served_by=["1", "9", None, "1"] * 50, said=["4"] * 200)
     cycle = monitor.advance()
     known, unknown = (only_round(monitor, workbench.name, number) for number in (1, 2))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -25,11 +25,12 @@ from opmon.stages.drift import DriftSample, advise_drift
 from opmon.stages.frames import NAME, FrameFile
 from opmon.stages.identities import first_met, ids_of, remember, rows_of_version
 from opmon.stages.moments import span_of
+from opmon.stages.served import Served, served
 from opmon.stages.toolbox import Toolbox, levels_of
+from opmon.stages.unscorable import require_filled, require_scorable, told
 from opmon.store import rounds
 from opmon.store.rounds import Round
 from opmon.types import Batch, Slice
-from opmon.values import canonical_classes
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
             skew=found.skew,
             starts_at=found.starts_at,
             ends_at=found.ends_at,
-            classes=list(scorer.classes) if scorer.classes is not None else None,
+            classes=None if found.classes is None else list(found.classes),
             drift=drift,
             run_id=own,
             timeline_run_id=timeline,
@@ -143,7 +144,7 @@ class _Found:
     skew: float | None
     starts_at: datetime | None
     ends_at: datetime | None
-    reasons: dict[str, int] = field(default_factory=dict)
+    classes: tuple[str, ...] | None
 
 
 def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Scored], neurons: Activations) -> _Found:
@@ -151,30 +152,38 @@ def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Score
     where = np.concatenate([part.rows for part in good]) if good else np.empty(0, np.int64)
     predictions = np.concatenate([part.predictions for part in good]) if good else np.empty(0, np.str_)
     variables = {name: np.concatenate([part.variables[name] for part in good]) for name in _names(good)}
-    ids, hashes, fresh = reading.joined("id"), None, np.ones(len(where), dtype=bool)
+    classes = good[0].classes if good else None
+    production = _production(work, reading.joined("prediction"), where, predictions, classes)
+    keep, unscorable = _judgeable(work, round_, scored, production, len(where))
+    ids, hashes, duplicates = reading.joined("id"), None, 0
     if ids is not None:
         ids = ids_of(ids.take(pa.array(where)), work.settings.columns.id)
-        hashes, fresh = first_met(work, round_, ids)
-        ids, hashes = ids.filter(pa.array(fresh)), np.sort(hashes[fresh])
-    where, predictions = where[fresh], predictions[fresh]
-    variables = {name: values[fresh] for name, values in variables.items()}
-    judged, skew = _judged(work, reading.joined("prediction"), where, predictions)
-    slice_index, row = reading.numbers("slice", np.int32)[where], reading.numbers("row", np.int64)[where]
+        hashes, fresh = first_met(work, round_, ids.filter(pa.array(keep)))
+        duplicates = int((~fresh).sum())
+        keep[keep] = fresh
+        ids, hashes = ids.filter(pa.array(keep)), np.sort(hashes[fresh])
+    judged = predictions if production is None else production.said
+    slice_index = reading.numbers("slice", np.int32)[where[keep]]
+    row = reading.numbers("row", np.int64)[where[keep]]
     ids = _pointers(reading.slices, slice_index, row) if ids is None else ids
     starts_at, ends_at = _span(work, reading)
-    rejected = sum(len(part.rejected) for part in scored)
-    _tell_rejected(work, round_, scored, rejected)
     levels = levels_of(round_.plan) if len(where) else None
     return _Found(
         frame=FrameFile(
-            slice_index, row, ids, judged, variables, None if levels is None else neurons.coded(fresh, levels)
+            slice_index,
+            row,
+            ids,
+            judged[keep],
+            {name: values[keep] for name, values in variables.items()},
+            None if levels is None else neurons.coded(keep, levels),
         ),
         hashes=hashes,
-        unscorable=rejected,
-        duplicates=int((~fresh).sum()),
-        skew=skew,
+        unscorable=unscorable,
+        duplicates=duplicates,
+        skew=None if production is None else production.skew,
         starts_at=starts_at,
         ends_at=ends_at,
+        classes=classes,
     )
 
 
@@ -182,70 +191,53 @@ def _names(good: Sequence[Scored]) -> Sequence[str]:
     return list(good[0].variables) if good else []
 
 
-def _tell_rejected(work: Toolbox, round_: Round, scored: list[Scored], count: int) -> None:
-    """Say how many could not be scored; an error where they are so many that the others do not speak for them."""
-    most = work.settings.round.max_unscorable
-    if count > max(1, most * round_.received):
-        reasons = Counter(reason for part in scored for reason in part.rejected.values())
-        told = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
+def _production(
+    work: Toolbox,
+    logged: pa.Array | None,
+    where: NDArray[np.int64],
+    own: NDArray[Any],
+    classes: tuple[str, ...] | None,
+) -> Served | None:
+    name = work.settings.columns.prediction
+    if logged is None or name is None or not len(where):
+        return None
+    return served(name, logged.take(pa.array(where)), own, classes, work.settings.problem)
+
+
+def _judgeable(
+    work: Toolbox, round_: Round, scored: Sequence[Scored], production: Served | None, count: int
+) -> tuple[NDArray[np.bool_], int]:
+    """Which of the scored inputs can be judged, and how many of all cannot.
+
+    An error where the round must stop: its inputs are not what the model takes, or not what it answered.
+    """
+    reasons = Counter(reason for part in scored for reason in part.rejected.values())
+    missing: Counter[str] = Counter()
+    for part in scored:
+        missing.update(part.missing)
+    keep = np.ones(count, dtype=bool)
+    try:
+        if production is not None:
+            production.require(work.settings.round.max_skew)
+            keep = ~production.strays
+            reasons.update(production.stray(row) for row in np.flatnonzero(production.strays).tolist())
+        require_filled(missing, round_.received, work.settings.inputs.missing.empty)
+        require_scorable(reasons, round_.received, work.settings.round.max_unscorable)
+    except SourceError as exc:
         raise SourceError(
-            f"{count} of {round_.received} inputs cannot be scored ({count / round_.received:.1%}), and "
-            f"round.max_unscorable is {most:g}: {told}. The round waits and nothing is lost: correct how inputs are "
-            f"read or what they point to, or raise the limit, and run again; opmon rounds abandon gives it up."
-        )
-    if count:
-        reason = next(reason for part in scored for reason in part.rejected.values())
+            f"{exc}. The round waits and nothing is lost: run again when that is mended; opmon rounds abandon gives "
+            f"it up."
+        ) from exc
+    if reasons:
         log.warning(
-            "round %d of %s: %d inputs of %d cannot be scored, for example: %s",
+            "round %d of %s: %d inputs of %d cannot be scored: %s",
             round_.number,
             round_.monitor,
-            count,
+            reasons.total(),
             round_.received,
-            reason,
+            told(reasons),
         )
-
-
-def _judged(
-    work: Toolbox, logged: pa.Array | None, where: NDArray[np.int64], own: NDArray[Any]
-) -> tuple[NDArray[Any], float | None]:
-    """The predictions that users saw, and the share of them that the registered model answers otherwise."""
-    if logged is None or not len(where):
-        return own, None
-    logged = logged.take(pa.array(where))
-    known = _said(logged)
-    if not known.any():
-        return own, None
-    said = logged.filter(pa.array(known))
-    if work.settings.problem == "regression":
-        given: NDArray[Any] = _numbers(said, work.settings.columns.prediction)
-        judged = own.astype(np.float64)
-        differs = ~np.isclose(given, judged[known], rtol=1e-5, atol=1e-8)
-    else:
-        given = canonical_classes(said.to_pandas().to_numpy(dtype=object))
-        judged = own.astype(object)
-        differs = given != judged[known].astype(np.str_)
-    judged[known] = given
-    return judged, float(differs.mean())
-
-
-def _said(logged: pa.Array) -> NDArray[np.bool_]:
-    """Where production logged a prediction: blank text and NaN are none."""
-    known = logged.is_valid()
-    if pa.types.is_floating(logged.type):
-        known = pc.and_(known, pc.fill_null(pc.is_finite(logged), False))
-    elif pa.types.is_string(logged.type) or pa.types.is_large_string(logged.type):
-        known = pc.and_(known, pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(logged), ""), False))
-    return np.asarray(known)
-
-
-def _numbers(said: pa.Array, name: str | None) -> NDArray[np.float64]:
-    try:
-        numbers = pc.cast(said, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
-        raise SourceError(f"column {name!r} does not hold numbers ({exc}); correct 'columns'") from exc
-    if not np.isfinite(numbers).all():
-        raise SourceError(f"column {name!r} holds {numbers[~np.isfinite(numbers)][0]}; a prediction is a finite number")
-    return np.asarray(numbers)
+    return keep, reasons.total()
 
 
 def _pointers(slices: Sequence[Slice], slice_index: NDArray[np.int32], row: NDArray[np.int64]) -> pa.Array:

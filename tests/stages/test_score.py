@@ -8,17 +8,20 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from opmon.errors import SourceError
+from opmon.errors import InputError, SourceError
+from opmon.labels import store as queue
 from opmon.stages import identities, open
 from opmon.store import revisions, rounds, schema
+from opmon.types import Label
 
 LIMITS = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d"}
-ANY = LIMITS | {"max_unscorable": 1.0}
+ANY = LIMITS | {"max_unscorable": 1.0, "max_skew": 1.0}
 
 
 @pytest.fixture
@@ -51,14 +54,14 @@ def test_a_batch_without_one_good_row_costs_only_itself(workbench: Any, lite: st
 
 @pytest.mark.parametrize("nothing", ["", "  ", None])
 def test_a_prediction_that_was_not_logged_is_the_models_own(workbench: Any, lite: str, nothing: str | None) -> None:
-    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"})
+    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
     workbench.write_window(said=[nothing, "4"] * 100)
     assert monitor.advance().problems == []
     assert one(monitor).skew > 0.8  # type: ignore[operator]
 
 
 def test_a_prediction_that_is_not_a_number_is_none(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"})
+    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
     workbench.write_window(said=pa.array([float("nan"), 4.0] * 100, from_pandas=False))
     assert monitor.advance().problems == []
 
@@ -246,3 +249,115 @@ def test_one_bad_input_of_three_stops_nothing(workbench: Any, lite: str, bad: in
     spoil(workbench.write_window(size=3), bad)
     assert bool(monitor.advance().problems) == stops
     assert one(monitor).unscorable == (None if stops else bad)
+
+
+def tabular(workbench: Any, gaps: bool) -> tuple[Any, list[str], pa.Table]:
+    """A registered model of three columns, which answers inputs with gaps or does not; and a log with gaps in 7.5 %."""
+    import onnx
+    from skl2onnx import to_onnx
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    rng = np.random.default_rng(0)
+    names, values = ["age", "income", "amount"], rng.normal(size=(400, 3)).astype(np.float32)
+    words = np.where(values.sum(axis=1) > 0, "default", "paid")
+    for column in range(3):
+        values[column:200:40, column] = np.nan
+    fitted = make_pipeline(*([SimpleImputer(strategy="median")] if gaps else []), LogisticRegression())
+    fitted.fit(values[:200] if gaps else values[200:], words[:200] if gaps else words[200:])
+    graph = to_onnx(fitted, values[:1], options={"zipmap": False}, target_opset=17)
+    workbench.register(onnx.load_from_string(graph.SerializeToString()), f"loans-{gaps}", names)
+    log = pa.table({name: pa.array(values[:200, i], from_pandas=True) for i, name in enumerate(names)})
+    log = log.append_column("input_id", pa.array([f"r{k}" for k in range(200)]))
+    pq.write_table(log, workbench.folder / "production" / "log.parquet")
+    return fitted, names, log
+
+
+def test_missing_values_reach_the_model_which_answers_as_the_original_does(workbench: Any, lite: str) -> None:
+    fitted, names, log = tabular(workbench, gaps=True)
+    monitor = workbench.monitor(lite, columns={"id": "input_id"}, inputs={}, round=LIMITS)
+    assert monitor.advance().problems == []
+    round_ = one(monitor)
+    assert (round_.inputs, round_.unscorable, round_.classes) == (200, 0, ["default", "paid"])
+    assert sum(log[name].null_count for name in names) == 15
+    frame = pq.read_table(monitor.registry.download(round_.run_id, "frame.parquet", workbench.folder / "got"))
+    expected = fitted.predict(log.select(names).to_pandas().to_numpy())
+    assert frame["prediction"].to_pylist() == expected.tolist()
+
+
+def test_missing_values_that_the_model_refuses_are_counted_by_column(
+    workbench: Any, lite: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    tabular(workbench, gaps=False)
+    monitor = workbench.monitor(lite, columns={"id": "input_id"}, inputs={}, round=LIMITS)
+    assert monitor.advance().problems == []
+    assert (one(monitor).inputs, one(monitor).unscorable) == (185, 15)
+    assert "column 'income' is empty, and the model gives no answer without it (5)" in caplog.text
+
+
+def test_a_column_that_was_renamed_stops_the_round(workbench: Any, lite: str) -> None:
+    _, _, log = tabular(workbench, gaps=True)
+    emptied = log.set_column(1, "income", pa.nulls(200, pa.float32()))
+    pq.write_table(emptied, workbench.folder / "production" / "log.parquet")
+    settings: dict[str, Any] = {"columns": {"id": "input_id"}, "round": LIMITS}
+    (problem,) = workbench.monitor(lite, inputs={}, **settings).advance().problems
+    assert "the model takes 'income', which holds nothing in any of 200 inputs" in str(problem)
+    meant = workbench.monitor(lite, inputs={"missing": {"empty": ["income"]}}, **settings)
+    assert meant.advance().problems == []
+
+
+def test_predictions_in_other_words_stop_the_round_before_a_label_is_asked_for(workbench: Any, lite: str) -> None:
+    names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    workbench.write_window(said=["4"] * 200)
+    settings: dict[str, Any] = {"classes": names, "round": LIMITS}
+    (problem,) = (
+        workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, **settings).advance().problems
+    )
+    assert isinstance(problem, SourceError)
+    assert "none of the model's classes: 4 (200), 200 of 200; the model's classes are zero, one, two" in str(problem)
+    assert "nothing is lost" in str(problem)
+    monitor = workbench.monitor(lite, columns={"id": "input_id"}, **settings)
+    assert (one(monitor).state, one(monitor).draw) == ("opened", None)
+    assert monitor.advance().problems == []
+    assert one(monitor).state == "labelling"
+
+
+def test_a_stray_prediction_makes_its_input_unscorable(workbench: Any, lite: str) -> None:
+    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
+    workbench.write_window(said=["ERROR"] + ["4"] * 199)
+    assert monitor.advance().problems == []
+    assert (one(monitor).inputs, one(monitor).unscorable) == (199, 1)
+
+
+def test_a_skew_above_the_limit_stops_the_round_until_it_is_raised(workbench: Any, lite: str) -> None:
+    columns = {"id": "input_id", "prediction": "said"}
+    workbench.write_window(said=["4"] * 200)
+    (problem,) = workbench.monitor(lite, columns=columns, round=LIMITS).advance().problems
+    assert "round.max_skew is 0.3" in str(problem)
+    assert workbench.monitor(lite, columns=columns, round=LIMITS | {"max_skew": 1.0}).advance().problems == []
+
+
+def test_labels_of_a_model_that_does_not_name_its_classes_must_be_their_numbers(workbench: Any, lite: str) -> None:
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = np.random.default_rng(0).normal(size=(64, 10)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["pixels", "w"], ["s"]), helper.make_node("Softmax", ["s"], ["y"])]
+    given = [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 64])]
+    gives = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", "k"])]
+    graph = helper.make_graph(nodes, "plain", given, gives, [numpy_helper.from_array(weights, "w")])
+    workbench.register(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), "unnamed")
+    workbench.write_window()
+    monitor = workbench.monitor(lite)
+    assert monitor.advance().problems == []
+    for truth in ("x", "11", "10", "-1"):
+        with pytest.raises(InputError, match=rf"classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9; got '{truth}'"):
+            say(monitor, truth)
+    assert say(monitor, "9.0") == 1
+
+
+def say(monitor: Any, truth: str) -> int:
+    with monitor.store.write() as connection:
+        (task,) = queue.open_tasks(connection, limit=1)
+        now = datetime(2026, 3, 2, tzinfo=UTC)
+        return queue.record(connection, [Label(task.id, "ann", truth, now)], now).new
