@@ -20,6 +20,7 @@ from typing import Any
 
 from opmon import abc
 from opmon.errors import InputError, OpmonError, PluginError
+from opmon.quantities import PROBLEMS, Problem
 
 GROUPS: Mapping[str, str] = {
     "sampler": "opmon.samplers",
@@ -40,6 +41,12 @@ CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "head": abc.Head,
 }
 """What a plugin of each kind subclasses."""
+
+
+def problems_of(rule: Any) -> tuple[Problem, ...]:
+    """The problems that a rule, or its class, is for: its class attribute ``problems``; without one it is for all."""
+    found: tuple[Problem, ...] = getattr(rule, "problems", PROBLEMS)
+    return found
 
 
 def names(kind: str) -> list[str]:

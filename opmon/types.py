@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.quantities import ACCURACY, Quantity
+from opmon.quantities import Problem as Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Problem = Literal["classification", "regression"]
 Floats = NDArray[np.floating[Any]]
 Positions = NDArray[np.int64]
 
@@ -223,7 +224,8 @@ class Estimate:
     """An estimated quantity of the whole frame with its two-sided interval.
 
     ``n`` counts draws (an input drawn twice counts twice) and ``response`` is the share of them that was answered.
-    ``quantity`` is ``accuracy`` (1 − mean outcome) unless said otherwise. ``method`` names design and interval.
+    ``quantity`` says what it is of: the accuracy (1 − mean outcome) of a classifier, the mean squared error (the mean
+    outcome) of a regression. ``method`` names design and interval.
     ``provisional`` is true while answers may still come. ``notes`` say in plain words what a reader must know,
     for instance why an interval is wide. ``standard_error`` is None where the design gives none.
     """
@@ -236,7 +238,7 @@ class Estimate:
     response: float
     method: str
     level: float = 0.95
-    quantity: str = "accuracy"
+    quantity: Quantity = ACCURACY
     standard_error: float | None = None
     provisional: bool = False
     notes: tuple[str, ...] = ()

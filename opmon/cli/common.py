@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -63,7 +64,8 @@ def one_monitor(settings: Settings, name: str | None) -> str:
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=False))
+    """One line of JSON; an infinite bound, which JSON cannot say, is null."""
+    click.echo(json.dumps(_finite(value), default=_plain, ensure_ascii=False, allow_nan=False))
 
 
 def console(stderr: bool = False) -> Console:
@@ -86,11 +88,19 @@ def ago(moment: datetime | None) -> str:
     return "just now"
 
 
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, set | tuple):
         return list(value)
     if hasattr(value, "tolist"):
-        return value.tolist()
+        return _finite(value.tolist())
     return str(value)

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opmon.cli.common import config_option, console, json_option, monitor_option, one_monitor, print_json, settings_of
+from opmon.quantities import ACCURACY
+from opmon.wording import counted, percent
 
 if TYPE_CHECKING:
+    from opmon.quantities import Quantity
     from opmon.samplers.advisor import Advice
     from opmon.samplers.planning import Plan
 
@@ -20,16 +23,20 @@ ROUNDS = 10
 @click.command()
 @config_option()
 @monitor_option()
-@click.option("--half-width", type=float, default=0.03, show_default=True, help="The interval wanted: ± this much.")
+@click.option(
+    "--half-width",
+    type=float,
+    help="The interval wanted: ± this much [0.03, which is 3 points; of a regression a tenth of its newest estimate].",
+)
 @click.option("--inputs", type=click.IntRange(min=1), help="Inputs in a round [those of the newest round].")
-@click.option("--accuracy", type=float, help="What to expect [the newest estimate].")
+@click.option("--accuracy", type=float, help="What to expect of a classifier [the newest estimate].")
 @click.option("--aim", type=float, default=0.5, show_default=True, help="0: the least error … 1: the most failures.")
 @click.option("--one-wave", is_flag=True, help="Labels cannot come back before the rest is drawn.")
 @json_option()
 def plan(
     path: Path | None,
     monitor: str | None,
-    half_width: float,
+    half_width: float | None,
     inputs: int | None,
     accuracy: float | None,
     aim: float,
@@ -43,19 +50,19 @@ def plan(
     from opmon.samplers.advisor import advise
     from opmon.samplers.planning import plan as plan_budget
 
-    known: dict[str, Any] = {"problem": "classification", "level": 0.95, "spread": None, "variables": ["confidence"]}
-    known["gain"] = None
+    known: dict[str, Any] = {"quantity": ACCURACY, "problem": "classification", "level": 0.95, "spread": None}
+    known |= {"variables": ["confidence"], "gain": None, "expected": None}
     if inputs is None or path is not None or monitor is not None:
         known |= _known(path, monitor)
     size = inputs or known.get("inputs")
     if size is None:
         raise click.UsageError("no round has been scored yet: say how many inputs one has with --inputs")
-    expected = accuracy if accuracy is not None else known.get("accuracy")
+    expected = _expected(known, accuracy)
     planned = plan_budget(
-        half_width,
+        _wanted(known, half_width),
         size,
         problem=known["problem"],
-        accuracy=expected if known["problem"] == "classification" else None,
+        accuracy=expected if known["quantity"].share else None,
         spread=known["spread"],
         variables=len(known["variables"]),
         level=known["level"],
@@ -65,9 +72,33 @@ def plan(
         size, planned.budget, problem=known["problem"], variables=known["variables"], aim=aim, waves=not one_wave
     )
     if as_json:
-        print_json(_as_json(size, expected, known["gain"], planned, advice))
+        print_json(_as_json(size, expected, known, planned, advice))
     else:
         _show(size, expected, known, planned, advice)
+
+
+def _expected(known: dict[str, Any], accuracy: float | None) -> float | None:
+    """What is estimated, as it is expected to be."""
+    if accuracy is None:
+        expected: float | None = known["expected"]
+        return expected
+    if not known["quantity"].share:
+        raise click.UsageError("--accuracy is of a classifier; what to expect of a regression its newest round tells")
+    return accuracy
+
+
+def _wanted(known: dict[str, Any], half_width: float | None) -> float:
+    """The half-width asked for, or the usual one."""
+    if half_width is not None:
+        return half_width
+    if known["quantity"].share:
+        return 0.03
+    if not known["expected"]:
+        raise click.UsageError(
+            f"say with --half-width how narrow the interval shall be: a {known['quantity'].title} has no usual one, "
+            f"and no round with errors was estimated yet"
+        )
+    return float(known["expected"]) / 10
 
 
 def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
@@ -78,28 +109,32 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
 
     settings = settings_of(path)
     chosen = settings.monitor(one_monitor(settings, monitor))
-    known: dict[str, Any] = {"problem": chosen.problem, "level": chosen.level, "variables": chosen.at_hand}
+    known: dict[str, Any] = {"quantity": chosen.quantity, "problem": chosen.problem, "level": chosen.level}
+    known["variables"] = chosen.at_hand
     with open_store(settings.database.get_secret_value()).read() as connection:
         latest = revisions.latest_final(connection, chosen.name)
         lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)
-    if latest is not None:
+    if latest is not None and latest[1].estimate.quantity == chosen.quantity:
         round_, revision, _ = latest
         estimate = revision.estimate
-        known |= {"inputs": round_.inputs, "accuracy": estimate.value}
+        known |= {"inputs": round_.inputs, "expected": estimate.value}
         known["gain"] = gain_of([revision.estimate for revision in lately])
         if chosen.problem == "regression":
             known["spread"] = (estimate.standard_error or 0) * (estimate.n * estimate.response) ** 0.5 or None
     return known
 
 
-def _as_json(size: int, expected: float | None, gain: float | None, planned: Plan, advice: Advice) -> dict[str, Any]:
+def _as_json(size: int, expected: float | None, known: dict[str, Any], planned: Plan, advice: Advice) -> dict[str, Any]:
     return {
         "inputs": size,
-        "accuracy": expected,
+        "quantity": known["quantity"].name,
+        "unit": known["quantity"].unit,
+        "expected": expected,
+        "accuracy": expected if known["quantity"].share else None,
         "budget": planned.budget,
         "half_width": planned.half_width,
         "plain_budget": planned.plain_budget,
-        "gain": gain,
+        "gain": known["gain"],
         "notes": planned.notes,
         "sampler": {"type": advice.sampler, "budget": planned.budget, **advice.parameters},
         "reasons": advice.reasons,
@@ -113,9 +148,11 @@ def _show(size: int, expected: float | None, known: dict[str, Any], planned: Pla
     from rich.text import Text
 
     out = console()
-    what = f"{100 * known['level']:g} % interval of ± {planned.half_width:.3f} over {size:,} inputs"
-    when = "" if expected is None else f", if the accuracy is about {expected:.3f}"
-    out.print(Text.assemble((f"{planned.budget:,} labels", "bold"), f" give a {what}{when}"))
+    quantity: Quantity = known["quantity"]
+    what = f"{percent(known['level'])} interval of ± {quantity.difference(planned.half_width)}"
+    over = f" over {counted(size, 'input')}"
+    when = "" if expected is None else f", if the {quantity.name} is about {quantity.text(expected)}"
+    out.print(Text.assemble((counted(planned.budget, "label"), "bold"), f" give a {what}{over}{when}"))
     out.print(f"  simple random sampling needs {planned.plain_budget:,}")
     if known["gain"] is not None:
         out.print(f"  the monitor's last intervals were {known['gain']:.2f} times as wide as simple random sampling's")

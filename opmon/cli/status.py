@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
+from opmon.quantities import ACCURACY, named
 
 if TYPE_CHECKING:
     from opmon.config import MonitorSettings
     from opmon.stages.rolling import RollingPoint
     from opmon.store.engine import Store
+    from opmon.types import Estimate
 
 
 @click.command()
@@ -38,7 +39,6 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
 def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
     from opmon.labels import store as queue
-    from opmon.stages.open import gathers
     from opmon.stages.rolling import newest_rolling
     from opmon.store import revisions, rounds, verdicts
 
@@ -57,10 +57,9 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
         rolling = None if latest is None else newest_rolling(connection, settings, latest[0])
         asked, spoken = queue.progress(connection, name).get(name, (0, 0))
         total = rounds.count(connection, name)
-        now = datetime.now(UTC)
-        gathering = {round_.id for round_ in newest if gathers(connection, round_, settings.round, now)}
     entry: dict[str, Any] = {
         "monitor": name,
+        "quantity": settings.quantity.title,
         "status": "unknown",
         "rounds": total,
         "tasks_open": asked - spoken,
@@ -68,8 +67,7 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
         "latest": None,
         "rolling": None if rolling is None else _rolling(rolling),
         "newest": [
-            _round(round_, estimates.get(round_.number), said[round_.number])
-            | _waits(round_, told.get(round_.id), round_.id in gathering)
+            _round(round_, estimates.get(round_.number), said[round_.number]) | _waits(round_, told.get(round_.id))
             for round_ in newest
         ],
     }
@@ -85,37 +83,46 @@ def _rolling(point: RollingPoint) -> dict[str, Any]:
     """The last rounds of the newest model version together."""
     estimate = point.estimate
     return {
-        "accuracy": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "n": estimate.n,
+        **_told(estimate),
         "rounds": list(point.rounds),
-        "provisional": estimate.provisional,
     }
 
 
-def _waits(round_: Any, progress: tuple[int, int] | None, gathering: bool) -> dict[str, Any]:
-    """What a round was asked and told, and what it waits for: «labels», or «run» where it has them all; None: nothing.
+def _told(estimate: Estimate | None) -> dict[str, Any]:
+    """What is known of an estimate as plain values; ``accuracy`` once more by its name, where it is one."""
+    if estimate is None:
+        known = ("quantity", "unit", "value", "low", "high", "n", "provisional", "accuracy")
+        return dict.fromkeys(known)
+    return {
+        "quantity": estimate.quantity.name,
+        "unit": estimate.quantity.unit,
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
+        "provisional": estimate.provisional,
+        "accuracy": estimate.value if estimate.quantity == ACCURACY else None,
+    }
 
-    One that gathers the inputs of its model version waits for more «inputs».
+
+def _waits(round_: Any, progress: tuple[int, int] | None) -> dict[str, Any]:
+    """What a round was asked and told, and what it waits for: «labels», or «run» where it has them all; None: nothing.
 
     A round stays in the state ``labelling`` until a run has seen its labels.
     """
     asked, spoken = progress or (0, 0)
     waits = None
     if round_.state not in ("closed", "abandoned"):
-        waits = "labels" if round_.state == "labelling" and spoken < asked else "inputs" if gathering else "run"
+        waits = "labels" if round_.state == "labelling" and spoken < asked else "run"
     return {"asked": asked, "spoken": spoken, "waits_for": waits}
 
 
 def _state(row: dict[str, Any]) -> str:
     """The state as it is shown: with the answers that have come, and «labelled» where none is missing.
 
-    >>> _state({"state": "labelling", "waits_for": "labels", "asked": 40, "spoken": 12})
+    >>> _state({"state": "labelling", "asked": 40, "spoken": 12})
     'labelling 12/40'
     """
-    if row["waits_for"] == "inputs":
-        return "gathering"
     if row["state"] != "labelling":
         return str(row["state"])
     return "labelled" if row["spoken"] >= row["asked"] else f"labelling {row['spoken']}/{row['asked']}"
@@ -134,11 +141,7 @@ def _round(round_: Any, revision: Any, verdicts: Any) -> dict[str, Any]:
         "duplicates": round_.duplicates,
         "skew": round_.skew,
         "drift_share": (round_.drift or {}).get("share"),
-        "accuracy": None if estimate is None else estimate.value,
-        "low": None if estimate is None else estimate.low,
-        "high": None if estimate is None else estimate.high,
-        "n": None if estimate is None else estimate.n,
-        "provisional": None if estimate is None else estimate.provisional,
+        **_told(estimate),
         "failures": None if revision is None else revision.failures,
         "verdicts": [{"rule": v.rule, "state": v.state, "message": v.message} for v in verdicts],
         "run_id": round_.run_id,
@@ -157,11 +160,12 @@ def _show(entry: dict[str, Any]) -> None:
     colour, latest = _COLOURS[entry["status"]], entry["latest"]
     head = Text.assemble((entry["monitor"], "bold"), "  ", (entry["status"], f"bold {colour}"))
     if latest is not None:
-        head.append(f"  accuracy {_interval(latest)} in round {latest['round']} ({ago(latest['ends_at'])})")
+        head.append(f"  {latest['quantity']} {_interval(latest)} in round {latest['round']} ({ago(latest['ends_at'])})")
     out.print(head)
     rolling = entry["rolling"]
     if rolling is not None and len(rolling["rounds"]) > 1:
-        out.print(f"  accuracy {_interval(rolling)} over the last {len(rolling['rounds'])} rounds of this version")
+        window = f"the last {len(rolling['rounds'])} rounds of this version"
+        out.print(f"  {rolling['quantity']} {_interval(rolling)} over {window}")
     out.print(f"  {entry['rounds']} rounds, {entry['tasks_open']} tasks wait for annotators", style="dim")
     for verdict in (latest or {}).get("verdicts", []):
         out.print(
@@ -170,7 +174,7 @@ def _show(entry: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for heading, justify in (("  round", "right"), ("state", "left"), ("model", "left"), ("inputs", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    table.add_column("accuracy (interval)")
+    table.add_column(f"{entry['quantity']} [interval]")
     table.add_column("draws", justify="right")
     table.add_column("failures", justify="right")
     for row in entry["newest"]:
@@ -194,7 +198,8 @@ def _show(entry: dict[str, Any]) -> None:
 
 
 def _interval(row: dict[str, Any]) -> str:
-    if row["accuracy"] is None:
+    if row["value"] is None:
         return "–"
     mark = " provisional" if row["provisional"] else ""
-    return f"{row['accuracy']:.3f} [{row['low']:.3f}, {row['high']:.3f}]{mark}"
+    interval = named(row["quantity"], row["unit"]).interval(row["value"], row["low"], row["high"])
+    return f"{interval}{mark}"

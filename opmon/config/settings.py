@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from opmon import plugins
+from opmon import plugins, quantities
 from opmon.abc import Sampler
 from opmon.config import document as documents
 from opmon.config.device import DeviceChoice, DeviceSettings
@@ -30,8 +30,8 @@ from opmon.config.plugged import ActionSettings, HeadSettings, RuleSettings, Sam
 from opmon.config.problems import config_error
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import NotFoundError
+from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
-from opmon.types import Problem
 from opmon.values import canonical_class
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
@@ -54,6 +54,7 @@ class MonitorSettings(Part):
     name: str = ""
     model: str
     problem: Problem = "classification"
+    unit: Annotated[str, Field(min_length=1, max_length=20)] | None = None
     classes: tuple[Annotated[str, BeforeValidator(_class_name)], ...] | None = None
     convert_sklearn: bool = False
     device: DeviceChoice = "auto"
@@ -119,6 +120,33 @@ class MonitorSettings(Part):
             raise at_key(
                 "sampler", f"the variable {of_classes[0]!r} is of classification only; for regression use type: srs"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _unit_of_numbers(self) -> Self:
+        if self.unit is not None and self.problem == "classification":
+            raise at_key("unit", "is that of a regression's labels; classes have none: leave it out")
+        return self
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the monitor estimates."""
+        return quantities.of(self.problem, self.unit)
+
+    @model_validator(mode="after")
+    def _rules_for_problem(self) -> Self:
+        for rule in self.rules:
+            if self.problem not in plugins.problems_of(rule.plugin):
+                fitting = [
+                    name
+                    for name in plugins.names("rule")
+                    if self.problem in plugins.problems_of(plugins.load("rule", name))
+                ]
+                raise at_key(
+                    "rules",
+                    f"{rule.type!r} is no rule for problem: {self.problem}, which is told by its {self.quantity.name}; "
+                    f"the rules for it are: {', '.join(fitting)}",
+                )
         return self
 
     @model_validator(mode="after")

@@ -5,22 +5,15 @@ from __future__ import annotations
 import math
 
 from opmon.types import Estimate
-
-
-def percent(share: float) -> str:
-    """
-    >>> percent(0.9234), percent(0.9)
-    ('92.3 %', '90 %')
-    """
-    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+from opmon.wording import counted, percent
 
 
 def found(estimate: Estimate) -> str:
     """The estimate with its interval and where it comes from."""
+    value, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
     text = (
-        f"{estimate.quantity} {percent(estimate.value)} ({percent(estimate.level)} interval {percent(estimate.low)} to "
-        f"{percent(estimate.high)}, from {estimate.n:,} draws of {estimate.frame_size:,} inputs, "
-        f"{estimate.response:.0%} answered)"
+        f"{estimate.quantity.name} {value} ({percent(estimate.level)} interval {low} to {high}, from {estimate.n:,} "
+        f"draws of {counted(estimate.frame_size, 'input')}, {percent(estimate.response, 0)} answered)"
     )
     return text + (", provisional while answers come in" if estimate.provisional else "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_patience, unanswered
 from opmon.decisions._paired import paired_growth
 from opmon.decisions._sequential import advance
-from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.errors import InputError
-from opmon.types import Verdict
+from opmon.types import Problem, Verdict
+from opmon.wording import points
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class AccuracyBehind:
     alpha: float | None = None
     false_alarms: str | None = None
     recovery: float = 20.0
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -64,9 +67,9 @@ class AccuracyBehind:
         taken = advance(growth, surplus, stakes, case.before, setting, bound, case.elapsed, self.recovery)
         ahead = float(stakes @ (surplus + self.margin) / stakes.sum())
         side = "ahead of" if ahead > 0 else "behind"
-        hypothesis = f"«{self.rival} is at most {percent(self.margin)} better»"
+        hypothesis = f"«{self.rival} is at most {points(self.margin)} better»"
         message = (
-            f"{self.rival} is {percent(abs(ahead))} {side} the watched version in this round, told apart by "
+            f"{self.rival} is {points(ahead)} {side} the watched version in this round, told apart by "
             f"{disagree:,} of {len(surplus):,} draws; {taken.words(hypothesis, self.recovery)} "
             f"({taken.details['bound']})"
         )

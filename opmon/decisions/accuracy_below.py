@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import takewhile
-from typing import Literal
+from typing import ClassVar, Literal
 
+from opmon.decisions._words import found
 from opmon.decisions.case import Case
 from opmon.errors import InputError
-from opmon.types import Estimate, Verdict
+from opmon.types import Estimate, Problem, Verdict
+from opmon.wording import percent, points
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class AccuracyBelow:
     certainty: Literal["interval", "estimate"] = "interval"
     patience: int = 1
     recovery: int = 1
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or isinstance(self.threshold, bool):
@@ -121,22 +125,17 @@ class AccuracyBelow:
         return estimate.high if self.certainty == "interval" else estimate.value
 
     def _message(self, last: Estimate, running: int, *, held: bool) -> str:
-        found = (
-            f"{last.quantity} {_percent(last.value)} ({_percent(last.level)} interval {_percent(last.low)} to "
-            f"{_percent(last.high)}, from {last.n:,} draws of {last.frame_size:,} inputs, {last.response:.0%} answered)"
-        )
-        if last.provisional:
-            found += ", provisional while answers come in"
+        text = found(last)
         what = "the interval's upper end" if self.certainty == "interval" else "the estimate"
-        distance = 100 * (self._evidence(last) - self.threshold)
+        distance = self._evidence(last) - self.threshold
         side = "below" if distance < 0 else "above" if distance > 0 else "away from"
-        found += f"; {what} is {abs(distance):.1f} points {side} the line of {_percent(self.threshold)}"
+        text += f"; {what} is {points(distance)} {side} the line of {percent(self.threshold)}"
         if held:
-            return f"{found}; the alarm ends after {self.recovery} rounds running that are not below"
+            return f"{text}; the alarm ends after {self.recovery} rounds running that are not below"
         if running == 0:
-            return f"{found}{self._doubt(last)}"
+            return f"{text}{self._doubt(last)}"
         rounds = f"{running} round{'s' if running > 1 else ''} running"
-        return f"{found}, {rounds}" + ("" if running >= self.patience else f"; an alarm takes {self.patience}")
+        return f"{text}, {rounds}" + ("" if running >= self.patience else f"; an alarm takes {self.patience}")
 
     def _doubt(self, last: Estimate) -> str:
         if self.certainty == "interval" and last.value < self.threshold:
@@ -158,11 +157,3 @@ def false_alarm(q: float, rounds: int, patience: int) -> float:
     for _ in range(rounds):
         running = [(1 - q) * sum(running), *(q * share for share in running[:-1])]
     return min(max(1 - sum(running), 0.0), 1.0)
-
-
-def _percent(share: float) -> str:
-    """
-    >>> _percent(0.9234), _percent(0.9)
-    ('92.3 %', '90 %')
-    """
-    return f"{100 * share:.1f}".removesuffix(".0") + " %"

@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered, verdict
 from opmon.decisions._sequential import step
-from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
-from opmon.types import Estimate, Verdict
+from opmon.types import Estimate, Problem, Verdict
+from opmon.wording import percent, points
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class AccuracyDrop:
     alpha: float | None = None
     false_alarms: str | None = None
     recovery: float = 20.0
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
         checked_share(self.drop, "drop")
@@ -79,8 +81,8 @@ class AccuracyDrop:
         intro = f"the baseline is {percent(known['value'])}"
         if self.baseline is None:
             intro += f" ({percent(known['low'])} at least, from {known['rounds']} rounds)"
-        intro += f", the line {percent(self.drop)} below it {percent(known['line'])}; "
-        hypothesis = f"a drop of {percent(self.drop)} or less"
+        intro += f", the line {points(self.drop)} below it {percent(known['line'])}; "
+        hypothesis = f"a drop of {points(self.drop)} or less"
         return verdict(self.name, taken, case.estimate, known["line"], hypothesis, self.recovery, intro)
 
     def _baseline(self, case: Case, bound: Bound) -> dict[str, Any]:

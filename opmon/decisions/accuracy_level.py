@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered, verdict
 from opmon.decisions._sequential import step
-from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
-from opmon.types import Verdict
+from opmon.types import Problem, Verdict
+from opmon.wording import percent
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class AccuracyLevel:
     alpha: float | None = None
     false_alarms: str | None = None
     recovery: float = 20.0
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold", low=-1e9)  # 1 − squared error may be below 0

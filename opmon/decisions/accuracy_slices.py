@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from opmon.decisions._betting import BETS, HIGHEST
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered
 from opmon.decisions._sequential import Step, advance
-from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import terms
 from opmon.errors import InputError
-from opmon.types import Sample, Verdict, VerdictState
+from opmon.types import Problem, Sample, Verdict, VerdictState
+from opmon.wording import percent
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class AccuracySlices:
     alpha: float | None = None
     false_alarms: str | None = None
     recovery: float = 20.0
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold")

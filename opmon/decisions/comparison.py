@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from opmon.decisions._bound import Bound
 from opmon.decisions._paired import paired_growth
 from opmon.decisions._watch import PRIOR
-from opmon.decisions._words import labels_to_go, percent
+from opmon.decisions._words import labels_to_go
 from opmon.errors import InputError
 from opmon.types import Sample
+from opmon.wording import counted, percent, points, points_between
 
 Winner = Literal["first", "second"]
 
@@ -59,10 +60,11 @@ class Comparison:
 
     def words(self, first: str, second: str) -> str:
         """The comparison for a reader, the versions by name."""
-        ahead = f"{second} is {percent(abs(self.difference))} {'more' if self.difference >= 0 else 'less'} accurate"
+        more = "more" if self.difference > 0 else "less"
+        apart = f"{points(self.difference)} {more} accurate than" if self.difference else "as accurate as"
         found = (
-            f"{ahead} than {first} (95 % interval {percent(self.low)} to {percent(self.high)}), from {self.labels:,} "
-            f"labelled draws in {self.rounds} rounds; {self.disagreements:,} of them tell the two apart"
+            f"{second} is {apart} {first} (95 % interval {points_between(self.low, self.high)}), from {self.labels:,} "
+            f"labelled draws in {counted(self.rounds, 'round')}; {self.disagreements:,} of them tell the two apart"
         )
         if self.known_before:
             found += (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opmon.decisions._judging import checked_name, checked_share
-from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.errors import InputError
 from opmon.types import Verdict, VerdictState
+from opmon.wording import percent
 
 
 @dataclass(frozen=True)

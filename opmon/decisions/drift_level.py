@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opmon.decisions._judging import checked_name, checked_share
-from opmon.decisions._words import percent
 from opmon.decisions.case import Case
 from opmon.types import Verdict
+from opmon.wording import percent
 
 
 @dataclass(frozen=True)

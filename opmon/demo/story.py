@@ -20,7 +20,7 @@ from opmon.demo.retraining import learn
 from opmon.demo.stream import Predict, Window
 from opmon.labels import store as queue
 from opmon.monitor import Cycle, Monitor
-from opmon.reports.accuracy_figure import AccuracyPoint, accuracy_figure
+from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.store import revisions, rounds, verdicts
 from opmon.store.rounds import Round
 from opmon.triggers import outbox
@@ -202,7 +202,7 @@ class Story:
     def figure(self) -> Path:
         """The estimates of all hours with the true accuracy."""
         points = [
-            AccuracyPoint(
+            EstimatePoint(
                 hour.round,
                 hour.estimate,
                 hour.low,
@@ -213,7 +213,7 @@ class Story:
             )
             for hour in self.hours
         ]
-        return accuracy_figure(
+        return estimate_figure(
             points,
             self.folder.figure,
             threshold=self.plan.threshold,

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators._silence import missing
-from opmon.response import stands_for
+from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity
 from opmon.types import Draw, Estimate, Problem, Sample
 
 USUAL = 100
@@ -34,12 +33,6 @@ def answered(sample: Sample) -> NDArray[np.bool_]:
     return answers
 
 
-def represented(sample: Sample) -> NDArray[np.float64]:
-    """How many draws of its stratum each answer stands for, 0 without one; an error where none has an answer."""
-    answered(sample)
-    return stands_for(sample, column(sample.draw, "stratum"))
-
-
 def is_binary(outcomes: NDArray[np.float64], problem: Problem | None = None) -> bool:
     """Whether the outcomes are those of a classifier: each right (0) or wrong (1).
 
@@ -58,7 +51,7 @@ def unit_free(estimate: Method) -> Method:
         if largest == 0 or abs(power) <= USUAL:
             return estimate(self, sample, level)
         found = estimate(self, replace(sample, outcomes=np.ldexp(sample.outcomes, -power)), level)
-        value, low, high = (1 - _times(1 - bound, power) for bound in (found.value, found.low, found.high))
+        value, low, high = (_times(bound, power) for bound in (found.value, found.low, found.high))
         error = None if found.standard_error is None else _times(found.standard_error, power)
         return replace(found, value=value, low=low, high=high, standard_error=error)
 
@@ -99,7 +92,7 @@ def constant(draw: Draw, name: str) -> NDArray[Any]:
     return draw.constants[name]
 
 
-def accuracy(
+def estimate_of(
     sample: Sample,
     loss: float,
     low: float,
@@ -110,7 +103,8 @@ def accuracy(
     standard_error: float | None,
     notes: tuple[str, ...] = (),
 ) -> Estimate:
-    """The estimate of ``1 − mean loss`` from the mean loss and its interval.
+    """The estimate that a mean loss and its interval make: the accuracy, ``1 − mean loss``, of a classifier, and of a
+    regression, whose losses are squared errors, the mean loss itself.
 
     The interval always holds the value. An unbiased estimate of a share may itself leave [0, 1] by chance; it is then
     reported as it is, with a note, because cutting it would bias the mean over rounds. What rounding alone has moved
@@ -118,21 +112,47 @@ def accuracy(
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie strictly between 0 and 1; got {level}; 0.95 is usual")
+    quantity = quantity_of(sample)
     low = max(low, 0.0)
-    if is_binary(sample.outcomes[sample.answered], sample.problem):
+    if quantity.share:
         high = min(high, 1.0)
         loss = round(loss) if abs(loss - round(loss)) < ROUNDING else loss
         if not 0 <= loss <= 1:
             notes = (*notes, "the estimate leaves [0, 1] by chance, as an unbiased estimate of few draws may")
+    value, low, high = loss, min(low, loss), max(high, loss)
+    if quantity.share:
+        value, low, high = 1 - value, 1 - high, 1 - low
     return Estimate(
-        value=float(1 - loss),
-        low=float(1 - max(high, loss)),
-        high=float(1 - min(low, loss)),
+        value=float(value),
+        low=float(low),
+        high=float(high),
         n=len(sample.draw),
         frame_size=sample.draw.frame_size,
         response=sample.response,
         method=method,
         level=level,
+        quantity=quantity,
         standard_error=None if standard_error is None else float(standard_error),
         notes=tuple(dict.fromkeys((*notes, *missing(sample)))),
     )
+
+
+def quantity_of(sample: Sample) -> Quantity:
+    """What the mean outcome of a sample tells of: the accuracy, or for squared errors their mean."""
+    return ACCURACY if is_binary(sample.outcomes[sample.answered], sample.problem) else MEAN_SQUARED_ERROR
+
+
+def loss_of(estimate: Estimate) -> tuple[float, float, float]:
+    """The mean loss that an estimate tells of, with its bounds: what :func:`estimate_of` made it from."""
+    if estimate.quantity.share:
+        return 1 - estimate.value, 1 - estimate.high, 1 - estimate.low
+    return estimate.value, estimate.low, estimate.high
+
+
+def missing(sample: Sample) -> tuple[str, ...]:
+    """A note on the draws without an answer, and on who stands in for them."""
+    silent = int((~sample.answered).sum())
+    if not silent:
+        return ()
+    others = "the others of their stratum" if "stratum" in sample.draw.columns else "the others"
+    return (f"{silent} of {len(sample.draw)} draws have no answer; {others} stand in",)

@@ -17,8 +17,8 @@ from scipy.special import stdtrit
 from opmon.estimators._weighted_score import score_bounds
 
 Interval = tuple[float, float, tuple[str, ...]]
-UNBOUNDED = "one answer says nothing about the spread: there is no lower bound on the accuracy"
-EQUAL = "all answers are equal: they tell nothing of rarer, larger losses, and there is no lower bound on the accuracy"
+UNBOUNDED = "one answer says nothing about the spread: the interval has no end on the side of larger losses"
+EQUAL = "all answers are equal: they tell nothing of rarer, larger losses, and the interval has no end on their side"
 THIN = (
     "few draws fall on the inputs that the variable trusts; their mean loss is only taken to be no larger than the "
     "largest loss seen"

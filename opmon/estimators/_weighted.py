@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from opmon.estimators._answers import accuracy, column, constant, is_binary
+from opmon.estimators._answers import column, constant, estimate_of, is_binary
 from opmon.estimators._losses import EQUAL, FEW, ROUNDING, Interval, classes_of, mean_of
 from opmon.estimators._means import classes_interval
 from opmon.estimators._skewed_score import cautious
@@ -55,7 +55,7 @@ def weighted_estimate(estimator: Weighted, sample: Sample, level: float, left: f
         low, high, notes = _losses(y, a, stratum[answers], sizes, level, left)
         name = "hall"
     method = f"{sample.draw.design}/{name}"
-    return accuracy(sample, loss, low, high, method=method, level=level, standard_error=error, notes=notes)
+    return estimate_of(sample, loss, low, high, method=method, level=level, standard_error=error, notes=notes)
 
 
 def _losses(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import accuracy, answered, constant, is_binary, require_design, unit_free
+from opmon.estimators._answers import answered, constant, estimate_of, is_binary, require_design, unit_free
 from opmon.estimators._cells import Cells
 from opmon.estimators._losses import Interval, Moments, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
@@ -56,7 +56,7 @@ class AdaptiveEstimator:
             low, high, notes = _losses(cells, moments, cautious(level))
             name = "hall"
         method = f"adaptive/{name}"
-        return accuracy(
+        return estimate_of(
             sample, loss, low + known, high + known, method=method, level=level, standard_error=error, notes=notes
         )
 

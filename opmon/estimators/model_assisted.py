@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators._answers import accuracy
+from opmon.estimators._answers import estimate_of, loss_of
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators.proxies import Proxy
 from opmon.types import Estimate, Sample
@@ -60,11 +60,12 @@ class ModelAssisted:
         variance = self.base.variance(sample, residual)
         base = self.base.estimate(sample, level)
         narrower = _relative_error(variance, base.standard_error)
-        return accuracy(
+        base_loss, base_low, base_high = loss_of(base)
+        return estimate_of(
             sample,
             loss,
-            loss - narrower * (base.high - base.value),
-            loss + narrower * (base.value - base.low),
+            loss - narrower * (base_loss - base_low),
+            loss + narrower * (base_high - base_loss),
             method=f"{sample.draw.design}/model-assisted",
             level=level,
             standard_error=None if base.standard_error is None else math.sqrt(variance),

@@ -1,18 +1,20 @@
-"""Figures of a part of the frame: accuracy of a slice or a class, precision, recall."""
+"""Figures of a part of the frame: accuracy or mean squared error of a slice or a class, precision, recall."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators._answers import USUAL, is_binary
+from opmon.estimators._answers import USUAL, is_binary, quantity_of
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators._losses import Interval
 from opmon.estimators._ratios import Part, hidden_bounds, share_bounds, value_bounds
+from opmon.quantities import Quantity
 from opmon.types import Estimate, Problem, Sample
 
 Members = NDArray[np.bool_]
@@ -26,7 +28,7 @@ def ratio(
     sample: Sample,
     values: NDArray[np.float64],
     members: Members,
-    quantity: str,
+    quantity: Quantity,
     level: float = 0.95,
     *,
     problem: Problem | None = None,
@@ -58,7 +60,7 @@ def ratio(
     inside = sample.answered & members
     heard = int(inside.sum())
     if not heard:
-        raise InputError(f"no answered draw is inside the slice of {quantity!r}: draw more, or take a wider slice")
+        raise InputError(f"no answered draw is inside the slice of {quantity.name!r}: draw more, or take a wider slice")
     power = max(int(np.frexp(np.abs(values[sample.answered]).max())[1]) - USUAL, 0)
     part = Part.of(estimator, sample, np.ldexp(values, -power), inside)
     binary = is_binary(values[inside], problem)
@@ -105,9 +107,14 @@ def _interval(
 def slice_accuracy(
     estimator: LinearEstimator, sample: Sample, members: Members, name: str, level: float = 0.95
 ) -> Estimate:
-    """The accuracy of the inputs in a slice of the frame, ``accuracy[name]``."""
-    quantity, problem = f"accuracy[{name}]", sample.problem
-    return ratio(estimator, sample, 1 - sample.outcomes, members, quantity, level, problem=problem, highest=1.0)
+    """The accuracy of the inputs in a slice of the frame, ``accuracy[name]``; of a regression its squared error."""
+    quantity = quantity_of(sample)
+    problem: Problem = "classification" if quantity.share else "regression"
+    part, right = quantity.of(name), 1 - sample.outcomes
+    if quantity.share:
+        return ratio(estimator, sample, right, members, part, level, problem=problem, highest=1.0)
+    found = ratio(estimator, sample, -sample.outcomes, members, part, level, problem=problem, highest=0.0)
+    return replace(found, value=-found.value, low=-found.high, high=-found.low)
 
 
 def class_accuracy(
@@ -128,7 +135,15 @@ def precision(
 ) -> Estimate:
     """The share of the inputs predicted ``positive`` that are so; both arrays have one entry per draw."""
     right = (truth == positive).astype(np.float64)
-    return ratio(estimator, sample, right, predicted == positive, f"precision[{positive}]", level, problem=SHARE)
+    return ratio(
+        estimator,
+        sample,
+        right,
+        predicted == positive,
+        Quantity(f"precision[{positive}]", share=True),
+        level,
+        problem=SHARE,
+    )
 
 
 def recall(
@@ -141,4 +156,6 @@ def recall(
 ) -> Estimate:
     """The share of the truly ``positive`` inputs that are predicted so; both arrays have one entry per draw."""
     found = (predicted == positive).astype(np.float64)
-    return ratio(estimator, sample, found, truth == positive, f"recall[{positive}]", level, problem=SHARE)
+    return ratio(
+        estimator, sample, found, truth == positive, Quantity(f"recall[{positive}]", share=True), level, problem=SHARE
+    )

@@ -10,13 +10,14 @@ from scipy.special import ndtri
 
 from opmon.errors import InputError
 from opmon.estimators.intervals import effective_size, wilson
-from opmon.types import Estimate, Problem
+from opmon.quantities import Quantity
+from opmon.types import Estimate
 
 FEW_FAILURES = 3.0
 """Fewer failures than this do not show what a design gains."""
 
 
-def combine(estimates: Sequence[Estimate], problem: Problem | None = None) -> Estimate:
+def combine(estimates: Sequence[Estimate]) -> Estimate:
     """The figure over all inputs of independent rounds: ``Σ W_r v_r`` with ``W_r = N_r / ΣN``.
 
     Unbiased where each round's estimate is. One round gives its own interval back. Several:
@@ -25,11 +26,9 @@ def combine(estimates: Sequence[Estimate], problem: Problem | None = None) -> Es
       Wilson interval at ``v_r`` is as wide as the round's own. Rounds without a failure must not be joined bound by
       bound: all of them end at 1, so that nothing is left above ``v``. Over 3 to 30 rounds of classifiers right on 80
       to 99 %, that covered 87 to 95 % instead of 95 %, and this 93 % or more.
-    - Losses (``problem="regression"``) move each bound by what the rounds' own allow,
+    - Other quantities, such as mean squared errors, move each bound by what the rounds' own allow,
       ``low = v − sqrt(Σ W_r² (v_r − low_r)²)`` and likewise above (Zou and Donner, Statistics in Medicine 27, 2008),
       which keeps the lopsidedness of the parts.
-
-    Without ``problem`` the rounds are taken for shares if all their bounds lie in [0, 1].
 
     >>> one = Estimate(0.8, 0.7, 0.88, n=50, frame_size=1000, response=1.0, method="srs")
     >>> two = Estimate(0.9, 0.8, 0.95, n=50, frame_size=3000, response=1.0, method="srs")
@@ -42,13 +41,13 @@ def combine(estimates: Sequence[Estimate], problem: Problem | None = None) -> Es
     for name in ("quantity", "level"):
         found = {getattr(estimate, name) for estimate in estimates}
         if len(found) > 1:
-            raise InputError(f"rounds must have one {name} to be combined; got {', '.join(map(str, sorted(found)))}")
+            told = ", ".join(sorted(each.title if isinstance(each, Quantity) else f"{each:g}" for each in found))
+            raise InputError(f"rounds must have one {name} to be combined; got {told}")
     N = sum(estimate.frame_size for estimate in estimates)
     n = sum(estimate.n for estimate in estimates)
     W = [estimate.frame_size / N for estimate in estimates]
     value = math.fsum(w * e.value for w, e in zip(W, estimates, strict=True))
-    shares = all(e.low >= 0 and e.high <= 1 for e in estimates) if problem is None else problem == "classification"
-    join = _of_shares if shares and len(estimates) > 1 else _of_losses
+    join = _of_shares if estimates[0].quantity.share and len(estimates) > 1 else _of_losses
     below, above = join(estimates, W, value)
     errors = [e.standard_error for e in estimates]
     squares = [(w * s) ** 2 for w, s in zip(W, errors, strict=True) if s is not None]
@@ -136,11 +135,10 @@ def rolling(
     rounds: int | None = None,
     ends: Sequence[datetime] | None = None,
     within: timedelta | None = None,
-    problem: Problem | None = None,
 ) -> Estimate:
     """``combine`` of the last ``rounds``, or of those that ended ``within`` a time of the last one; oldest first.
 
     ``ends`` are the rounds' ends, needed for ``within``; with both limits the narrower one counts.
     """
     kept = window(len(estimates), rounds=rounds, ends=ends, within=within)
-    return combine([estimates[i] for i in kept], problem)
+    return combine([estimates[i] for i in kept])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from opmon import wording
 from opmon.reports import text
 
 if TYPE_CHECKING:
@@ -51,5 +52,5 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(shown=text.shown, percent=text.percent, counted=text.counted, safe_link=safe_link)
+    environment.filters.update(shown=text.shown, percent=text.percent, counted=wording.counted, safe_link=safe_link)
     return environment

@@ -8,13 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from opmon import wording
+from opmon.quantities import ACCURACY, Quantity
 from opmon.reports._page import data_uri, write_page
-from opmon.reports.accuracy_figure import AccuracyPoint, figure_bytes
 from opmon.reports.drift import DriftSummary
+from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
 from opmon.reports.failures import Failure
-from opmon.reports.text import counted, percent
+from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
 from opmon.types import Estimate, Verdict
+from opmon.wording import counted
 
 LISTED_FAILURES = 25
 """The most failures the page lists; the dataset holds them all."""
@@ -39,10 +42,12 @@ class RoundSummary:
     sampler: str = ""
     design: Mapping[str, Any] = field(default_factory=dict)
     """How the sample was drawn, by name: budget, variable, seed, draws, …"""
-    points: Sequence[AccuracyPoint] = ()
+    quantity: Quantity = ACCURACY
+    """What the monitor estimates."""
+    points: Sequence[EstimatePoint] = ()
     """The rounds so far, this one included."""
     truth: Sequence[float | None] | None = None
-    """The true accuracy of each point, where it is known."""
+    """The truth at each point, where it is known."""
     threshold: float | None = None
     failures: Sequence[Failure] = ()
     pictures: bytes | None = None
@@ -75,15 +80,13 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
 def _headline(estimate: Estimate | None) -> Mapping[str, str] | None:
     if estimate is None:
         return None
-    as_share = estimate.low >= 0 and estimate.high <= 1
-    value, low, high = (
-        percent(number) if as_share else f"{number:.4g}" for number in (estimate.value, estimate.low, estimate.high)
-    )
-    return {"value": value, "low": low, "high": high, "level": f"{100 * estimate.level:.4g}\N{NO-BREAK SPACE}%"}
+    value, low, high = map(together, estimate.quantity.texts(estimate.value, estimate.low, estimate.high))
+    level = together(wording.percent(estimate.level))
+    return {"name": estimate.quantity.title, "value": value, "low": low, "high": high, "level": level}
 
 
 def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
-    """The accuracy figure for wide and narrow, light and dark screens."""
+    """The figure of the estimates for wide and narrow, light and dark screens."""
     if not summary.points:
         return None
     return {
@@ -91,9 +94,10 @@ def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
             figure_bytes(
                 summary.points,
                 kind="svg",
+                quantity=summary.quantity,
                 threshold=summary.threshold,
                 truth=summary.truth,
-                title="Accuracy over the rounds",
+                title=f"{summary.quantity.name.capitalize()} over the rounds",
                 width=width,
                 dark=ground == "dark",
             ),

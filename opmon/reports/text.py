@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-ABSENT = "–"
+from opmon import wording
+from opmon.wording import ABSENT
+
 _BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -24,23 +25,18 @@ def shown(value: Any, limit: int = 120) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share as a percentage.
+    """A share in per cent as a table or page has it: ``digits`` decimals, more near none and all, on one line.
 
-    >>> percent(0.9731), percent(None)
-    ('97.3\xa0%', '–')
+    >>> percent(0.9731), percent(0.9), percent(0.99953), percent(None)
+    ('97.3\xa0%', '90.0\xa0%', '99.95\xa0%', '–')
     """
-    if value is None or not math.isfinite(value):
-        return ABSENT
-    return f"{100 * value:.{digits}f}\N{NO-BREAK SPACE}%"
+    told = digits if value is None or digits == 0 else max(digits, wording.share_digits(value))
+    return together(wording.percent(value, told))
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """``number`` with its noun.
-
-    >>> counted(1, "failure"), counted(12345, "failure")
-    ('1 failure', '12,345 failures')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+def together(text: str) -> str:
+    """``text`` with blanks at which no line breaks, so that a number stays with its unit."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _plain(value: Any, limit: int) -> str:

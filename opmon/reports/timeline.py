@@ -58,7 +58,7 @@ class RoundFacts:
 
 def rolling_metrics(estimate: Estimate) -> dict[str, float]:
     """MLflow metrics of the last rounds together, beside those of the round: ``accuracy/rolling`` and its bounds."""
-    key = f"{estimate.quantity}/rolling"
+    key = f"{estimate.quantity.key}/rolling"
     found = {key: estimate.value, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
     return {name: float(value) for name, value in found.items() if math.isfinite(value)}
 
@@ -87,7 +87,7 @@ def timeline_metrics(estimate: Estimate | None, facts: RoundFacts) -> dict[str, 
         "drift/share": facts.drift,
     }
     if estimate is not None:
-        group = estimate.quantity
+        group = estimate.quantity.key
         known[f"{group}/{'provisional' if estimate.provisional else 'estimate'}"] = estimate.value
         known[f"{group}/low"] = estimate.low
         known[f"{group}/high"] = estimate.high

@@ -62,7 +62,7 @@ def advise(
     if problem not in ("classification", "regression"):
         raise InputError(f"the problem is 'classification' or 'regression'; got {problem!r}")
     if size <= budget:
-        return Advice("srs", {}, (f"the budget covers all {size} inputs: label them all, the accuracy is then exact",))
+        return Advice("srs", {}, (f"the budget covers all {size} inputs: label them all, the estimate is then exact",))
     if not variables:
         return Advice("srs", {}, _WITHOUT_VARIABLES, _WITHOUT_VARIABLES_EITHER)
     parameters: dict[str, Any] = {"aim": aim}

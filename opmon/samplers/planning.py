@@ -110,7 +110,7 @@ def gain_of(estimates: Sequence[Estimate]) -> float | None:
     ratios = []
     for found in estimates:
         heard = round(found.n * found.response)
-        drawn = found.method.startswith("adaptive/score") and not found.provisional
+        drawn = found.quantity.share and found.method.startswith("adaptive/score") and not found.provisional
         if drawn and found.response >= ENOUGH and heard < found.frame_size:
             rate = min(max(1 - found.value, 0.0), 1.0)
             plain = _wilson_half_width(rate, heard, found.frame_size, found.level)

@@ -33,6 +33,8 @@ def event_of(
         "estimate": None
         if estimate is None
         else {
+            "quantity": estimate.quantity.name,
+            "unit": estimate.quantity.unit,
             "value": estimate.value,
             "low": estimate.low,
             "high": estimate.high,

@@ -1,4 +1,4 @@
-"""The rounds as points of the accuracy figure."""
+"""The rounds as points of the figure of the estimates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from datetime import datetime
 
 from sqlalchemy.engine import Connection
 
-from opmon.reports.accuracy_figure import AccuracyPoint
+from opmon.quantities import Quantity
+from opmon.reports.estimate_figure import EstimatePoint
 from opmon.stages.rolling import rolling_points
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds, verdicts
@@ -17,14 +18,18 @@ SHOWN_ROUNDS = 300
 """The most rounds that a figure shows."""
 
 
-def accuracy_points(work: Toolbox, connection: Connection) -> list[AccuracyPoint]:
-    """The newest revision of each of the last rounds, with the rolling estimate as of then; oldest first."""
-    history = revisions.latest_estimates(connection, work.name)
+def estimate_points(work: Toolbox, connection: Connection, quantity: Quantity) -> list[EstimatePoint]:
+    """The newest revision of each of the last rounds, with the rolling estimate as of then; oldest first.
+
+    Only those of ``quantity``: what a monitor estimated before its problem or unit was changed has another scale.
+    """
+    known = revisions.latest_estimates(connection, work.name)
+    history = [entry for entry in known if entry.estimate.quantity == quantity]
     alarms = verdicts.alarming_rounds(connection, work.name)
     versions = rounds.versions(connection, work.name)
     rolling = _rolling(work, history, versions)
     return [
-        AccuracyPoint(
+        EstimatePoint(
             entry.round_number,
             entry.estimate.value,
             entry.estimate.low,
@@ -49,6 +54,6 @@ def _rolling(
     found: dict[int, float] = {}
     for name in {versions[entry.round_number][0] for entry in history}:
         own = [entry for entry in history if versions[entry.round_number][0] == name]
-        points = rolling_points(own, ends, work.settings.rolling, since, work.settings.problem)
+        points = rolling_points(own, ends, work.settings.rolling, since)
         found |= {point.round_number: point.estimate.value for point in points}
     return found

@@ -5,24 +5,26 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from opmon.errors import ModelError, NotFoundError
 from opmon.labels.store import Answered
-from opmon.reports.accuracy_figure import AccuracyPoint, accuracy_figure
+from opmon.quantities import Quantity
+from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.reports.timeline import RoundFacts, timeline_metrics
 from opmon.stages.estimate import Answers, read_answers
-from opmon.stages.points import accuracy_points
+from opmon.stages.packages import installed
+from opmon.stages.points import estimate_points
 from opmon.stages.rolling import log_rolling
 from opmon.stages.tomography import map_round, tomography_metrics
 from opmon.stages.toolbox import Toolbox
@@ -55,14 +57,12 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         folder = work.round_folder(round_) / "report"
         log_rolling(work, round_, _model(work, round_))
         with work.store.read() as connection:
-            points = accuracy_points(work, connection)
+            points = estimate_points(work, connection, revision.estimate.quantity)
         _write_report(work, round_, revision, answers, facts, found, points, folder)
         if round_.state != "closed":
             _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
-        accuracy = folder.parent / "accuracy.png"
-        accuracy_figure(points, accuracy, threshold=_threshold(work), title=f"Accuracy of {work.name} in production")
-        work.registry.log_artifact(round_.timeline_run_id, accuracy)
+        _figure(work, round_, revision.estimate.quantity, points, folder.parent)
         work.registry.log_params(round_.run_id, _parameters(round_))
         work.registry.finish_run(round_.run_id)
         _tag_version(work, round_, revision, found)
@@ -72,6 +72,14 @@ def report_round(work: Toolbox, round_: Round) -> bool:
     if not revision.estimate.provisional:
         shutil.rmtree(work.round_folder(round_), ignore_errors=True)  # MLflow has it all now
     return True
+
+
+def _figure(work: Toolbox, round_: Round, quantity: Quantity, points: Sequence[EstimatePoint], folder: Path) -> None:
+    """The history of what is estimated, in the timeline's run."""
+    path = folder / f"{quantity.key}.png"
+    title = f"{quantity.name.capitalize()} of {work.name} in production"
+    estimate_figure(points, path, quantity=quantity, threshold=_threshold(work), title=title)
+    work.registry.log_artifact(round_.timeline_run_id or "", path)
 
 
 def _map_robustness(work: Toolbox, round_: Round, folder: Path) -> None:
@@ -127,7 +135,7 @@ def _write_report(
     answers: Answers,
     facts: RoundFacts,
     found: Sequence[Verdict],
-    points: Sequence[AccuracyPoint],
+    points: Sequence[EstimatePoint],
     folder: Path,
 ) -> None:
     shutil.rmtree(folder, ignore_errors=True)
@@ -139,8 +147,7 @@ def _write_report(
     )
     write_labels(answers.tasks, folder / "labels.parquet")
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
-    estimate = asdict(revision.estimate) | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
-    (folder / "estimate.json").write_text(json.dumps(estimate, indent=2) + "\n")
+    (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
     (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
     pictures, shown = _pictures(work, failures, folder / "failures" / "failures.png")
     round_page(
@@ -151,6 +158,7 @@ def _write_report(
             model_version=round_.model_version,
             facts=facts,
             estimate=revision.estimate,
+            quantity=revision.estimate.quantity,
             verdicts=found,
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
@@ -164,6 +172,14 @@ def _write_report(
         ),
         folder / "round.html",
     )
+
+
+def _told(revision: Revision) -> dict[str, Any]:
+    """The estimate as plain values; a bound that there is none of is null."""
+    estimate = revision.estimate
+    told = asdict(estimate) | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}
+    told |= {name: None for name in ("low", "high") if math.isinf(told[name])}
+    return told | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
 
 
 def _failures(answers: Answers) -> list[Failure]:
@@ -219,8 +235,6 @@ def _design(round_: Round) -> dict[str, Any]:
 
 def _parameters(round_: Round) -> dict[str, Any]:
     plan = round_.plan
-    packages = ("opmon", "numpy", "onnx", "mlflow-skinny")
-    named = {f"version/{name}": version(name) for name in packages}
     sampler = {f"sampler/{name}": value for name, value in plan["parameters"].items()}
     return {
         "sampler": plan["sampler"],
@@ -230,7 +244,7 @@ def _parameters(round_: Round) -> dict[str, Any]:
         "frame_size": round_.inputs,
         "model_version": round_.model_version,
         **sampler,
-        **named,
+        **{f"version/{name}": version for name, version in installed().items()},
     }
 
 
@@ -255,11 +269,12 @@ def _tag_version(work: Toolbox, round_: Round, revision: Revision, found: Sequen
     states = {verdict.state for verdict in found}
     status = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
     estimate = revision.estimate
+    key = f"opmon.{estimate.quantity.key}"
     tags = {
         "opmon.status": status,
-        "opmon.accuracy": f"{estimate.value:.4f}",
-        "opmon.accuracy.low": f"{estimate.low:.4f}",
-        "opmon.accuracy.high": f"{estimate.high:.4f}",
+        key: f"{estimate.value:.4f}",
+        f"{key}.low": f"{estimate.low:.4f}",
+        f"{key}.high": f"{estimate.high:.4f}",
         "opmon.round": str(round_.number),
         "opmon.monitor": work.name,
     }

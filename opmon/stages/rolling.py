@@ -16,12 +16,13 @@ from sqlalchemy.engine import Connection
 
 from opmon.config import MonitorSettings, RollingSettings
 from opmon.estimators.rolling import combine, window
+from opmon.quantities import Quantity
 from opmon.reports.timeline import rolling_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
-from opmon.types import Estimate, ModelVersion, Problem
+from opmon.types import Estimate, ModelVersion
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ def rolling_points(
     ends: Mapping[int, datetime],
     settings: RollingSettings,
     since: int = 0,
-    problem: Problem | None = None,
 ) -> list[RollingPoint]:
     """The rolling estimates as of each round from ``since`` on; oldest first.
 
@@ -46,7 +46,7 @@ def rolling_points(
     do not count, and what is combined has one level.
     """
     points = []
-    alike: dict[tuple[float, str], list[Revision]] = defaultdict(list)
+    alike: dict[tuple[float, Quantity], list[Revision]] = defaultdict(list)
     for newest in history:
         if newest.estimate.provisional:
             continue
@@ -57,7 +57,7 @@ def rolling_points(
         moments = None if settings.within is None else [ends[entry.round_number] for entry in like]
         kept = [like[i] for i in window(len(like), rounds=settings.rounds, ends=moments, within=settings.within)]
         numbers = tuple(entry.round_number for entry in kept)
-        points.append(RollingPoint(newest.round_number, numbers, combine([entry.estimate for entry in kept], problem)))
+        points.append(RollingPoint(newest.round_number, numbers, combine([entry.estimate for entry in kept])))
     return points
 
 
@@ -67,8 +67,7 @@ def log_rolling(work: Toolbox, round_: Round, model: ModelVersion | None) -> Non
         history = revisions.latest_estimates(connection, work.name, model=round_.model)
         ends = {number: at for number, (_, at) in rounds.versions(connection, work.name).items()}
         finals = revisions.finals(connection, work.name, round_.model)
-    problem = work.settings.problem
-    for point in rolling_points(history, ends, work.settings.rolling, since=round_.number, problem=problem):
+    for point in rolling_points(history, ends, work.settings.rolling, since=round_.number):
         if round_.number in point.rounds:
             at = ends[point.round_number] + timedelta(milliseconds=_changes(finals, point.round_number))
             metrics = rolling_metrics(point.estimate)
@@ -79,7 +78,7 @@ def newest_rolling(connection: Connection, settings: MonitorSettings, newest: Ro
     """The rolling estimate as of the newest round that has a final estimate."""
     history = revisions.latest_estimates(connection, settings.name, model=newest.model)
     ends = {number: at for number, (_, at) in rounds.versions(connection, settings.name).items()}
-    points = rolling_points(history, ends, settings.rolling, since=newest.number, problem=settings.problem)
+    points = rolling_points(history, ends, settings.rolling, since=newest.number)
     return points[-1] if points else None
 
 

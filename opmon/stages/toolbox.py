@@ -13,10 +13,11 @@ from typing import Any, Protocol, cast
 
 from sqlalchemy.engine import Connection
 
-from opmon import plugins
+from opmon import plugins, quantities
 from opmon.abc import Sampler, Source
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
+from opmon.quantities import Quantity
 from opmon.registry import Registry, cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import open_scorer
@@ -145,10 +146,16 @@ def levels_of(plan: Mapping[str, Any]) -> int | None:
     return sampler_of(plan).activation_levels
 
 
+def quantity_of(plan: Mapping[str, Any]) -> Quantity:
+    """What a round with this plan estimates."""
+    return quantities.of(plan["problem"], plan.get("unit"))
+
+
 def plan_of(settings: MonitorSettings) -> dict[str, Any]:
     """What a round keeps of the configuration, so that changing it later does not change a round half done."""
     return {
         "problem": settings.problem,
+        "unit": settings.unit,
         "sampler": settings.sampler.type,
         "parameters": dict(settings.sampler.parameters),
         "budget": settings.sampler.budget,

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon import quantities
 from opmon.store.rounds import Round
 from opmon.store.schema import estimates, rounds
 from opmon.store.verdicts import latest_verdicts
@@ -37,7 +38,8 @@ def add_estimate(
         estimates.insert().values(
             round_id=round_id,
             revision=revision,
-            quantity=estimate.quantity,
+            quantity=estimate.quantity.name,
+            unit=estimate.quantity.unit,
             value=estimate.value,
             low=estimate.low,
             high=estimate.high,
@@ -112,7 +114,7 @@ def _revision(row: Any) -> Revision:
         response=row.response,
         method=row.method,
         level=row.level,
-        quantity=row.quantity,
+        quantity=quantities.named(row.quantity, row.unit),
         standard_error=row.standard_error,
         provisional=row.provisional,
         notes=tuple(row.notes),

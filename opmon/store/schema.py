@@ -155,6 +155,7 @@ estimates = sa.Table(
     _round_id(),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("quantity", sa.String(50), nullable=False),
+    sa.Column("unit", sa.String(50), nullable=False, server_default=""),
     sa.Column("value", sa.Float, nullable=False),
     sa.Column("low", sa.Float, nullable=False),
     sa.Column("high", sa.Float, nullable=False),

@@ -18,9 +18,10 @@ class Population:
     outcomes: NDArray[np.float64]
 
     @property
-    def accuracy(self) -> float:
-        """``1 − mean outcome``: the truth that an estimate should hit."""
-        return float(1 - self.outcomes.mean())
+    def truth(self) -> float:
+        """What an estimate should hit: the accuracy of a classifier, the mean squared error of a regressor."""
+        mean = float(self.outcomes.mean())
+        return 1 - mean if np.isin(self.outcomes, (0.0, 1.0)).all() else mean
 
     def answer(self, draw: Draw, response: float = 1.0, rng: np.random.Generator | None = None) -> Sample:
         """The draw with its outcomes; a share ``1 − response`` of the inputs, chosen by ``rng``, stays silent."""

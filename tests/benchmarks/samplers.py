@@ -187,10 +187,10 @@ def run(work: Work) -> tuple[dict[str, Any], np.ndarray]:
         draw = to_the_end(sampler, draw, population, work.budget, rng)
         sample = population.answer(draw)
         found = ESTIMATORS[draw.design].estimate(sample)
-        errors[k] = found.value - population.accuracy
+        errors[k] = found.value - population.truth
         failed = draw.positions[sample.outcomes > subject.failing]
         failures[k], distinct[k] = len(failed), len(np.unique(failed))
-        covered += found.low <= population.accuracy <= found.high
+        covered += found.low <= population.truth <= found.high
         half_width += found.half_width / work.repetitions
     row = {
         "subject": subject.name,

@@ -52,7 +52,7 @@ def pool(sampler: str, populations: list[Population], line: float, budget: int, 
         estimates[k] = 1 - found.value
         below[k] = found.high < 1 - line
         surely[k] = below[k] and estimator.estimate(sample, 1 - 2 * 0.05 / 1000).high < 1 - line
-    loss = 1 - float(np.mean([population.accuracy for population in populations]))
+    loss = 1 - float(np.mean([population.truth for population in populations]))
     return Pool(loss, growth, estimates, recovery, below, surely)
 
 

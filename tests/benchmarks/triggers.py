@@ -45,7 +45,7 @@ def subjects(data: Path | None) -> Iterator[tuple[str, Population]]:
 def study(name: str, base: Population, sampler: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """All rules on one sampler and subject."""
     rng = np.random.default_rng([options.seed, len(name), len(sampler)])
-    line = round(FRAME * (1 - base.accuracy)) / FRAME
+    line = round(FRAME * (1 - base.truth)) / FRAME
 
     def made(loss: float, rounds: int) -> Pool:
         frames = [with_loss(base, loss, FRAME, rng) for _ in range(FRAMES)]

@@ -83,14 +83,14 @@ def test_a_round_without_answers_breaks_the_run() -> None:
 
 def test_the_message_tells_evidence_and_distance() -> None:
     message = AccuracyBelow(0.92).decide([BAD]).message
-    assert "accuracy 85 % (95 % interval 80 % to 90 %, from 200 draws of 5,000 inputs, 100% answered)" in message
-    assert "the interval's upper end is 2.0 points below the line of 92 %, 1 round running" in message
+    assert "accuracy 85.0 % (95 % interval 80.0 % to 90.0 %, from 200 draws of 5,000 inputs, 100 % answered)" in message
+    assert "the interval's upper end is 2 points below the line of 92 %, 1 round running" in message
 
 
 def test_the_message_tells_doubt_and_missing_answers() -> None:
     unsure = estimate(0.86, 0.94, provisional=True, response=0.4)
     message = AccuracyBelow(0.92).decide([unsure]).message
-    assert "40% answered), provisional" in message
+    assert "40 % answered), provisional" in message
     assert "more labels are needed" in message
     assert "an alarm takes 3" in AccuracyBelow(0.92, patience=3).decide([BAD]).message
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,11 @@ def test_equal_versions_are_seldom_told_apart() -> None:
     assert sum(winner is not None for winner in decided) <= 5 + 3 * 2.2
 
 
+def test_the_difference_of_two_accuracies_is_told_in_points() -> None:
+    words = compare_versions(rounds(8, 0.15, 0.06)).words("v3", "v4")
+    assert re.match(r"v4 is [\d.]+ points more accurate than v3 \(95 % interval \+[\d.]+ to \+[\d.]+ points\)", words)
+
+
 def test_undecided_says_what_is_missing() -> None:
     words = compare_versions(rounds(1, 0.1, 0.09)).words("v3", "v4")
     assert "Not decided" in words
@@ -65,4 +72,4 @@ def test_without_rounds_there_is_nothing_to_compare() -> None:
 
 def test_words_of_an_even_comparison() -> None:
     even = Comparison(None, 0.0, -0.1, 0.1, 10, 0, 1, {"first": 0.0, "second": 0.0}, 0.05)
-    assert "v4 is 0 % more accurate" in even.words("v3", "v4")
+    assert "v4 is as accurate as v3 (95 % interval −" in even.words("v3", "v4")

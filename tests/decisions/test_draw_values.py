@@ -63,7 +63,7 @@ def test_the_staked_mean_is_the_estimate(sampler: str) -> None:
 def test_bets_on_a_healthy_model_do_not_grow_on_average(sampler: str) -> None:
     """The mean of every e-value is at most 1 at the boundary, within four standard errors."""
     population = classifier(500, accuracy=0.85, seed=4)
-    line = 1 - population.accuracy
+    line = 1 - population.truth
     grown = np.array(
         [
             np.exp(
@@ -198,7 +198,7 @@ def suspicious(draw: Draw) -> np.ndarray:
 def test_bets_do_not_grow_where_trusted_strata_seldom_answer(sampler: str) -> None:
     """Half of the trusted half of the strata has an answer, 95 % of the other: no growth at the line on average."""
     population = classifier(500, accuracy=0.85, seed=4)
-    line, grown = 1 - population.accuracy, []
+    line, grown = 1 - population.truth, []
     for seed in range(400):
         rng = np.random.default_rng(seed)
         sample = sampled(sampler, population, 80, rng)

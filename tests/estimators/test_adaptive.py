@@ -81,14 +81,14 @@ def test_one_wave_alone_is_the_stratified_mean() -> None:
 @pytest.mark.parametrize("population", [classifier(size=90), regressor(size=90)], ids=["classes", "losses"])
 def test_census_is_exact(population: Population) -> None:
     found = ESTIMATE(whole(population, 90, np.random.default_rng(0)))
-    assert (found.low, found.value, found.high) == pytest.approx((population.accuracy,) * 3)
+    assert (found.low, found.value, found.high) == pytest.approx((population.truth,) * 3)
 
 
 @pytest.mark.parametrize("aim", [0.0, 0.5, 1.0])
 def test_small_frame_is_estimated_without_bias(aim: float) -> None:
     population = classifier(size=130, accuracy=0.7)
     values = np.array([e.value for e in repeated(population, 100, 1500, aim)])
-    assert abs(values.mean() - population.accuracy) < 4 * values.std() / np.sqrt(len(values))
+    assert abs(values.mean() - population.truth) < 4 * values.std() / np.sqrt(len(values))
 
 
 @pytest.mark.parametrize("accuracy", [0.99, 0.9, 0.6])
@@ -96,14 +96,14 @@ def test_small_frame_is_estimated_without_bias(aim: float) -> None:
 def test_interval_covers_a_classifier(accuracy: float, budget: int) -> None:
     population = classifier(size=5000, accuracy=accuracy)
     found = repeated(population, budget, 400)
-    covered = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    covered = np.mean([e.low <= population.truth <= e.high for e in found])
     assert covered > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
 def test_interval_covers_losses() -> None:
     population = regressor(size=5000)
     found = repeated(population, 200, 400)
-    covered = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    covered = np.mean([e.low <= population.truth <= e.high for e in found])
     assert covered > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
@@ -111,18 +111,18 @@ def test_error_is_well_below_simple_random_sampling() -> None:
     population = classifier(size=5000, accuracy=0.8)
     values = np.array([e.value for e in repeated(population, 200, 400)])
     plain = np.sqrt(0.8 * 0.2 / 200 * (1 - 200 / 5000))
-    assert np.sqrt(np.mean((values - population.accuracy) ** 2)) < 0.9 * plain
+    assert np.sqrt(np.mean((values - population.truth) ** 2)) < 0.9 * plain
 
 
 @pytest.mark.parametrize(("N", "n"), [(100, 99), (300, 250), (1000, 900), (1000, 500)])
 def test_much_of_a_frame_is_estimated_no_worse_than_by_simple_random_sampling(N: int, n: int) -> None:
     population = classifier(size=N, accuracy=0.8, seed=3)
     found = repeated(population, n, 150, aim=0.0)
-    errors = np.array([e.value for e in found]) - population.accuracy
+    errors = np.array([e.value for e in found]) - population.truth
     plain = np.sqrt(population.outcomes.var(ddof=1) / n * (1 - n / N))
     assert np.sqrt(np.mean(errors**2)) < 1.1 * plain
     assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(150)
-    held = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    held = np.mean([e.low <= population.truth <= e.high for e in found])
     assert held > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 150)
 
 
@@ -178,8 +178,8 @@ def test_draws_without_an_answer_are_not_taken_for_known(
     found = [ESTIMATE(whole(population, n, rng, response=response)) for _ in range(200)]
     values, errors = np.array([e.value for e in found]), np.array([e.standard_error for e in found])
     assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.15)
-    assert abs(values.mean() - population.accuracy) < 4 * values.std() / np.sqrt(200)
-    held = np.mean([e.low <= population.accuracy <= e.high for e in found])
+    assert abs(values.mean() - population.truth) < 4 * values.std() / np.sqrt(200)
+    held = np.mean([e.low <= population.truth <= e.high for e in found])
     assert held > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
@@ -200,7 +200,7 @@ def test_random_gaps_leave_the_estimate_unbiased() -> None:
     for _ in range(300):
         draw = Adaptive(waves=1).draw(population.frame, 200, rng)
         values.append(ESTIMATE(population.answer(draw, 0.7, rng)).value)
-    assert abs(np.mean(values) - population.accuracy) < 4 * np.std(values) / np.sqrt(300)
+    assert abs(np.mean(values) - population.truth) < 4 * np.std(values) / np.sqrt(300)
 
 
 def test_interval_narrows_with_the_level() -> None:

@@ -28,7 +28,7 @@ def drawn(name: str, population: Population, budget: int, rng: np.random.Generat
 def test_assisted_by_the_truth_is_the_truth() -> None:
     draw = SimpleRandom().draw(POPULATION.frame, 50, np.random.default_rng(1))
     found = ModelAssisted(SRS, Proxy.of_frame(POPULATION.outcomes, draw)).estimate(POPULATION.answer(draw))
-    assert found.value == pytest.approx(POPULATION.accuracy)
+    assert found.value == pytest.approx(POPULATION.truth)
     assert found.low == pytest.approx(found.high)
 
 
@@ -56,8 +56,8 @@ def test_assisted_by_a_wrong_proxy_stays_unbiased(name: str, weight: float | Non
         sample = drawn(name, POPULATION, 100, np.random.default_rng(seed))
         assisted = ModelAssisted(plugins.make("estimator", name), Proxy.of_frame(wrong, sample.draw), weight)
         found = assisted.estimate(sample)
-        errors.append(found.value - POPULATION.accuracy)
-        held += found.low <= POPULATION.accuracy <= found.high
+        errors.append(found.value - POPULATION.truth)
+        held += found.low <= POPULATION.truth <= found.high
     assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(150)
     assert held >= 131  # binomial, 150 at 0.95: below this once in 4000
 
@@ -71,9 +71,9 @@ def test_assisted_by_a_cross_fitted_proxy_is_unbiased_and_no_worse(population: o
         sample = population.answer(SimpleRandom().draw(population.frame, 200, rng))
         proxy = cross_fitted(population.frame.variables, sample, rng)
         found = ModelAssisted(SRS, proxy, None).estimate(sample)
-        errors.append(found.value - population.accuracy)
-        own.append(SRS.estimate(sample).value - population.accuracy)
-        held += found.low <= population.accuracy <= found.high
+        errors.append(found.value - population.truth)
+        own.append(SRS.estimate(sample).value - population.truth)
+        held += found.low <= population.truth <= found.high
     assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(150)
     assert np.std(errors) < 1.02 * np.std(own)
     assert held >= 131
@@ -100,8 +100,8 @@ def test_assisted_does_no_harm_to_a_design_that_uses_the_variable_itself(name: s
         rng = np.random.default_rng(seed)
         sample = drawn(name, population, 100, rng)
         assisted = ModelAssisted(estimator, cross_fitted(population.frame.variables, sample, rng))
-        errors.append(assisted.estimate(sample).value - population.accuracy)
-        own.append(estimator.estimate(sample).value - population.accuracy)
+        errors.append(assisted.estimate(sample).value - population.truth)
+        own.append(estimator.estimate(sample).value - population.truth)
     assert np.sqrt(np.mean(np.square(errors))) < 1.1 * np.sqrt(np.mean(np.square(own)))
 
 
@@ -116,7 +116,7 @@ def test_assisted_covers_where_most_of_the_frame_is_drawn(name: str) -> None:
         rng = np.random.default_rng(seed)
         sample = drawn(name, population, 900, rng)
         found = ModelAssisted(estimator, cross_fitted(population.frame.variables, sample, rng)).estimate(sample)
-        held += found.low - 1e-9 <= population.accuracy <= found.high + 1e-9
+        held += found.low - 1e-9 <= population.truth <= found.high + 1e-9
     assert held >= 50  # binomial, 60 at 0.95: below this once in 4000
 
 
@@ -130,7 +130,7 @@ def test_assisted_census_is_exact(name: str, weight: float | None) -> None:
         plugins.make("estimator", sample.draw.design),
     )
     found = ModelAssisted(estimator, proxy, weight).estimate(sample)
-    assert (found.low, found.value, found.high) == pytest.approx((population.accuracy,) * 3, abs=1e-12)
+    assert (found.low, found.value, found.high) == pytest.approx((population.truth,) * 3, abs=1e-12)
 
 
 def test_cross_fitted_survives_one_class_and_missing_answers() -> None:

@@ -7,10 +7,12 @@ import pytest
 
 from opmon import plugins
 from opmon.errors import InputError
+from opmon.estimators._answers import loss_of
 from opmon.estimators._losses import EQUAL, UNBOUNDED
 from opmon.estimators.ratios import class_accuracy, precision, ratio, recall, slice_accuracy
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.estimators.stratified import StratifiedEstimator
+from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Sample
 
@@ -28,7 +30,7 @@ def test_slice_of_a_simple_random_sample_is_the_plain_share() -> None:
     found = slice_accuracy(SRS, sample, np.array([True, True, True, True, False, False]), "night")
     assert found.value == pytest.approx(0.5)
     assert found.n == 4
-    assert found.quantity == "accuracy[night]"
+    assert found.quantity == ACCURACY.of("night")
 
 
 def test_slice_of_everything_is_the_estimate_itself() -> None:
@@ -44,7 +46,7 @@ def test_precision_and_recall_worked_by_hand() -> None:
     sample = srs((truth != predicted).astype(float).tolist())
     assert precision(SRS, sample, predicted, truth, "cat").value == pytest.approx(2 / 3)
     assert recall(SRS, sample, predicted, truth, "cat").value == pytest.approx(2 / 3)
-    assert precision(SRS, sample, predicted, truth, "dog").quantity == "precision[dog]"
+    assert precision(SRS, sample, predicted, truth, "dog").quantity.name == "precision[dog]"
 
 
 def test_class_accuracy_leaves_out_classes_without_an_answer() -> None:
@@ -59,7 +61,7 @@ def test_slice_without_an_answer_is_an_error() -> None:
 
 def test_ratio_wants_one_entry_per_draw() -> None:
     with pytest.raises(InputError, match="per draw"):
-        ratio(SRS, srs([1, 0]), np.zeros(3), np.ones(3, dtype=bool), "x")
+        ratio(SRS, srs([1, 0]), np.zeros(3), np.ones(3, dtype=bool), ACCURACY)
 
 
 def drawn(name: str, population: Population, budget: int, seed: int, **options: object) -> Sample:
@@ -78,7 +80,7 @@ def test_slice_of_a_frame_that_was_drawn_whole_is_known_exactly(population: Popu
     members = np.arange(200) % 15 == 3
     estimator = plugins.make("estimator", sample.draw.design)
     found = slice_accuracy(estimator, sample, members[sample.draw.positions], "x")
-    assert found.value == pytest.approx(1 - population.outcomes[members].mean())
+    assert found.value == pytest.approx(Population(population.frame, population.outcomes[members]).truth)
     assert (found.low, found.high) == (found.value, found.value)
 
 
@@ -87,7 +89,7 @@ def test_slice_of_a_stratum_that_was_drawn_whole_is_known_exactly(outcomes: list
     stratum, sizes = np.repeat([0, 1], [5, 15]), np.array([5, 500])
     draw = Draw("ssrs", 505, np.arange(20), {"stratum": stratum}, {"stratum_size": sizes})
     found = slice_accuracy(StratifiedEstimator(), Sample(draw, np.array(outcomes)), stratum == 0, "x")
-    assert found.value == pytest.approx(1 - np.mean(outcomes[:5]))
+    assert loss_of(found)[0] == pytest.approx(np.mean(outcomes[:5]))
     assert (found.low, found.high, found.notes) == (found.value, found.value, ())
 
 
@@ -106,26 +108,27 @@ def test_slice_of_right_answers_alone_is_not_lost_to_rounding() -> None:
 
 
 @pytest.mark.parametrize("loss", [0.3, 0.0, 1.0])
-def test_slice_of_a_single_loss_has_no_lower_bound(loss: float) -> None:
+def test_slice_of_a_single_loss_has_no_upper_bound(loss: float) -> None:
     sample = replace(srs([0.1, 2.0, loss, 0.4]), problem="regression")
     found = slice_accuracy(SRS, sample, np.arange(4) == 2, "x")
-    assert (found.low, found.value, found.high) == (-np.inf, 1 - loss, 1.0)
+    assert (found.low, found.value, found.high) == (0.0, loss, np.inf)
+    assert found.quantity == MEAN_SQUARED_ERROR.of("x")
     assert found.notes == (UNBOUNDED, "only 1 answered draws are in this slice")
 
 
-def test_slice_of_equal_losses_has_no_lower_bound() -> None:
+def test_slice_of_equal_losses_has_no_upper_bound() -> None:
     sample = replace(srs([0.4] * 20 + [2.0, 3.0]), problem="regression")
     found = slice_accuracy(SRS, sample, np.arange(22) < 20, "x")
-    assert found.low == -np.inf
-    assert 0.6 < found.high < 0.72
+    assert found.high == np.inf
+    assert 0.28 < found.low < 0.4
     assert found.notes == (EQUAL,)
 
 
 def test_slice_of_a_regression_is_none_of_a_classifier() -> None:
     outcomes = [1.0, 0.0] * 10 + [4.0] * 5
     found = slice_accuracy(SRS, replace(srs(outcomes), problem="regression"), np.arange(25) < 20, "x")
-    share = slice_accuracy(SRS, srs(outcomes), np.arange(25) < 20, "x")
-    assert found.value == share.value
+    share = slice_accuracy(SRS, srs(outcomes[:20]), np.arange(20) < 20, "x")
+    assert found.value == pytest.approx(1 - share.value)
     assert found.half_width > share.half_width
 
 
@@ -133,7 +136,7 @@ def test_slice_of_a_regression_is_none_of_a_classifier() -> None:
 def test_slice_of_losses_is_never_better_than_right(seed: int) -> None:
     rng = np.random.default_rng(seed)
     sample = replace(srs((rng.normal(size=12) ** 8).tolist()), problem="regression")
-    assert slice_accuracy(SRS, sample, np.arange(12) < 6, "x").high <= 1
+    assert slice_accuracy(SRS, sample, np.arange(12) < 6, "x").low >= 0
 
 
 def test_slice_of_huge_losses_scales() -> None:
@@ -144,7 +147,7 @@ def test_slice_of_huge_losses_scales() -> None:
         )
         for power in (60, 1000)
     )
-    for bound in ("value", "low", "standard_error"):
+    for bound in ("value", "high", "standard_error"):
         assert np.ldexp(getattr(huge, bound), 60 - 1000) == pytest.approx(getattr(small, bound))
 
 
@@ -157,7 +160,7 @@ def study(
     name: str, population: Population, members: np.ndarray, budget: int, **options: object
 ) -> tuple[int, np.ndarray]:
     """How many of 150 intervals hold the truth, and the errors."""
-    truth = 1 - population.outcomes[members].mean()
+    truth = Population(population.frame, population.outcomes[members]).truth
     held, errors, estimator = 0, [], plugins.make("estimator", name)
     for seed in range(150):
         sample = drawn(name, population, budget, seed, **options)

@@ -10,9 +10,10 @@ from opmon.errors import InputError
 from opmon.estimators.intervals import wilson
 from opmon.estimators.rolling import combine, rolling
 from opmon.estimators.srs import SimpleRandomEstimator
+from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity, mean_squared_error
 from opmon.samplers.srs import SimpleRandom
 from opmon.testing.populations import classifier
-from opmon.types import Draw, Estimate, Problem, Sample
+from opmon.types import Draw, Estimate, Sample
 
 
 def estimate(value: float, size: int = 1000, **others: object) -> Estimate:
@@ -22,15 +23,21 @@ def estimate(value: float, size: int = 1000, **others: object) -> Estimate:
     return replace(base, **others)
 
 
-@pytest.mark.parametrize("problem", ["classification", "regression", None])
-def test_combine_of_one_round_is_that_round(problem: Problem | None) -> None:
-    one = estimate(0.8)
-    found = combine([one], problem)
+def loss(value: float, size: int = 1000, **others: object) -> Estimate:
+    """Mean squared errors below 1, which could be taken for shares."""
+    return estimate(value, size, quantity=MEAN_SQUARED_ERROR, **others)
+
+
+@pytest.mark.parametrize("quantity", [ACCURACY, MEAN_SQUARED_ERROR])
+def test_combine_of_one_round_is_that_round(quantity: Quantity) -> None:
+    one = estimate(0.8, quantity=quantity)
+    found = combine([one])
+    assert found.quantity == quantity
     assert (found.value, found.low, found.high) == (one.value, one.low, one.high)
 
 
 def test_combine_weighs_rounds_by_their_inputs() -> None:
-    found = combine([estimate(0.8, 1000), estimate(0.6, 3000)], "regression")
+    found = combine([loss(0.8, 1000), loss(0.6, 3000)])
     assert found.value == pytest.approx(0.65)
     assert found.standard_error == pytest.approx(np.hypot(0.25 * 0.04, 0.75 * 0.04))
     assert found.value - found.low == pytest.approx(np.hypot(0.25 * 0.1, 0.75 * 0.1))
@@ -38,7 +45,7 @@ def test_combine_weighs_rounds_by_their_inputs() -> None:
 
 
 def test_combine_of_many_equal_rounds_narrows_with_the_root() -> None:
-    assert combine([estimate(0.8)] * 16, "regression").half_width == pytest.approx(estimate(0.8).half_width / 4)
+    assert combine([loss(0.8)] * 16).half_width == pytest.approx(estimate(0.8).half_width / 4)
 
 
 def test_combine_stays_provisional_while_a_round_is() -> None:
@@ -68,15 +75,17 @@ def test_combine_of_shares_without_a_failure_allows_one() -> None:
 
 
 def test_combine_holds_a_value_outside_the_shares() -> None:
-    found = combine([estimate(1.02, low=0.9, high=1.02), estimate(1.01, low=0.9, high=1.01)], "classification")
+    found = combine([estimate(1.02, low=0.9, high=1.02), estimate(1.01, low=0.9, high=1.01)])
     assert found.high == found.value == pytest.approx(1.015)
 
 
 def test_combine_of_an_unbounded_loss_is_unbounded() -> None:
-    assert combine([estimate(0.8, low=-np.inf), estimate(0.8)], "regression").low == -np.inf
+    assert combine([loss(0.8, high=np.inf), loss(0.8)]).high == np.inf
 
 
-@pytest.mark.parametrize("other", [{"level": 0.9}, {"quantity": "recall[cat]"}])
+@pytest.mark.parametrize(
+    "other", [{"level": 0.9}, {"quantity": ACCURACY.of("cat")}, {"quantity": mean_squared_error("days")}]
+)
 def test_combine_refuses_rounds_of_different_kinds(other: dict[str, object]) -> None:
     with pytest.raises(InputError, match="one"):
         combine([estimate(0.8), estimate(0.8, **other)])
@@ -104,7 +113,7 @@ def test_rolling_by_time_needs_the_times() -> None:
 
 def test_rolling_interval_covers_drifting_rounds() -> None:
     rounds = [classifier(size=500 + 300 * k, accuracy=0.95 - 0.05 * k, seed=k) for k in range(4)]
-    truth = sum(r.accuracy * r.frame.size for r in rounds) / sum(r.frame.size for r in rounds)
+    truth = sum(r.truth * r.frame.size for r in rounds) / sum(r.frame.size for r in rounds)
     held = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)

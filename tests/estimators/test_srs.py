@@ -10,6 +10,7 @@ from opmon.estimators._counts import counted
 from opmon.estimators._losses import EQUAL
 from opmon.estimators.intervals import wilson
 from opmon.estimators.srs import SimpleRandomEstimator
+from opmon.quantities import MEAN_SQUARED_ERROR
 from opmon.types import Draw, Problem, Sample
 
 PROBLEMS: tuple[Problem | None, ...] = ("classification", "regression", None)
@@ -63,7 +64,8 @@ def test_srs_exact_coverage_is_at_least_nominal(n: int) -> None:
 
 def test_srs_census_of_squared_errors_has_no_width() -> None:
     found = SimpleRandomEstimator().estimate(srs_sample([0.5, 1.5, 4.0], 3))
-    assert found.low == found.value == found.high == -1.0
+    assert found.low == found.value == found.high == 2.0
+    assert found.quantity == MEAN_SQUARED_ERROR
 
 
 def losses(values: list[float], frame_size: int = 10_000, problem: Problem | None = "regression") -> Sample:
@@ -73,12 +75,12 @@ def losses(values: list[float], frame_size: int = 10_000, problem: Problem | Non
 @pytest.mark.parametrize("loss", [0.25, 0.1, 4.0, 0.0])
 def test_srs_equal_squared_errors_say_nothing_of_larger_ones(loss: float) -> None:
     found = SimpleRandomEstimator().estimate(losses([loss] * 20))
-    assert found.value == pytest.approx(1 - loss)
-    assert found.low == -np.inf
+    assert found.value == pytest.approx(loss)
+    assert found.high == np.inf
     assert found.notes == (EQUAL,)
     # as many as a share 1 of 20 draws can hide are taken to be 0
     least = wilson(1.0, 20, frame_size=10_001).low * loss
-    assert found.high == pytest.approx(1 - least, abs=1e-3)
+    assert found.low == pytest.approx(least, abs=1e-3)
 
 
 def test_srs_equal_squared_errors_of_the_whole_frame_have_no_width() -> None:
@@ -92,13 +94,14 @@ def test_srs_regression_whose_errors_are_0_or_1_is_none_of_a_classifier() -> Non
     share, loss, guessed = (SimpleRandomEstimator().estimate(losses(y, 3000, of)) for of in PROBLEMS)
     assert (share.method, loss.method) == ("srs/mid-p", "srs/hall")
     assert guessed == share
-    assert loss.value == share.value
+    assert loss.value == pytest.approx(1 - share.value)
 
 
 def test_srs_regression_on_whole_numbers_may_lose_more_than_one_each() -> None:
     y = [1.0] * 48 + [0.0] * 2
     share, loss = (SimpleRandomEstimator().estimate(losses(y, problem=of)) for of in PROBLEMS[:2])
-    assert loss.low < 0 <= share.low
+    assert loss.high > 1
+    assert share.low >= 0
 
 
 def test_srs_draws_without_an_answer_are_told() -> None:
@@ -109,5 +112,5 @@ def test_srs_draws_without_an_answer_are_told() -> None:
 
 def test_srs_single_squared_error_has_no_upper_bound_on_the_loss() -> None:
     found = SimpleRandomEstimator().estimate(srs_sample([0.3], 100))
-    assert found.low == -np.inf
+    assert found.high == np.inf
     assert found.notes

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from opmon.estimators._answers import loss_of
 from opmon.estimators._losses import EQUAL, classes_of, mean_of
 from opmon.estimators.deepest import DeepEstEstimator
 from opmon.estimators.rhc import RaoHartleyCochranEstimator
 from opmon.estimators.sups import HansenHurwitz
 from opmon.estimators.two_stage import TwoStageEstimator
-from opmon.types import Draw, Sample
+from opmon.types import Draw, Problem, Sample
 
 Y = np.array([1.0, 0.0, 1.0, 0.0])
 P = np.array([0.4, 0.3, 0.2, 0.1])
@@ -57,9 +58,9 @@ def test_hansen_hurwitz_leaving_the_unit_interval_says_so() -> None:
 def test_hansen_hurwitz_of_equal_losses_says_nothing_of_larger_ones(loss: float) -> None:
     draw = sups([0, 1, 2, 3] * 10)
     found = HansenHurwitz().estimate(Sample(draw, np.full(40, loss), "regression"))
-    assert found.low == -np.inf
+    assert found.high == np.inf
     assert found.notes == (EQUAL,)
-    assert 1 - loss <= found.high < 1 - 0.8 * loss
+    assert 0.8 * loss < found.low <= loss
 
 
 def test_hansen_hurwitz_leaves_a_share_of_1_to_no_chance() -> None:
@@ -87,7 +88,7 @@ def rhc(n: int, N: int, wrong: float) -> Sample:
 def test_rao_hartley_cochran_census_is_exact(scale: float) -> None:
     sample = rhc(60, 60, 0.2)
     found = RaoHartleyCochranEstimator().estimate(replace(sample, outcomes=sample.outcomes * scale))
-    assert found.low == pytest.approx(found.value) == pytest.approx(found.high) == pytest.approx(1 - 0.2 * scale)
+    assert loss_of(found) == pytest.approx((0.2 * scale,) * 3)
 
 
 def test_rao_hartley_cochran_narrows_as_the_frame_is_used_up() -> None:
@@ -137,15 +138,17 @@ def deepest_steps(order: tuple[int, ...]) -> tuple[np.ndarray, float]:
     return np.array(q), float(np.prod(q))
 
 
-@pytest.mark.parametrize("y", [Y, np.array([0.3, 2.0, 0.0, 0.7])], ids=["failures", "squared errors"])
-def test_deepest_is_exactly_unbiased_over_all_paths(y: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    ("y", "problem"), [(Y, "classification"), (np.array([0.3, 2.0, 0.0, 0.7]), "regression")], ids=["share", "losses"]
+)
+def test_deepest_is_exactly_unbiased_over_all_paths(y: np.ndarray, problem: Problem) -> None:
     total = 0.0
     for order in itertools.permutations(range(4), 3):
         q, chance = deepest_steps(order)
         columns = {"probability": q, "stratum": np.zeros(3, dtype=np.int64)}
         draw = Draw("deepest", 4, np.array(order), columns, {"stratum_size": np.array([4])})
-        total += chance * DeepEstEstimator().estimate(Sample(draw, y[list(order)])).value
-    assert total == pytest.approx(1 - y.mean())
+        total += chance * loss_of(DeepEstEstimator().estimate(Sample(draw, y[list(order)], problem)))[0]
+    assert total == pytest.approx(y.mean())
 
 
 def test_deepest_worked_by_hand() -> None:

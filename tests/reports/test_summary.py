@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opmon.quantities import Quantity
 from opmon.reports._drift_columns import ColumnDrift
 from opmon.reports._page import safe_link
-from opmon.reports.accuracy_figure import AccuracyPoint
 from opmon.reports.drift import DriftSummary
+from opmon.reports.estimate_figure import EstimatePoint
 from opmon.reports.failures import Failure
 from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
@@ -33,7 +34,7 @@ ROUND = RoundSummary(
     ended_at=datetime(2026, 9, 4, tzinfo=UTC),
     sampler="srs",
     design={"budget": 100, "seed": 42},
-    points=[AccuracyPoint(6, 0.98, 0.95, 0.99), AccuracyPoint(7, 0.9731, 0.9512, 0.9861, alarm=True)],
+    points=[EstimatePoint(6, 0.98, 0.95, 0.99), EstimatePoint(7, 0.9731, 0.9512, 0.9861, alarm=True)],
     threshold=0.98,
     failures=[Failure("a", "8", "3", 0.61, 12.0, payload={"age": 31}), Failure("b", "1", "7")],
     drift=DriftSummary(
@@ -126,7 +127,7 @@ def test_ten_thousand_failures_are_bounded(tmp_path: Path) -> None:
 
 
 def test_three_hundred_rounds_stay_below_a_megabyte(tmp_path: Path) -> None:
-    points = [AccuracyPoint(i, 0.9, 0.85, 0.95, at=datetime(2026, 9, 3, i % 24, tzinfo=UTC)) for i in range(300)]
+    points = [EstimatePoint(i, 0.9, 0.85, 0.95, at=datetime(2026, 9, 3, i % 24, tzinfo=UTC)) for i in range(300)]
     assert Page(replace(ROUND, points=points, truth=[0.9] * 300), tmp_path).size < 1_000_000
 
 
@@ -145,7 +146,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         monitor=SCRIPT + "\u202eevil",
         model=SCRIPT,
         model_version="v" * 5000,
-        estimate=Estimate(-1.5, -3, 0.5, 1, 1, 1.0, SCRIPT, quantity=SCRIPT, notes=(SCRIPT,)),
+        estimate=Estimate(-1.5, -3, 0.5, 1, 1, 1.0, SCRIPT, quantity=Quantity(SCRIPT, unit=SCRIPT), notes=(SCRIPT,)),
         verdicts=[Verdict(SCRIPT, "unknown", SCRIPT * 500)],
         sampler=SCRIPT,
         design={SCRIPT: SCRIPT, "none": None},

@@ -67,7 +67,7 @@ def test_weights_are_bounded_by_the_uniform_share(aim: float, floor: float) -> N
 
 def test_aim_trades_failures() -> None:
     estimate, middle, expose = (failures(Adaptive(aim=aim)) for aim in (0.0, 0.5, 1.0))
-    plain = 200 * (1 - POPULATION.accuracy)
+    plain = 200 * (1 - POPULATION.truth)
     assert plain < estimate < middle < expose
     assert middle > 1.3 * plain
 
@@ -78,7 +78,7 @@ def test_labels_overrule_a_misleading_variable() -> None:
     draw = to_the_end(Adaptive(aim=1.0), turned, 400)
     found = turned.answer(draw).outcomes
     first = draw.columns["wave"] == 0
-    assert found[~first].mean() > 1.3 * (1 - POPULATION.accuracy) > found[first].mean()
+    assert found[~first].mean() > 1.3 * (1 - POPULATION.truth) > found[first].mean()
 
 
 def test_variables_can_be_named() -> None:

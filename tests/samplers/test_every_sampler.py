@@ -79,7 +79,7 @@ def test_sampler_labels_a_small_frame_whole_and_exactly(name: str, budget: int, 
     assert sorted(draw.positions.tolist()) == list(range(600))
     assert draw.positions.tolist() != list(range(600))
     found = estimated(population.answer(draw))
-    assert found.low == pytest.approx(found.value) == pytest.approx(found.high) == pytest.approx(population.accuracy)
+    assert found.low == pytest.approx(found.value) == pytest.approx(found.high) == pytest.approx(population.truth)
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

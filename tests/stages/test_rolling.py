@@ -17,7 +17,8 @@ from opmon.config import RollingSettings, Settings
 from opmon.errors import ConfigError
 from opmon.estimators.rolling import combine
 from opmon.labels import store as queue
-from opmon.stages.points import accuracy_points
+from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
+from opmon.stages.points import estimate_points
 from opmon.stages.rolling import rolling_points
 from opmon.store import revisions, rounds, schema
 from opmon.store.revisions import Revision
@@ -128,7 +129,7 @@ def test_a_new_version_opens_a_new_window(workbench: Any, tmp_path: Path) -> Non
     known = estimates(monitor)
     assert told(monitor, number=3) == [(3, pytest.approx(known[3].value))]
     with monitor._at_work() as work, monitor.store.read() as connection:
-        points = accuracy_points(work, connection)
+        points = estimate_points(work, connection, ACCURACY)
     assert [point.rolling for point in points] == [
         pytest.approx(value) for value in (known[1].value, combine([known[1], known[2]]).value, known[3].value)
     ]
@@ -144,7 +145,7 @@ def test_status_tells_the_last_rounds(workbench: Any, tmp_path: Path) -> None:
     both = combine(list(estimates(monitor).values()))
     assert (found["rounds"], found["accuracy"]) == ([1, 2], pytest.approx(both.value))
     shown = CliRunner().invoke(group, ["status", "-c", config], standalone_mode=False).output
-    assert f"accuracy {both.value:.3f} [{both.low:.3f}, {both.high:.3f}] over the last 2 rounds" in shown
+    assert f"accuracy {ACCURACY.interval(both.value, both.low, both.high)} over the last 2 rounds" in shown
 
 
 def revision(number: int, value: float, **changes: Any) -> Revision:
@@ -163,10 +164,11 @@ def test_provisional_rounds_and_other_levels_are_left_out() -> None:
 
 
 def test_losses_are_joined_bound_by_bound() -> None:
-    history = [revision(1, 0.6), revision(2, 0.8)]
     (_, shares), (_, losses) = (
-        rolling_points(history, ENDS, RollingSettings(rounds=2), problem=problem)
-        for problem in ("classification", "regression")
+        rolling_points(
+            [revision(1, 0.6, quantity=quantity), revision(2, 0.8, quantity=quantity)], ENDS, RollingSettings(rounds=2)
+        )
+        for quantity in (ACCURACY, MEAN_SQUARED_ERROR)
     )
     assert losses.estimate.value - losses.estimate.low == pytest.approx(0.05 * 2**0.5)
     assert shares.estimate.high - 0.7 > losses.estimate.high - 0.7 == pytest.approx(0.025 * 2**0.5)

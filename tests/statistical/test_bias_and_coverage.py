@@ -44,8 +44,8 @@ def study(name: str, variant: str, which: str, budget: int, response: float = 1.
         draw = all_waves(sampler, draw, population, budget, rng)
         sample = population.answer(draw, response, rng)
         found = plugins.make("estimator", draw.design).estimate(sample)
-        errors[k] = found.value - population.accuracy
-        held += found.low <= population.accuracy <= found.high
+        errors[k] = found.value - population.truth
+        held += found.low <= population.truth <= found.high
     return errors, held
 
 

@@ -1,4 +1,4 @@
-"""Accuracy over the rounds, with its interval: the picture that answers «how does the model do?»."""
+"""What is estimated, over the rounds, with its interval: the picture that answers «how does the model do?»."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from opmon.errors import InputError
+from opmon.quantities import ACCURACY, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ Format = Literal["png", "svg"]
 
 
 @dataclass(frozen=True, slots=True)
-class AccuracyPoint:
+class EstimatePoint:
     """One round's estimate on the figure."""
 
     round: int
@@ -42,17 +43,18 @@ class AccuracyPoint:
             )
 
 
-def accuracy_figure(
-    points: Sequence[AccuracyPoint],
+def estimate_figure(
+    points: Sequence[EstimatePoint],
     path: Path,
     *,
+    quantity: Quantity = ACCURACY,
     threshold: float | None = None,
     truth: Sequence[float | None] | None = None,
-    title: str = "Accuracy in production",
+    title: str | None = None,
 ) -> Path:
     """Writes the figure as PNG or SVG, by the suffix of ``path``, and returns the path.
 
-    ``points`` are drawn by round; hollow ones are provisional. ``truth`` holds the true accuracy of each point where
+    ``points`` are drawn by round; hollow ones are provisional. ``truth`` holds the true value of each point where
     it is known. Up to 60 rounds show an interval each, more of them a band.
     """
     kind = path.suffix.lower().lstrip(".")
@@ -60,34 +62,36 @@ def accuracy_figure(
         raise InputError(f"a figure is written as .png or .svg; got {path.name!r}")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(
-        figure_bytes(points, kind=kind, threshold=threshold, truth=truth, title=title)  # type: ignore[arg-type]
+        figure_bytes(points, kind=kind, quantity=quantity, threshold=threshold, truth=truth, title=title)  # type: ignore[arg-type]
     )
     return path
 
 
 def figure_bytes(
-    points: Sequence[AccuracyPoint],
+    points: Sequence[EstimatePoint],
     *,
     kind: Format = "png",
+    quantity: Quantity = ACCURACY,
     threshold: float | None = None,
     truth: Sequence[float | None] | None = None,
-    title: str = "Accuracy in production",
+    title: str | None = None,
     width: int = 900,
     dark: bool = False,
 ) -> bytes:
     """The same figure as bytes, ``width`` pixels wide (PNG: twice the pixels), on a light or dark ground."""
-    from opmon.reports._accuracy_layout import draw
+    from opmon.reports._estimate_layout import draw
 
     if truth is not None and len(truth) != len(points):
-        raise InputError(f"one true accuracy (or None) per point; got {len(truth)} for {len(points)} points")
+        raise InputError(f"one true value (or None) per point; got {len(truth)} for {len(points)} points")
     if threshold is not None and not math.isfinite(threshold):
         raise InputError(f"a threshold is a finite number, or None; got {threshold}")
     order = sorted(range(len(points)), key=lambda i: points[i].round)
     figure: Figure = draw(
         [points[i] for i in order],
+        quantity=quantity,
         threshold=threshold,
         truth=[truth[i] for i in order] if truth is not None else [None] * len(points),
-        title=title,
+        title=title or f"{quantity.name.capitalize()} in production",
         width=width,
         dark=dark,
     )

@@ -1,4 +1,4 @@
-"""The layout of the accuracy figure: axes, ticks, legend. matplotlib's ``Figure`` is used without pyplot's state."""
+"""The layout of the estimates' figure: axes, ticks, legend. matplotlib's ``Figure`` is used without pyplot's state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from opmon.reports._accuracy_marks import (
+from opmon.quantities import ACCURACY, Quantity
+from opmon.reports._estimate_marks import (
     draw_alarms,
     draw_estimates,
     draw_rolling,
@@ -19,19 +20,21 @@ from opmon.reports._accuracy_marks import (
 )
 from opmon.reports.palette import DARK, LIGHT, Palette
 from opmon.reports.text import shown
+from opmon.wording import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from opmon.reports.accuracy_figure import AccuracyPoint
+    from opmon.reports.estimate_figure import EstimatePoint
 
 _FONT = "DejaVu Sans"
 
 
 def draw(
-    points: Sequence[AccuracyPoint],
+    points: Sequence[EstimatePoint],
     *,
+    quantity: Quantity = ACCURACY,
     threshold: float | None,
     truth: Sequence[float | None],
     title: str,
@@ -53,14 +56,16 @@ def draw(
     if not points:
         _nothing_yet(axes, colours)
         return figure
-    _limits(axes, points, threshold, truth)
-    draw_threshold(axes, threshold, colours)
+    _limits(axes, points, quantity, threshold, truth)
+    if quantity.unit or quantity.scale:
+        axes.set_ylabel(drawable(quantity.unit or quantity.scale), fontsize=9, color=colours.quiet)
+    draw_threshold(axes, quantity, threshold, colours)
     draw_versions(axes, points, width, colours)
     known = {point.round: value for point, value in zip(points, truth, strict=True) if value is not None}
     for part, name, palette in estimates_by_version(points, colours):
         draw_estimates(axes, part, len(points), name, palette)
         draw_rolling(axes, part, palette)
-        draw_truth(axes, [point for point in part if point.round in known], known, len(points), colours)
+        draw_truth(axes, quantity, [point for point in part if point.round in known], known, len(points), colours)
     draw_alarms(figure, axes, points, colours)
     _rounds(axes, points, width, colours)
     _legend(figure, axes, height, inches, colours)
@@ -108,25 +113,30 @@ def _nothing_yet(axes: Axes, colours: Palette) -> None:
 
 
 def _limits(
-    axes: Axes, points: Sequence[AccuracyPoint], threshold: float | None, truth: Sequence[float | None]
+    axes: Axes,
+    points: Sequence[EstimatePoint],
+    quantity: Quantity,
+    threshold: float | None,
+    truth: Sequence[float | None],
 ) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     values = [v for p in points for v in (p.low, p.value, p.high)] + [t for t in truth if t is not None]
     values = [v for v in [*values, *([] if threshold is None else [threshold])] if math.isfinite(v)] or [0.0, 1.0]
     low, high = min(values), max(values)
-    pad = max(0.08 * (high - low), 0.01)
-    is_share = low >= 0 and high <= 1
-    axes.set_ylim(low - 1.4 * pad, min(high + pad, 1 + 0.25 * pad) if is_share else high + pad)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
-    if is_share:
+    if quantity.share:
+        pad = max(0.08 * (high - low), 0.01)
+        axes.set_ylim(low - 1.4 * pad, min(high + pad, max(1.0, high) + 0.25 * pad))
         digits = 0 if high - low > 0.05 else 1
-        axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda v, _: f"{100 * v:.{digits}f} %" if -1e-9 <= v <= 1 + 1e-9 else "")
-        )
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: percent(v, digits) if -1e-9 <= v <= 1 + 1e-9 else ""))
+        return
+    pad = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+    axes.set_ylim(low - 1.4 * pad, high + pad)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: number(v)))
 
 
-def _rounds(axes: Axes, points: Sequence[AccuracyPoint], width: int, colours: Palette) -> None:
+def _rounds(axes: Axes, points: Sequence[EstimatePoint], width: int, colours: Palette) -> None:
     axes.set_xlim(*span(points))
     dated = all(point.at is not None for point in points)
     room = max(2, (width - 90) // (68 if dated else 44))
@@ -149,7 +159,7 @@ def _ticks(rounds: Sequence[int], room: int) -> list[int]:
     return [rounds[0]]
 
 
-def _tick(point: AccuracyPoint, points: Sequence[AccuracyPoint]) -> str:
+def _tick(point: EstimatePoint, points: Sequence[EstimatePoint]) -> str:
     if point.at is None or any(other.at is None for other in points):
         return str(point.round)
     from datetime import UTC
@@ -167,8 +177,8 @@ def _legend(figure: Figure, axes: Axes, height: float, inches: float, colours: P
     found: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         found.setdefault(label, handle)
-    endings = ("provisional", "interval", "true accuracy", "alarm")  # the estimates, by whatever name, come first
-    labels = sorted(found, key=lambda label: next((i for i, end in enumerate(endings, 1) if label.endswith(end)), 0))
+    order = ("provisional", "interval", "true", "alarm")  # the estimates, by whatever name, come first
+    labels = sorted(found, key=lambda label: next((i for i, word in enumerate(order, 1) if word in label.split()), 0))
     threshold = [label for label in labels if label.startswith("threshold ")]
     labels = [label for label in labels if label not in threshold] + threshold
     figure.legend(

@@ -1,4 +1,4 @@
-"""The marks of the accuracy figure: estimates with their intervals, the truth, alarms, the threshold, versions."""
+"""The marks of the figure of estimates: points with their intervals, the truth, alarms, the threshold, versions."""
 
 from __future__ import annotations
 
@@ -10,38 +10,40 @@ from typing import TYPE_CHECKING
 
 from opmon.reports.palette import Palette
 from opmon.reports.text import shown
+from opmon.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from opmon.reports.accuracy_figure import AccuracyPoint
+    from opmon.quantities import Quantity
+    from opmon.reports.estimate_figure import EstimatePoint
 
 MOST_BARS = 60
 """With more rounds than this the intervals are drawn as a band."""
 
 
-def by_version(points: Sequence[AccuracyPoint]) -> Iterator[list[AccuracyPoint]]:
+def by_version(points: Sequence[EstimatePoint]) -> Iterator[list[EstimatePoint]]:
     """The points of each model version: a line never connects two versions."""
     for version in dict.fromkeys(point.model_version for point in points):
         yield [point for point in points if point.model_version == version]
 
 
-def span(points: Sequence[AccuracyPoint]) -> tuple[float, float]:
+def span(points: Sequence[EstimatePoint]) -> tuple[float, float]:
     first, last = points[0].round, points[-1].round
     margin = max(0.6, 0.02 * (last - first))
     return first - margin, last + margin
 
 
-def draw_threshold(axes: Axes, threshold: float | None, colours: Palette) -> None:
+def draw_threshold(axes: Axes, quantity: Quantity, threshold: float | None, colours: Palette) -> None:
     if threshold is not None:
-        word = f"{100 * threshold:.4g} %" if 0 <= threshold <= 1 else f"{threshold:.4g}"
+        word = quantity.text(threshold)
         axes.axhline(
             threshold, color=colours.threshold, linewidth=1.4, linestyle=(0, (5, 3)), label=f"threshold {word}"
         )
 
 
-def draw_versions(axes: Axes, points: Sequence[AccuracyPoint], width: int, colours: Palette) -> None:
+def draw_versions(axes: Axes, points: Sequence[EstimatePoint], width: int, colours: Palette) -> None:
     """A line where a version appears for the first time, and its name above as long as there is room for it."""
     firsts = [part[0] for part in by_version(points)]
     left, right = span(points)
@@ -70,8 +72,8 @@ def draw_versions(axes: Axes, points: Sequence[AccuracyPoint], width: int, colou
 
 
 def estimates_by_version(
-    points: Sequence[AccuracyPoint], colours: Palette
-) -> Iterator[tuple[list[AccuracyPoint], str, Palette]]:
+    points: Sequence[EstimatePoint], colours: Palette
+) -> Iterator[tuple[list[EstimatePoint], str, Palette]]:
     """Each version's points with their name and colour: one for all, unless a few versions take turns."""
     parts = list(by_version(points))
     take_turns = any(before[-1].round >= after[0].round for before, after in pairwise(parts))
@@ -82,7 +84,7 @@ def estimates_by_version(
         yield part, drawable(f"v{shown(part[0].model_version, 6)}"), replace(colours, estimate=colour)
 
 
-def draw_estimates(axes: Axes, part: Sequence[AccuracyPoint], count: int, name: str, colours: Palette) -> None:
+def draw_estimates(axes: Axes, part: Sequence[EstimatePoint], count: int, name: str, colours: Palette) -> None:
     rounds = [point.round for point in part]
     bounds = [point.low for point in part], [point.high for point in part]
     level = _level(part)
@@ -111,7 +113,7 @@ def draw_estimates(axes: Axes, part: Sequence[AccuracyPoint], count: int, name: 
             _legend_mark(axes, label, provisional, line, colours)
 
 
-def draw_rolling(axes: Axes, part: Sequence[AccuracyPoint], colours: Palette) -> None:
+def draw_rolling(axes: Axes, part: Sequence[EstimatePoint], colours: Palette) -> None:
     """The last rounds together, as a line; one round alone says the same as its estimate."""
     known = [(point.round, point.rolling) for point in part if point.rolling is not None]
     if len(known) > 1:
@@ -133,15 +135,20 @@ def _legend_mark(axes: Axes, label: str, provisional: bool, line: float, colours
     )
 
 
-def _level(part: Sequence[AccuracyPoint]) -> str:
+def _level(part: Sequence[EstimatePoint]) -> str:
     levels = {point.level for point in part}
-    return f"{100 * levels.pop():.4g} % interval" if len(levels) == 1 else "interval"
+    return f"{percent(levels.pop())} interval" if len(levels) == 1 else "interval"
 
 
 def draw_truth(
-    axes: Axes, part: Sequence[AccuracyPoint], known: Mapping[int, float], count: int, colours: Palette
+    axes: Axes,
+    quantity: Quantity,
+    part: Sequence[EstimatePoint],
+    known: Mapping[int, float],
+    count: int,
+    colours: Palette,
 ) -> None:
-    """The true accuracy, where it is known, as a dark line under the estimates' points."""
+    """The truth, where it is known, as a dark line under the estimates' points."""
     if part:
         axes.plot(
             [point.round for point in part],
@@ -151,12 +158,12 @@ def draw_truth(
             linestyle=(0, (3, 1.5)) if count <= MOST_BARS else "solid",
             marker="D" if count <= 25 else None,
             markersize=3.2,
-            label="true accuracy",
+            label=f"true {quantity.name}",
             zorder=3,
         )
 
 
-def draw_alarms(figure: Figure, axes: Axes, points: Sequence[AccuracyPoint], colours: Palette) -> None:
+def draw_alarms(figure: Figure, axes: Axes, points: Sequence[EstimatePoint], colours: Palette) -> None:
     """A triangle that points at the interval from below."""
     from matplotlib.transforms import offset_copy
 

@@ -12,14 +12,15 @@ import pytest
 from PIL import Image
 
 from opmon.errors import InputError
-from opmon.reports._accuracy_layout import _tick, _ticks, draw
-from opmon.reports.accuracy_figure import AccuracyPoint, accuracy_figure, figure_bytes
+from opmon.quantities import mean_squared_error
+from opmon.reports._estimate_layout import _tick, _ticks, draw
+from opmon.reports.estimate_figure import EstimatePoint, estimate_figure, figure_bytes
 from opmon.reports.palette import DARK, LIGHT
 
 START = datetime(2026, 9, 3, tzinfo=UTC)
 
 
-def points(count: int, **changes: object) -> list[AccuracyPoint]:
+def points(count: int, **changes: object) -> list[EstimatePoint]:
     rng = np.random.default_rng(count)
     made = []
     for i in range(count):
@@ -29,7 +30,7 @@ def points(count: int, **changes: object) -> list[AccuracyPoint]:
             "alarm": i == count // 2 + 1,
             "model_version": str(1 + 2 * i // count),
         }
-        made.append(AccuracyPoint(i + 1, value, value - 0.04, value + 0.03, **(fields | changes)))  # type: ignore[arg-type]
+        made.append(EstimatePoint(i + 1, value, value - 0.04, value + 0.03, **(fields | changes)))  # type: ignore[arg-type]
     return made
 
 
@@ -44,7 +45,7 @@ def near(image: np.ndarray, colour: str) -> int:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 20, 60, 61, 300])
 def test_a_png_of_any_number_of_rounds(tmp_path: Path, count: int) -> None:
-    path = accuracy_figure(points(count), tmp_path / "new" / "accuracy.png", threshold=0.9)
+    path = estimate_figure(points(count), tmp_path / "new" / "accuracy.png", threshold=0.9)
     image = pixels(path.read_bytes())
     assert image.shape == (840, 1800, 3)
     assert near(image, LIGHT.ink) > 500
@@ -53,7 +54,7 @@ def test_a_png_of_any_number_of_rounds(tmp_path: Path, count: int) -> None:
 
 
 def test_an_svg_is_the_same_every_time_and_holds_no_script(tmp_path: Path) -> None:
-    text = accuracy_figure(points(20), tmp_path / "accuracy.svg").read_text()
+    text = estimate_figure(points(20), tmp_path / "accuracy.svg").read_text()
     assert text.lstrip().startswith("<?xml")
     assert "<script" not in text
     assert "<dc:date>" not in text
@@ -128,13 +129,16 @@ def test_the_interval_is_called_by_its_level() -> None:
     assert "90 % interval" in figure.axes[0].get_legend_handles_labels()[1]
 
 
-def test_a_regression_score_below_zero_is_no_percentage() -> None:
-    figure = draw([AccuracyPoint(1, -1.5, -3.0, 0.5)], threshold=None, truth=[None], title="", width=900, dark=False)
-    assert not any("%" in label.get_text() for label in figure.axes[0].get_yticklabels())
+def test_an_error_between_0_and_1_is_no_percentage() -> None:
+    errors, quantity = [EstimatePoint(1, 0.4, 0.3, 0.6)], mean_squared_error("days")
+    figure = draw(errors, quantity=quantity, threshold=None, truth=[None], title="", width=900, dark=False)
+    axes = figure.axes[0]
+    assert axes.get_ylabel() == "days²"
+    assert [label.get_text() for label in axes.get_yticklabels()][1] == "0.3"
 
 
 def test_an_infinite_bound_does_not_spoil_the_figure() -> None:
-    assert len(figure_bytes([AccuracyPoint(1, 0.5, float("-inf"), 0.9), AccuracyPoint(2, 0.5, 0.4, 0.9)])) > 10_000
+    assert len(figure_bytes([EstimatePoint(1, 0.5, float("-inf"), 0.9), EstimatePoint(2, 0.5, 0.4, 0.9)])) > 10_000
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_ticks_stand_at_round_numbers(rounds: list[int], room: int, expected: li
     [(timedelta(hours=1), "3\n02:00"), (timedelta(days=1), "3\n5 Sep"), (timedelta(days=200), "3\nOct 2027")],
 )
 def test_a_tick_says_as_much_of_the_date_as_is_needed(step: timedelta, expected: str) -> None:
-    rounds = [AccuracyPoint(i + 1, 0.9, 0.8, 1.0, at=START + i * step) for i in range(3)]
+    rounds = [EstimatePoint(i + 1, 0.9, 0.8, 1.0, at=START + i * step) for i in range(3)]
     assert _tick(rounds[2], rounds) == expected
 
 
@@ -173,13 +177,13 @@ def test_figures_can_be_drawn_in_threads() -> None:
 
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape("'accuracy.jpg'")):
-        accuracy_figure(points(1), tmp_path / "accuracy.jpg")
+        estimate_figure(points(1), tmp_path / "accuracy.jpg")
     with pytest.raises(InputError, match="got 1 for 2 points"):
         figure_bytes(points(2), truth=[0.9])
     with pytest.raises(InputError, match="finite"):
         figure_bytes(points(2), threshold=float("nan"))
     with pytest.raises(InputError, match="round 4"):
-        AccuracyPoint(4, 0.9, 0.95, 0.99)
+        EstimatePoint(4, 0.9, 0.95, 0.99)
 
 
 def test_the_last_rounds_are_a_line_of_their_own() -> None:

@@ -1,0 +1,142 @@
+"""What can be estimated: how it is called, what it is measured in, which way is better, and how it is written.
+
+An :class:`~opmon.types.Estimate` carries its quantity, so that whoever shows one asks nobody what its numbers mean:
+pages, figures, messages, tables, MLflow's keys.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from opmon import wording
+
+Problem = Literal["classification", "regression"]
+PROBLEMS: tuple[Problem, ...] = ("classification", "regression")
+
+_SYMBOL = re.compile(r"\w+", re.UNICODE)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A quantity by name. Two with the same name and unit are the same, and only such are put together."""
+
+    name: str
+    """As in a sentence: ``accuracy``, ``mean squared error``."""
+    unit: str = ""
+    """What stands behind its numbers, such as ``days²``; empty for shares, and where nobody has named one."""
+    share: bool = False
+    """Whether it lies between 0 and 1: it is then written in per cent, and its differences in points."""
+    better: Literal["higher", "lower"] = "higher"
+    """Which way is better."""
+    scale: str = ""
+    """What its numbers are measured in, in words, where there is no unit to write behind them."""
+
+    @property
+    def key(self) -> str:
+        """The name as MLflow's keys and tags have it.
+
+        >>> MEAN_SQUARED_ERROR.key
+        'mean_squared_error'
+        """
+        return re.sub(r"\W+", "_", self.name).strip("_")
+
+    @property
+    def title(self) -> str:
+        """The name with what it is measured in, where that is not seen behind every number.
+
+        >>> ACCURACY.title, MEAN_SQUARED_ERROR.title, mean_squared_error("days").title
+        ('accuracy', 'mean squared error (squared units of the label)', 'mean squared error (days²)')
+        """
+        measured_in = self.unit or self.scale
+        return f"{self.name} ({measured_in})" if measured_in else self.name
+
+    def text(self, value: float, digits: int | None = None) -> str:
+        """One value with its unit.
+
+        >>> ACCURACY.text(0.923), mean_squared_error("days").text(3.2)
+        ('92.3 %', '3.2 days²')
+        """
+        if self.share:
+            return wording.percent(value, digits)
+        return f"{wording.number(value, digits)} {self.unit}".rstrip()
+
+    def texts(self, value: float, low: float, high: float) -> tuple[str, str, str]:
+        """A value and its bounds, with as many digits as the interval's width bears and one unit, behind the value.
+
+        >>> ACCURACY.texts(0.9, 0.882, 0.92), mean_squared_error("days").texts(3.2111, 2.8, 3.7)
+        (('90.0 %', '88.2 %', '92.0 %'), ('3.2 days²', '2.8', '3.7'))
+        """
+        digits = self.digits(low, high)
+        if self.share:
+            value_text, low_text, high_text = (wording.percent(each, digits) for each in (value, low, high))
+            return value_text, low_text, high_text
+        return self.text(value, digits), wording.number(low, digits), wording.number(high, digits)
+
+    def interval(self, value: float, low: float, high: float) -> str:
+        """
+        >>> ACCURACY.interval(0.9, 0.882, 0.92), MEAN_SQUARED_ERROR.interval(3.2, 2.8, 3.7)
+        ('90.0 % [88.2 %, 92.0 %]', '3.2 [2.8, 3.7]')
+        """
+        value_text, low_text, high_text = self.texts(value, low, high)
+        return f"{value_text} [{low_text}, {high_text}]"
+
+    def difference(self, value: float) -> str:
+        """How far two of its values are apart, without a sign.
+
+        >>> ACCURACY.difference(-0.267), mean_squared_error("days").difference(1.5)
+        ('26.7 points', '1.5 days²')
+        """
+        return wording.points(value) if self.share else self.text(abs(value))
+
+    def digits(self, low: float, high: float) -> int | None:
+        """The decimals that an interval of this width bears; None where it has no width to tell."""
+        width = (100 if self.share else 1) * (high - low)
+        if not 0 < width < math.inf:
+            return 1 if self.share else None
+        decimals = math.ceil(-math.log10(width / 8) - 1e-9)
+        return min(max(decimals, 1 if self.share else 0), 9)
+
+    def of(self, what: str) -> Quantity:
+        """The same of a part only.
+
+        >>> ACCURACY.of("night").name
+        'accuracy[night]'
+        """
+        return replace(self, name=f"{self.name}[{what}]")
+
+
+ACCURACY = Quantity("accuracy", share=True)
+MEAN_SQUARED_ERROR = Quantity("mean squared error", better="lower", scale="squared units of the label")
+
+
+def mean_squared_error(unit: str | None) -> Quantity:
+    """The mean squared error of labels in ``unit``; None: nobody has named one.
+
+    >>> mean_squared_error("km/h").unit
+    '(km/h)²'
+    """
+    if not unit:
+        return MEAN_SQUARED_ERROR
+    return replace(MEAN_SQUARED_ERROR, unit=f"{unit}²" if _SYMBOL.fullmatch(unit) else f"({unit})²")
+
+
+def of(problem: Problem, unit: str | None = None) -> Quantity:
+    """What is estimated of a problem whose labels are in ``unit``, where that is a regression.
+
+    >>> of("regression", "days").title
+    'mean squared error (days²)'
+    """
+    return ACCURACY if problem == "classification" else mean_squared_error(unit)
+
+
+def named(name: str, unit: str = "") -> Quantity:
+    """The quantity that was kept under this name with this unit.
+
+    >>> named("accuracy") == ACCURACY, named("mean squared error", "days²") == mean_squared_error("days")
+    (True, True)
+    """
+    known = {quantity.name: quantity for quantity in (ACCURACY, MEAN_SQUARED_ERROR)}
+    return replace(known.get(name, Quantity(name)), unit=unit)

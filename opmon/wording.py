@@ -1,0 +1,98 @@
+"""How numbers are put into words, the same everywhere: shares in per cent, differences of shares in points, counts.
+
+Pure: numbers in, text out. What a number is *of* (its name, its unit, how many digits an interval leaves) says
+:mod:`opmon.quantities`.
+"""
+
+from __future__ import annotations
+
+import math
+
+ABSENT = "–"
+_MOST_DIGITS = 6
+
+
+def percent(share: float | None, digits: int | None = None) -> str:
+    """A share in per cent: to one decimal, or to ``digits``; near none and near all to as many as tell it from them.
+
+    >>> percent(0.9234), percent(0.9), percent(0.9, 1), percent(0.99953), percent(None)
+    ('92.3 %', '90 %', '90.0 %', '99.95 %', '–')
+    """
+    if share is None or math.isnan(share):
+        return ABSENT
+    if math.isinf(share):
+        return infinite(share)
+    if digits is not None:
+        return f"{100 * share:.{digits}f} %"
+    text = f"{100 * share:.{share_digits(share)}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def points(difference: float, digits: int = 1) -> str:
+    """A difference of two shares: percentage points, which are not per cent.
+
+    >>> points(0.267), points(0.01), points(-0.02), points(0.0004)
+    ('26.7 points', '1 point', '2 points', '0.04 points')
+    """
+    size = 100 * abs(difference)
+    while 0 < size < 0.5 * 10.0**-digits and digits < _MOST_DIGITS:
+        digits += 1
+    text = f"{size:.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{text} {'point' if text == '1' else 'points'}"
+
+
+def points_between(low: float, high: float) -> str:
+    """An interval of differences of two shares.
+
+    >>> points_between(-0.267, 0.02)
+    '−26.7 to +2 points'
+    """
+    first, second = (f"{'−' if end < 0 else '+'}{points(end)}" for end in (low, high))
+    return f"{first.partition(' ')[0]} to {second}"
+
+
+def number(value: float, digits: int | None = None) -> str:
+    """A number that is no share: with ``digits`` decimals, else with four that count.
+
+    >>> number(3.14159), number(12345.6), number(3.0, 1), number(2.3815e10, 0), number(float("inf"))
+    ('3.142', '12,346', '3.0', '2.382e+10', '∞')
+    """
+    if math.isnan(value):
+        return ABSENT
+    if math.isinf(value):
+        return infinite(value)
+    size = abs(value)
+    if size >= 1e7 or 0 < size < 1e-4:
+        return f"{value:.4g}"
+    if digits is None:
+        digits = 0 if size == 0 else max(0, 3 - math.floor(math.log10(size)))
+        text = f"{value:,.{digits}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:,.{digits}f}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """``number`` with its noun.
+
+    >>> counted(1, "failure"), counted(12345, "failure")
+    ('1 failure', '12,345 failures')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def infinite(value: float) -> str:
+    """The sign of infinity."""
+    return "∞" if value > 0 else "−∞"
+
+
+def share_digits(share: float) -> int:
+    """The decimals of a percentage that tell it from none and from all; one in the middle.
+
+    >>> share_digits(0.5), share_digits(0.9995), share_digits(0.0), share_digits(1.2)
+    (1, 2, 1, 1)
+    """
+    distance = 100 * min(share, 1 - share)
+    if not 1e-12 < distance < 0.1:
+        return 1
+    return min(math.ceil(-math.log10(distance) - 1e-9), _MOST_DIGITS)

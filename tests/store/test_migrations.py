@@ -1,0 +1,55 @@
+"""What migrations make of rows that are there already."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+import opmon.store
+from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
+from opmon.store import revisions
+from opmon.store.engine import Store, connect
+from opmon.store.migrate import upgrade
+
+
+def at_revision(database: str, revision: str) -> Store:
+    store = connect(database)
+    config = Config()
+    config.set_main_option("script_location", f"{opmon.store.__path__[0]}/migrations")
+    with store.write() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    return store
+
+
+def add_round(connection: sa.Connection, number: int, problem: str, value: float, low: float, high: float) -> None:
+    connection.execute(
+        sa.text(
+            "INSERT INTO rounds (id, monitor, number, state, model_name, model_version, plan, received, opened_at,"
+            " waves, reported, ready) VALUES (:id, 'm', :id, 'closed', 'x', '1', :plan, 10,"
+            " '2026-01-01 00:00:00+00:00', 1, 0, false)"
+        ),
+        {"id": number, "plan": f'{{"problem": "{problem}"}}'},
+    )
+    connection.execute(
+        sa.text(
+            "INSERT INTO estimates (id, round_id, revision, quantity, value, low, high, level, n, frame_size, response,"
+            " method, provisional, notes, failures, labels_seen, made_at) VALUES (:id, :id, 0, 'accuracy',"
+            " :value, :low, :high, 0.95, 5, 10, 1.0, 'srs/hall', false, '[]', 1, 5, '2026-01-01 00:00:00+00:00')"
+        ),
+        {"id": number, "value": value, "low": low, "high": high},
+    )
+
+
+def test_estimates_of_regressions_become_mean_squared_errors(database: str) -> None:
+    store = at_revision(database, "0002")
+    with store.write() as connection:
+        add_round(connection, 1, "classification", 0.9, 0.8, 0.95)
+        add_round(connection, 2, "regression", -2.2, -2.7, -1.8)
+    upgrade(store)
+    with store.read() as connection:
+        share, error = (found.estimate for found in revisions.latest_estimates(connection, "m"))
+    assert (share.quantity, share.value, share.low, share.high) == (ACCURACY, 0.9, 0.8, 0.95)
+    assert error.quantity == MEAN_SQUARED_ERROR
+    assert [round(each, 9) for each in (error.low, error.value, error.high)] == [2.8, 3.2, 3.7]
