@@ -13,7 +13,7 @@ checks the lease, and whatever is made outside the database is found again befor
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from opmon.scoring.scorer import Scorer
 from opmon.stages.compare import compare
 from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.estimate import estimate_round
-from opmon.stages.open import open_round
+from opmon.stages.open import gathers, open_round
 from opmon.stages.report import report_round
 from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
@@ -98,9 +98,11 @@ class Monitor:
         """
         cycle = Cycle()
         with self._at_work() as work:
-            newest = self._advance_rounds(work, cycle)
-            while open_new and not self.stopping() and self._attempt(cycle, lambda: open_round(work)):
-                newest = self._advance_rounds(work, cycle, after=newest)
+            self._advance_rounds(work, cycle, self._rounds())
+            while open_new and not self.stopping() and (opened := self._attempt(cycle, lambda: open_round(work))):
+                cycle.opened += len(opened.new)
+                touched = {*opened.new, *opened.grown}
+                self._advance_rounds(work, cycle, [round_ for round_ in self._rounds() if round_.number in touched])
             with work.store.read() as connection:
                 cycle.waiting = rounds.waiting(connection, work.name)
             cycle.delivered, cycle.undelivered = delivery.deliver(
@@ -137,28 +139,26 @@ class Monitor:
         with self.store.read() as connection:
             return self.settings.name in readiness.monitors_with_work(connection, self.clock())
 
-    def _advance_rounds(self, work: Toolbox, cycle: Cycle, *, after: int | None = None) -> int:
-        """Every unfinished round in order, or only those just opened; gives the number of the last one."""
-        found = self._rounds(None if after is None else "opened")
-        new = [round_ for round_ in found if after is None or round_.number > after]
-        cycle.opened += 0 if after is None else len(new)
-        for round_ in new:
+    def _advance_rounds(self, work: Toolbox, cycle: Cycle, found: Sequence[Round]) -> None:
+        """The given rounds in order, each as far as it can go."""
+        for round_ in found:
             if self.stopping():
                 break
             reached = self._attempt(cycle, lambda: self._advance_round(work, round_), round_, work)  # noqa: B023
             cycle.closed += reached == "closed"
-        return max((round_.number for round_ in found), default=after or 0)
 
-    def _rounds(self, state: str | None) -> list[Round]:
+    def _rounds(self) -> list[Round]:
+        """Every unfinished round, in order."""
         with self.store.read() as connection:
-            unfinished = rounds.unfinished(connection, self.settings.name)
-        return [round_ for round_ in unfinished if state in (None, round_.state)]
+            return rounds.unfinished(connection, self.settings.name)
 
     def _advance_round(self, work: Toolbox, round_: Round) -> str:
         """One step after another until the round is closed or waits for people."""
         while not self.stopping():
             match round_.state:
                 case "opened":
+                    if self._gathers(round_):
+                        return round_.state
                     score_round(work, round_)
                 case "scored":
                     draw_round(work, round_)
@@ -172,6 +172,10 @@ class Monitor:
                         return round_.state
             round_ = self._again(round_)
         return round_.state
+
+    def _gathers(self, round_: Round) -> bool:
+        with self.store.read() as connection:
+            return gathers(connection, round_, self.settings.round, self.clock())
 
     def _again(self, round_: Round) -> Round:
         with self.store.read() as connection:

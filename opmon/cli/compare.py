@@ -52,12 +52,9 @@ def address(model: str, version: str) -> str:
     >>> address("models:/digits@champion", "v3"), address("models:/digits/1", "@challenger")
     ('models:/digits/3', 'models:/digits@challenger')
     """
-    if version.startswith("models:/"):
-        return version
-    name = model.removeprefix("models:/").partition("@")[0].partition("/")[0]
-    if version.startswith("@"):
-        return f"models:/{name}{version}"
-    number = version.removeprefix("v")
-    if not number.isascii() or not number.isdigit():
+    from opmon.registry.addresses import model_of, version_address
+
+    found = version if version.startswith("models:/") else version_address(model_of(model), version)
+    if found is None:
         raise click.UsageError(f"a version is a number, @alias or models:/name/3; got {version!r}")
-    return f"models:/{name}/{number}"
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
 def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
     from opmon.labels import store as queue
+    from opmon.stages.open import gathers
     from opmon.stages.rolling import newest_rolling
     from opmon.store import revisions, rounds, verdicts
 
@@ -57,6 +59,8 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
         rolling = None if latest is None else newest_rolling(connection, settings, latest[0])
         asked, spoken = queue.progress(connection, name).get(name, (0, 0))
         total = rounds.count(connection, name)
+        now = datetime.now(UTC)
+        gathering = {round_.id for round_ in newest if gathers(connection, round_, settings.round, now)}
     entry: dict[str, Any] = {
         "monitor": name,
         "quantity": settings.quantity.title,
@@ -67,7 +71,8 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
         "latest": None,
         "rolling": None if rolling is None else _rolling(rolling),
         "newest": [
-            _round(round_, estimates.get(round_.number), said[round_.number]) | _waits(round_, told.get(round_.id))
+            _round(round_, estimates.get(round_.number), said[round_.number])
+            | _waits(round_, told.get(round_.id), round_.id in gathering)
             for round_ in newest
         ],
     }
@@ -105,24 +110,28 @@ def _told(estimate: Estimate | None) -> dict[str, Any]:
     }
 
 
-def _waits(round_: Any, progress: tuple[int, int] | None) -> dict[str, Any]:
+def _waits(round_: Any, progress: tuple[int, int] | None, gathering: bool) -> dict[str, Any]:
     """What a round was asked and told, and what it waits for: «labels», or «run» where it has them all; None: nothing.
+
+    One that gathers the inputs of its model version waits for more «inputs».
 
     A round stays in the state ``labelling`` until a run has seen its labels.
     """
     asked, spoken = progress or (0, 0)
     waits = None
     if round_.state not in ("closed", "abandoned"):
-        waits = "labels" if round_.state == "labelling" and spoken < asked else "run"
+        waits = "labels" if round_.state == "labelling" and spoken < asked else "inputs" if gathering else "run"
     return {"asked": asked, "spoken": spoken, "waits_for": waits}
 
 
 def _state(row: dict[str, Any]) -> str:
     """The state as it is shown: with the answers that have come, and «labelled» where none is missing.
 
-    >>> _state({"state": "labelling", "asked": 40, "spoken": 12})
+    >>> _state({"state": "labelling", "waits_for": "labels", "asked": 40, "spoken": 12})
     'labelling 12/40'
     """
+    if row["waits_for"] == "inputs":
+        return "gathering"
     if row["state"] != "labelling":
         return str(row["state"])
     return "labelled" if row["spoken"] >= row["asked"] else f"labelling {row['spoken']}/{row['asked']}"

@@ -103,7 +103,7 @@ class ColumnSettings(Part):
 
 
 class RoundSettings(Part):
-    """When a round opens: at ``min_inputs``, or when the oldest input is ``max_age`` old.
+    """When a round opens: at ``min_inputs``, or when the oldest input is ``max_age`` old; of each model version alike.
 
     It stops where more than the share ``max_unscorable`` of its inputs cannot be scored: the rest would not speak for
     them. One alone stops nothing. It stops, too, where production's own predictions differ from the registered model's

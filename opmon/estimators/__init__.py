@@ -14,7 +14,7 @@
 
 Around any of them: :class:`ModelAssisted` (a proxy corrected by the labels), :func:`slice_accuracy`,
 :func:`class_accuracy`, :func:`precision` and :func:`recall` (a part of the frame), :func:`combine` and :func:`rolling`
-(several rounds as one).
+((several rounds as one).
 """
 
 from opmon.estimators.adaptive import AdaptiveEstimator
@@ -22,6 +22,7 @@ from opmon.estimators.ces import CrossEntropyEstimator
 from opmon.estimators.deepest import DeepEstEstimator
 from opmon.estimators.gbs import GradientBasedEstimator
 from opmon.estimators.model_assisted import ModelAssisted
+from opmon.estimators.propensity import weighed
 from opmon.estimators.proxies import Proxy, cross_fitted
 from opmon.estimators.ratios import class_accuracy, precision, ratio, recall, slice_accuracy
 from opmon.estimators.rhc import RaoHartleyCochranEstimator
@@ -30,6 +31,7 @@ from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.estimators.stratified import StratifiedEstimator
 from opmon.estimators.sups import HansenHurwitz
 from opmon.estimators.two_stage import TwoStageEstimator
+from opmon.estimators.worst_case import worst_case
 
 __all__ = [
     "AdaptiveEstimator",
@@ -51,4 +53,6 @@ __all__ = [
     "recall",
     "rolling",
     "slice_accuracy",
+    "weighed",
+    "worst_case",
 ]

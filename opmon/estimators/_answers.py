@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.estimators._silence import missing
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity
+from opmon.response import stands_for
 from opmon.types import Draw, Estimate, Problem, Sample
 
 USUAL = 100
@@ -31,6 +33,12 @@ def answered(sample: Sample) -> NDArray[np.bool_]:
             f"Wait for labels, or import them."
         )
     return answers
+
+
+def represented(sample: Sample) -> NDArray[np.float64]:
+    """How many draws of its stratum each answer stands for, 0 without one; an error where none has an answer."""
+    answered(sample)
+    return stands_for(sample, column(sample.draw, "stratum"))
 
 
 def is_binary(outcomes: NDArray[np.float64], problem: Problem | None = None) -> bool:
@@ -147,12 +155,3 @@ def loss_of(estimate: Estimate) -> tuple[float, float, float]:
     if estimate.quantity.share:
         return 1 - estimate.value, 1 - estimate.high, 1 - estimate.low
     return estimate.value, estimate.low, estimate.high
-
-
-def missing(sample: Sample) -> tuple[str, ...]:
-    """A note on the draws without an answer, and on who stands in for them."""
-    silent = int((~sample.answered).sum())
-    if not silent:
-        return ()
-    others = "the others of their stratum" if "stratum" in sample.draw.columns else "the others"
-    return (f"{silent} of {len(sample.draw)} draws have no answer; {others} stand in",)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from opmon.estimators._losses import Moments
 from opmon.estimators._weighted_score import KNOWN
+from opmon.response import likelihoods
 from opmon.types import Sample
 
 Floats = NDArray[np.float64]
@@ -29,7 +30,8 @@ class Cells:
     The mean loss is ``Σ_c (share_c ȳ_c + later_c ȳ'_c)``. ``share`` is ``a_t N_th/N``: what the cell stands for in its
     own wave; ``later`` is ``n_th/N`` times the weight of all later waves, in which its draws are known. Answers of
     joined strata weigh ``N_th/n_th`` in ``ȳ``, by the draws whose place they take, and alike in ``ȳ'``, which stands
-    for the draws themselves. With all answers there, a stratum is a cell and both are its mean.
+    for the draws themselves; in both, times the draws that each stands for by its propensity, where there is one. With
+    all answers there, a stratum is a cell and both are its mean.
     """
 
     cell: NDArray[np.int64]
@@ -37,6 +39,8 @@ class Cells:
     answers: NDArray[np.bool_]
     weight: Floats
     """Of every draw, for ``ȳ``: ``N_th/n_th`` relative to the largest of the cell."""
+    like: Floats
+    """Of every draw, for ``ȳ'``: how many draws like it an answer stands for, up to a factor."""
     heard: Floats
     drawn: Floats
     sizes: Floats
@@ -68,13 +72,16 @@ class Cells:
         stands = (sizes / np.maximum(stratum_drawn, 1))[stratum]
         most = np.zeros(many)
         np.maximum.at(most, cell, stands)
-        return cls(cell, answers, stands / most[cell], heard, drawn.astype(np.float64), size, share, later)
+        like = likelihoods(sample)
+        weight = stands / most[cell] * like
+        return cls(cell, answers, weight, like, heard, drawn.astype(np.float64), size, share, later)
 
     @property
     def coefficients(self) -> Floats:
         """``a_k`` of every draw, 0 without an answer."""
         own = self.weight / self._sum(self.weight)[self.cell]
-        total = self.share[self.cell] * own + (self.later / self.heard)[self.cell]
+        known = self.like / self._sum(self.like)[self.cell]
+        total = self.share[self.cell] * own + self.later[self.cell] * known
         return np.asarray(np.where(self.answers, total, 0.0))
 
     @property

@@ -26,18 +26,34 @@ def counted(failures: int, n: int, level: float, size: int | None = None, mid: b
     return _hypergeometric(failures, n, size, tail, mid)
 
 
-def _binomial(failures: int, n: int, tail: float, mid: bool) -> tuple[float, float]:
-    if not mid:
-        low = 0.0 if failures == 0 else float(special.betaincinv(failures, n - failures + 1, tail))
-        high = 1.0 if failures == n else float(special.betaincinv(failures + 1, n - failures, 1 - tail))
-        return low, high
+def mid_p(failures: float, n: float, level: float) -> tuple[float, float]:
+    """The mid-P interval after ``failures`` in ``n`` independent draws; both may be fractional, such as weighted ones.
+
+    The mid-P tail ``P(X > x) + P(X = x)/2`` is the mean of two incomplete beta functions, which need no whole numbers.
+
+    >>> low, high = mid_p(0.5, 40.0, 0.95)
+    >>> round(low, 4), round(high, 3)
+    (0.0, 0.096)
+    """
+    tail, x = (1 - level) / 2, min(max(failures, 0.0), n)
+    if n <= 0:
+        return 0.0, 1.0
 
     def below(rate: float) -> float:
-        just = _log_choose(n, np.float64(failures)) + special.xlogy(failures, rate)
-        return float(special.bdtr(failures, n, rate) - 0.5 * np.exp(just + special.xlog1py(n - failures, -rate)))
+        at_least = special.betainc(x, n - x + 1, rate) if x > 0 else 1.0
+        more = special.betainc(x + 1, n - x, rate) if x < n else 0.0
+        return float(1 - (at_least + more) / 2)
 
-    low = 0.0 if failures == 0 else _crossing(below, 1 - tail)
-    high = 1.0 if failures == n else _crossing(below, tail)
+    low = 0.0 if x == 0 else _crossing(below, 1 - tail)
+    high = 1.0 if x == n else _crossing(below, tail)
+    return low, high
+
+
+def _binomial(failures: int, n: int, tail: float, mid: bool) -> tuple[float, float]:
+    if mid:
+        return mid_p(failures, n, 1 - 2 * tail)
+    low = 0.0 if failures == 0 else float(special.betaincinv(failures, n - failures + 1, tail))
+    high = 1.0 if failures == n else float(special.betaincinv(failures + 1, n - failures, 1 - tail))
     return low, high
 
 

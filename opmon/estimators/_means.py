@@ -1,4 +1,4 @@
-"""Arithmetic that several designs share: plain means, means of weighted terms, and who stands for whom."""
+"""Arithmetic that several designs share: plain means, and intervals of means of weighted terms."""
 
 from __future__ import annotations
 
@@ -9,54 +9,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators._answers import answered, estimate_of, is_binary
-from opmon.estimators._counts import counted
+from opmon.estimators._counts import counted, mid_p
 from opmon.estimators._losses import mean_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
-from opmon.estimators.intervals import wilson
+from opmon.estimators.intervals import effective_size, wilson
+from opmon.response import likelihoods
 from opmon.types import Estimate, Sample
 
 ProportionInterval = Literal["mid-p", "exact", "wilson"]
 
 
 def mean_estimate(sample: Sample, *, replacement: bool, interval: ProportionInterval, level: float) -> Estimate:
-    """``1 − ȳ`` of equally likely draws, with the finite population where they are without replacement."""
-    y = sample.outcomes[answered(sample)]
-    n, N = len(y), sample.draw.frame_size
-    population = None if replacement else N
-    error = math.sqrt(mean_variance(y, N, replacement)) if n > 1 else None
+    """``1 − ȳ`` of equally likely draws, with the finite population where they are without replacement.
+
+    With a propensity the answers weigh ``1/π``, and count as ``(Σw)²/Σw²`` draws.
+    """
+    answers = answered(sample)
+    y, w = sample.outcomes[answers], mean_coefficients(sample)[answers]
+    n, N, mean = len(y), sample.draw.frame_size, float(w @ y)
+    error = math.sqrt(mean_variance(sample, sample.outcomes, replacement)) if n > 1 else None
     notes: tuple[str, ...] = ()
     name: str = interval
     if not is_binary(y, sample.problem):
         name = "hall"
-        low, high, notes = mean_of(y, level, left=1.0 if replacement else (N - n) / max(N - 1, 1))
+        terms = mean + n * w * (y - mean)
+        low, high, notes = mean_of(terms, level, left=1.0 if replacement else (N - n) / max(N - 1, 1))
+    elif sample.propensity is not None:
+        name = "weighted mid-p"
+        alike = float(1 / (w @ w))
+        draws = alike if replacement else alike * effective_size(n, N) / n
+        low, high = mid_p(mean * draws, draws, level) if math.isfinite(draws) else (mean, mean)
     elif interval == "wilson":
-        low, high, _ = wilson(float(y.mean()), n, level, population)
+        low, high, _ = wilson(mean, n, level, None if replacement else N)
     else:
-        low, high = counted(int(y.sum()), n, level, population, interval == "mid-p")
+        low, high = counted(int(y.sum()), n, level, None if replacement else N, interval == "mid-p")
     method = f"{sample.draw.design}/{name}"
-    return estimate_of(
-        sample, float(y.mean()), low, high, method=method, level=level, standard_error=error, notes=notes
-    )
+    return estimate_of(sample, mean, low, high, method=method, level=level, standard_error=error, notes=notes)
 
 
-def mean_variance(values: NDArray[np.float64], frame_size: int, replacement: bool) -> float:
-    """``(1 − f) s² / n``; zero for a census and for a single value."""
-    n = len(values)
+def mean_coefficients(sample: Sample) -> NDArray[np.float64]:
+    """``a_k`` of a plain mean: one over the answers, or in proportion to the draws they stand for; 0 without one."""
+    answered(sample)
+    weight = likelihoods(sample)
+    return np.asarray(weight / weight.sum())
+
+
+def mean_variance(sample: Sample, values: NDArray[np.float64], replacement: bool) -> float:
+    """``(1 − f) n/(n − 1) Σ a_k² (v_k − v̄)²``: ``(1 − f) s²/n`` for equal weights; 0 for a census or a single value."""
+    answers = answered(sample)
+    v, a, n = values[answers], mean_coefficients(sample)[answers], int(answers.sum())
     if n < 2:
         return 0.0
-    return float(values.var(ddof=1)) / n * (1.0 if replacement else max(0.0, 1 - n / frame_size))
-
-
-def response_weights(answers: NDArray[np.bool_], stratum: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What each answer stands for: the draws of its class divided by the answers there, 0 where there is no answer.
-
-    All ones with full response; a class without any answer is carried by the others.
-    """
-    drawn = np.bincount(stratum, minlength=int(stratum.max()) + 1)
-    heard = np.bincount(stratum[answers], minlength=len(drawn))
-    factor = np.divide(drawn, heard, out=np.zeros(len(drawn)), where=heard > 0)
-    weights = factor[stratum] * answers
-    return np.asarray(weights * (len(answers) / weights.sum()))
+    left = 1.0 if replacement else max(0.0, 1 - n / sample.draw.frame_size)
+    return left * n / (n - 1) * float(a**2 @ (v - a @ v) ** 2)
 
 
 def classes_interval(

@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators._losses import Interval, Moments, sum_of
+from opmon.response import carriers, likelihoods
+from opmon.types import Sample
 
 FEW = 10
 """The least number of draws for a fourth moment."""
 
+ROUNDING = 1e-9
 SILENT = "their mean loss is only taken to be no larger than the largest loss seen"
 
 
@@ -19,11 +22,13 @@ SILENT = "their mean loss is only taken to be no larger than the largest loss se
 class StratumMoments:
     """Counts, means, variances and higher central moments per stratum, and the sizes ``N_h``.
 
-    A stratum of fewer than ``FEW`` draws has no fourth moment of its own, one of a single draw no variance: it takes
-    those of all draws.
+    Answers weigh by the draws like them (:func:`opmon.response.likelihoods`); ``counts`` are ``(Σw)²/Σw²``. A stratum
+    of fewer than ``FEW`` draws has no fourth moment of its own, one of a single draw no variance: it takes those of all
+    draws.
     """
 
     sizes: NDArray[np.int64]
+    heard: NDArray[np.int64]
     counts: NDArray[np.float64]
     means: NDArray[np.float64]
     variances: NDArray[np.float64]
@@ -33,42 +38,51 @@ class StratumMoments:
     """The largest loss seen."""
 
     @classmethod
-    def of(cls, y: NDArray[np.float64], stratum: NDArray[np.int64], sizes: NDArray[np.int64]) -> StratumMoments:
-        k = len(sizes)
-        n = np.bincount(stratum, minlength=k).astype(np.float64)
-        means = np.bincount(stratum, weights=y, minlength=k) / np.maximum(n, 1)
+    def of(cls, sample: Sample, values: NDArray[np.float64], sizes: NDArray[np.int64]) -> StratumMoments:
+        answers, k = sample.answered, len(sizes)
+        y, stratum, w = values[answers], sample.draw.columns["stratum"][answers], likelihoods(sample)[answers]
+        total = np.bincount(stratum, weights=w, minlength=k)
+        squares = np.bincount(stratum, weights=w * w, minlength=k)
+        n = np.divide(total**2, squares, out=np.zeros(k), where=squares > 0)
+        scale = np.where(total > 0, total, 1.0)
+        means = np.bincount(stratum, weights=w * y, minlength=k) / scale
         deviation = y - means[stratum]
         second = deviation * deviation
-        squares = np.bincount(stratum, weights=second, minlength=k)
+        powers = (second, second * deviation, second * second)
+        square, third, fourth = (np.bincount(stratum, weights=w * power, minlength=k) / scale for power in powers)
         overall = y - y.mean()
         pooled = float((overall**2).sum()) / max(len(y) - 1, 1)
-        variances = np.where(n > 1, squares / np.maximum(n - 1, 1), pooled)
-        cubes = np.bincount(stratum, weights=second * deviation, minlength=k)
-        thirds = np.where(n > 1, cubes / np.maximum(n, 1), float((overall * overall * overall).mean()))
-        fourths = np.bincount(stratum, weights=second * second, minlength=k) / np.maximum(n, 1)
+        several = n > 1 + ROUNDING
+        variances = np.where(several, square * n / np.maximum(n - 1, ROUNDING), pooled)
+        thirds = np.where(several, third, float((overall * overall * overall).mean()))
         residual = float(second.mean())
         kurtosis = float((second * second).mean()) / residual**2 if residual > 0 else 3.0
-        fourths = np.where(n < FEW, kurtosis * variances**2, fourths)
-        return cls(sizes, n, means, variances, thirds, fourths, float(y.max()))
+        fourths = np.where(n < FEW, kurtosis * variances**2, fourth)
+        heard = np.bincount(stratum, minlength=k)
+        return cls(sizes, heard, n, means, variances, thirds, fourths, float(y.max()))
 
     def central(self, which: NDArray[np.bool_]) -> Moments:
         """The moments of some strata, as the intervals want them."""
         return self.means[which], self.variances[which], self.thirds[which], self.fourths[which]
 
     @property
+    def share(self) -> NDArray[np.float64]:
+        """What the answers of a stratum stand for: ``N_h/N``, and that of strata without an answer that it carries."""
+        carried = np.bincount(carriers(self.heard), weights=self.sizes, minlength=len(self.sizes))
+        return np.asarray(carried / self.sizes.sum())
+
+    @property
     def variance(self) -> float:
         """``Σ (N_h/N)² (1 − n_h/N_h) s_h²/n_h`` over the strata that have an answer."""
-        seen = self.counts > 0
-        share = self.sizes[seen] / self.sizes[seen].sum()
-        n = self.counts[seen]
-        rest = np.maximum(0.0, 1 - n / self.sizes[seen])
-        return float((share**2 * rest * self.variances[seen] / n).sum())
+        seen = self.heard > 0
+        rest = np.maximum(0.0, 1 - self.heard[seen] / self.sizes[seen])
+        return float((self.share[seen] ** 2 * rest * self.variances[seen] / self.counts[seen]).sum())
 
     @property
     def effective(self) -> NDArray[np.float64]:
-        """``n_h (N_h − 1)/(N_h − n_h)``: as many draws with replacement tell as much."""
-        left = np.maximum(self.sizes - self.counts, 0)
-        whole = (left == 0) & (self.counts > 0)
+        """``n_h (N_h − 1)/(N_h − a_h)`` with ``a_h`` answers: as many draws with replacement tell as much."""
+        left = np.maximum(self.sizes - self.heard, 0)
+        whole = (left == 0) & (self.heard > 0)
         return np.where(whole, 1e15, self.counts * np.maximum(self.sizes - 1, 1) / np.maximum(left, 1))
 
 
@@ -77,8 +91,8 @@ def stratified_losses(moments: StratumMoments, level: float) -> Interval:
 
     Strata without any answer hold anything between 0 and the largest loss seen.
     """
-    seen = moments.counts > 0
-    left = np.clip(1 - moments.counts / moments.sizes, 0.0, 1.0)[seen]
+    seen = moments.heard > 0
+    left = np.clip(1 - moments.heard / moments.sizes, 0.0, 1.0)[seen]
     share = moments.sizes[seen] / moments.sizes[seen].sum()
     low, high, notes = sum_of(share, moments.counts[seen], moments.central(seen), left, level)
     if seen.all():

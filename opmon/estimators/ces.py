@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, require_design, unit_free
-from opmon.estimators._means import mean_estimate, mean_variance
+from opmon.estimators._answers import require_design, unit_free
+from opmon.estimators._means import mean_coefficients, mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
 
@@ -31,9 +31,8 @@ class CrossEntropyEstimator:
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
         require_design(sample, "ces")
-        answers = answered(sample)
-        return np.asarray(answers / answers.sum())
+        return mean_coefficients(sample)
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""
-        return mean_variance(values[answered(sample)], sample.draw.frame_size, replacement=False)
+        return mean_variance(sample, values, replacement=False)

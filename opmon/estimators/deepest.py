@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, column, require_design, unit_free
-from opmon.estimators._means import response_weights
+from opmon.estimators._answers import answered, column, represented, require_design, unit_free
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
@@ -35,14 +34,14 @@ class DeepEstEstimator:
         require_design(sample, "deepest")
         n, N = len(sample.draw), sample.draw.frame_size
         later = np.arange(n - 1, -1, -1)
-        stands_for = response_weights(answered(sample), column(sample.draw, "stratum"))
-        return np.asarray(stands_for * (1 / column(sample.draw, "probability") + later) / (n * N))
+        counted = represented(sample)
+        return np.asarray(counted * (1 / column(sample.draw, "probability") + later) / (n * N))
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``, from the steps that have an answer."""
         answers = answered(sample)
-        stands_for = response_weights(answers, column(sample.draw, "stratum"))
-        y = np.where(answers, values, 0.0) * stands_for
+        counted = represented(sample)
+        y = np.where(answers, values, 0.0) * counted
         seen = np.cumsum(y) - y
         steps = (seen + y / column(sample.draw, "probability")) / sample.draw.frame_size
         return terms_variance(steps) * len(steps) / int(answers.sum())

@@ -13,6 +13,7 @@ from opmon.estimators._losses import Interval, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators._stratified import SILENT, StratumMoments
 from opmon.estimators._weighted_score import KNOWN
+from opmon.response import carriers, likelihoods
 from opmon.types import Estimate, Sample
 
 
@@ -33,7 +34,8 @@ class GradientBasedEstimator:
     Hall's. Both are made for 96.5 % where 95 % is asked: the allocation follows the labels, and at 95 % the coverage is
     as low as 92 % on some populations.
 
-    Draws without an answer count as not drawn: right while answers are missing at random inside a stratum.
+    Draws without an answer count as not drawn: right while answers are missing at random inside a stratum, or weighed
+    by a propensity. A stratum without any answer is carried by its neighbour.
     """
 
     @unit_free
@@ -43,8 +45,9 @@ class GradientBasedEstimator:
         y, stratum = sample.outcomes[answers], column(sample.draw, "stratum")[answers]
         cells = _Cells.of(sample)
         share = cells.sizes / cells.sizes.sum()
-        moments = StratumMoments.of(y, stratum, cells.sizes)
-        rates = np.bincount(stratum, weights=a[answers] * y, minlength=len(share)) / cells.share_heard
+        moments = StratumMoments.of(sample, sample.outcomes, cells.sizes)
+        spoken = np.where(cells.share_heard > 0, cells.share_heard, 1.0)
+        rates = np.bincount(stratum, weights=a[answers] * y, minlength=len(share)) / spoken
         error = math.sqrt(self.variance(sample, sample.outcomes)) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
         if is_binary(y, sample.problem):
@@ -66,13 +69,16 @@ class GradientBasedEstimator:
         left = np.maximum(cells.sizes[:, None] - (np.cumsum(cells.heard, axis=1) - cells.heard), 0)
         later = np.cumsum(cells.weight[:, ::-1], axis=1)[:, ::-1] - cells.weight
         own = cells.weight * left / (cells.sizes[:, None] * np.maximum(cells.heard, 1))
-        total = own + later / cells.sizes[:, None]
-        return np.asarray(np.where(sample.answered, total[stratum, wave] * cells.share_heard[stratum], 0.0))
+        weight = likelihoods(sample)
+        mean = cells.total / np.maximum(cells.heard, 1)
+        relative = weight / np.where(mean > 0, mean, 1.0)[stratum, wave]
+        each = own[stratum, wave] * relative + (later / cells.sizes[:, None])[stratum, wave]
+        return np.asarray(np.where(sample.answered, each * cells.share_heard[stratum], 0.0))
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""
-        cells, answers = _Cells.of(sample), sample.answered
-        moments = StratumMoments.of(values[answers], column(sample.draw, "stratum")[answers], cells.sizes)
+        cells = _Cells.of(sample)
+        moments = StratumMoments.of(sample, values, cells.sizes)
         seen = cells.effective > 0
         return float((cells.share_heard[seen] ** 2 * moments.variances[seen] / cells.effective[seen]).sum())
 
@@ -92,11 +98,16 @@ def _losses(cells: _Cells, moments: StratumMoments, rates: NDArray[np.float64], 
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Per stratum (row) and wave (column) the answers ``heard`` and the ``weight`` ``a_hw`` of the wave."""
+    """Per stratum (row) and wave (column) the answers ``heard`` and the ``weight`` ``a_hw`` of the wave.
+
+    ``total`` and ``squares`` are sums over the answers of the draws like them (:func:`opmon.response.likelihoods`).
+    """
 
     sizes: NDArray[np.int64]
     heard: NDArray[np.int64]
     weight: NDArray[np.float64]
+    total: NDArray[np.float64]
+    squares: NDArray[np.float64]
 
     @classmethod
     def of(cls, sample: Sample) -> _Cells:
@@ -105,15 +116,19 @@ class _Cells:
         stratum, wave = column(sample.draw, "stratum"), column(sample.draw, "wave")
         sizes = np.asarray(constant(sample.draw, "stratum_size"))
         shape = (len(sizes), int(wave.max()) + 1)
-        heard = np.zeros(shape, dtype=np.int64)
-        np.add.at(heard, (stratum[answers], wave[answers]), 1)
-        return cls(sizes, heard, _weights(heard, np.bincount(wave).astype(np.float64)))
+        heard, total, squares = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
+        cell, like = (stratum[answers], wave[answers]), likelihoods(sample)[answers]
+        np.add.at(heard, cell, 1)
+        np.add.at(total, cell, like)
+        np.add.at(squares, cell, like**2)
+        return cls(sizes, heard, _weights(heard, np.bincount(wave).astype(np.float64)), total, squares)
 
     @property
     def share_heard(self) -> NDArray[np.float64]:
-        """``N_h/N``, scaled up for strata without any answer (their own value here is of no use)."""
-        some = self.heard.sum(axis=1) > 0
-        return np.asarray(self.sizes / self.sizes[some].sum())
+        """``N_h/N`` and that of strata without any answer that it carries; 0 for these."""
+        carrier = carriers(self.heard.sum(axis=1))
+        carried = np.bincount(carrier, weights=self.sizes, minlength=len(self.sizes))
+        return np.asarray(carried / self.sizes.sum())
 
     @property
     def effective(self) -> NDArray[np.float64]:
@@ -123,7 +138,8 @@ class _Cells:
         rest = (
             np.where(left > 1, (left - self.heard) / np.maximum(left - 1, 1), 0.0) * (left / self.sizes[:, None]) ** 2
         )
-        inverse = (self.weight**2 * np.maximum(rest, 0) / np.maximum(self.heard, 1)).sum(axis=1)
+        draws = np.divide(self.total**2, self.squares, out=np.ones_like(self.total), where=self.squares > 0)
+        inverse = (self.weight**2 * np.maximum(rest, 0) / draws).sum(axis=1)
         return np.where(self.heard.sum(axis=1) > 0, 1 / np.maximum(inverse, 1e-12), 0.0)
 
 

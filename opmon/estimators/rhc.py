@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, column, require_design, unit_free
-from opmon.estimators._means import response_weights
+from opmon.estimators._answers import answered, column, represented, require_design, unit_free
 from opmon.estimators._weighted import weighted_estimate
 from opmon.types import Estimate, Sample
 
@@ -31,16 +30,16 @@ class RaoHartleyCochranEstimator:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
         require_design(sample, "rhc")
         draw = sample.draw
-        stands_for = response_weights(answered(sample), column(draw, "stratum"))
+        counted = represented(sample)
         ratio = column(draw, "group_probability") / column(draw, "probability")
-        return np.asarray(stands_for * ratio / draw.frame_size)
+        return np.asarray(counted * ratio / draw.frame_size)
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``; groups without an answer are left out of it."""
         answers, N = answered(sample), sample.draw.frame_size
         if answers.sum() < 2:
             return 0.0
-        q = column(sample.draw, "group_probability")[answers]
+        q = (represented(sample) * column(sample.draw, "group_probability"))[answers]
         p = column(sample.draw, "probability")[answers]
         q = q / q.sum()
         terms = values[answers] / (N * p)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators._answers import answered, constant, require_design, unit_free
-from opmon.estimators._means import ProportionInterval, mean_estimate, mean_variance
+from opmon.estimators._answers import constant, require_design, unit_free
+from opmon.estimators._means import ProportionInterval, mean_coefficients, mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
 
@@ -44,12 +44,11 @@ class SimpleRandomEstimator:
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
-        answers = answered(sample)
-        return np.asarray(answers / answers.sum())
+        return mean_coefficients(sample)
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""
-        return mean_variance(values[answered(sample)], sample.draw.frame_size, self._replacement(sample))
+        return mean_variance(sample, values, self._replacement(sample))
 
     def _replacement(self, sample: Sample) -> bool:
         require_design(sample, "srs")

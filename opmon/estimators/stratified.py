@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from opmon.estimators._answers import answered, column, constant, estimate_of, is_binary, require_design, unit_free
 from opmon.estimators._skewed_score import skewed_score_bounds
 from opmon.estimators._stratified import StratumMoments, stratified_losses
+from opmon.response import shares
 from opmon.types import Estimate, Sample
 
 
@@ -23,7 +24,7 @@ class StratifiedEstimator:
     it may hide; squared errors get Hall's interval.
 
     A stratum with a single draw has no ``s_h²``: it takes the variance of all draws. A stratum without any answer is
-    carried by the others in the value, and stands for anything between 0 and 1 in the interval, or between 0 and the
+    carried by its neighbour in the value, and stands for anything between 0 and 1 in the interval, or between 0 and the
     largest loss seen.
     """
 
@@ -31,9 +32,8 @@ class StratifiedEstimator:
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         a = self.coefficients(sample)
         answers = sample.answered
-        y, stratum = sample.outcomes[answers], column(sample.draw, "stratum")[answers]
-        sizes = np.asarray(constant(sample.draw, "stratum_size"))
-        moments = StratumMoments.of(y, stratum, sizes)
+        y, sizes = sample.outcomes[answers], np.asarray(constant(sample.draw, "stratum_size"))
+        moments = StratumMoments.of(sample, sample.outcomes, sizes)
         error = math.sqrt(moments.variance) if len(y) > 1 else None
         notes: tuple[str, ...] = ()
         if is_binary(y, sample.problem):
@@ -50,14 +50,11 @@ class StratifiedEstimator:
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
         require_design(sample, "ssrs", "css")
-        answers, stratum = answered(sample), column(sample.draw, "stratum")
+        answered(sample)
         sizes = np.asarray(constant(sample.draw, "stratum_size"))
-        heard = np.bincount(stratum[answers], minlength=len(sizes))
-        share = np.where(heard > 0, sizes, 0) / sizes[heard > 0].sum()
-        return np.asarray(np.where(answers, share[stratum] / np.maximum(heard[stratum], 1), 0.0))
+        return np.asarray(shares(sample, column(sample.draw, "stratum"), sizes) / sizes.sum())
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""
-        answers = answered(sample)
-        sizes = np.asarray(constant(sample.draw, "stratum_size"))
-        return StratumMoments.of(values[answers], column(sample.draw, "stratum")[answers], sizes).variance
+        answered(sample)
+        return StratumMoments.of(sample, values, np.asarray(constant(sample.draw, "stratum_size"))).variance

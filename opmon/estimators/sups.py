@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, column, require_design, unit_free
-from opmon.estimators._means import response_weights
+from opmon.estimators._answers import answered, column, represented, require_design, unit_free
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
@@ -33,9 +32,9 @@ class HansenHurwitz:
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""
         require_design(sample, "sups")
-        stands_for = response_weights(answered(sample), column(sample.draw, "stratum"))
+        counted = represented(sample)
         n, N = len(sample.draw), sample.draw.frame_size
-        return np.asarray(stands_for / (n * N * column(sample.draw, "probability")))
+        return np.asarray(counted / (n * N * column(sample.draw, "probability")))
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, column, constant, require_design, unit_free
-from opmon.estimators._means import response_weights
+from opmon.estimators._answers import answered, column, constant, represented, require_design, unit_free
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
@@ -33,7 +32,7 @@ class TwoStageEstimator:
         draw = sample.draw
         stratum = column(draw, "stratum")
         weight = constant(draw, "stratum_size") / (draw.frame_size * constant(draw, "stratum_probability"))
-        return np.asarray(response_weights(answered(sample), stratum) * weight[stratum] / len(draw))
+        return np.asarray(represented(sample) * weight[stratum] / len(draw))
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""

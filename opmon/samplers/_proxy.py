@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon._ridge import fit
 from opmon.samplers._checks import auxiliary, chunks
-from opmon.samplers._regression import fit
 from opmon.types import Floats, Frame, Positions, Sample
 
 SHIFT = 17

@@ -6,20 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy.engine import Connection
 
 from opmon import plugins
 from opmon.errors import InputError
+from opmon.estimators.propensity import weighed
+from opmon.estimators.worst_case import worst_case
 from opmon.labels import store as queue
 from opmon.labels.store import Answered
 from opmon.stages.close import close_without_estimate
 from opmon.stages.decide import Witness, decide, hear
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.toolbox import Toolbox, quantity_of
+from opmon.stages.weights import linear
 from opmon.store import draws, revisions, rounds
 from opmon.store.rounds import Round
-from opmon.types import Estimate, Sample
+from opmon.types import Draw, Estimate, Sample
 from opmon.wording import percent
+
+LOW = 0.8
+"""With a smaller share of answers an estimate says how far the missing ones could lead."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,15 @@ def read_answers(connection: Connection, round_: Round) -> Answers:
     draw = draws.unpack_draw(round_.draw or b"")
     outcome = {task.position: _loss(task, round_.plan["problem"]) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
-    return Answers(tasks, Sample(draw, outcomes, round_.plan["problem"]), seen)
+    sample = Sample(draw, outcomes, round_.plan["problem"])
+    return Answers(tasks, weighed(sample, _variables(tasks, draw)) if sample.answered.any() else sample, seen)
+
+
+def _variables(tasks: Sequence[Answered], draw: Draw) -> dict[str, NDArray[np.float64]]:
+    """The auxiliary variables of every draw, answered or not; NaN where a task has none of that name."""
+    of = {task.position: task.variables for task in tasks}
+    names = {name for variables in of.values() for name in variables}
+    return {name: np.array([of.get(int(at), {}).get(name, np.nan) for at in draw.positions]) for name in sorted(names)}
 
 
 def _loss(task: Answered, problem: str) -> float:
@@ -97,8 +112,21 @@ def _loss(task: Answered, problem: str) -> float:
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimator = plugins.make("estimator", answers.sample.draw.design)
     estimate: Estimate = estimator.estimate(answers.sample, round_.plan["level"])
-    quantity, notes = quantity_of(round_.plan), (*estimate.notes, *_left_out(round_))
-    return replace(estimate, quantity=quantity, provisional=provisional, notes=notes)
+    notes = (*estimate.notes, *_left_out(round_))
+    if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
+        notes = (*notes, *_at_worst(answers.sample))
+    return replace(estimate, quantity=quantity_of(round_.plan), provisional=provisional, notes=notes)
+
+
+def _at_worst(sample: Sample) -> tuple[str, ...]:
+    """How far the silent draws could lead at worst, for designs whose weights are known."""
+    estimator = linear(sample.draw)
+    if estimator is None:
+        return ()
+    low, high = worst_case(estimator, sample)
+    heard = f"only {percent(sample.response, 0)} of the draws have an answer, the others for reasons that nobody knows"
+    span = f"{percent(low)} if all of them were wrong and {percent(high)} if all were right"
+    return (f"{heard}: the estimate would be {span}",)
 
 
 def _left_out(round_: Round) -> tuple[str, ...]:

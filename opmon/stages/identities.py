@@ -1,4 +1,4 @@
-"""Who is who: the inputs' ids, the ones that production logged before, and the model version that answered each."""
+"""Who is who: the inputs' ids, and the ones that production logged before."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from opmon.stages.toolbox import Toolbox
 from opmon.store.rounds import Round
 from opmon.store.schema import rounds as rounds_table
 from opmon.store.schema import seen
-from opmon.values import canonical_class
 
 REMEMBERED_ROUNDS = 10
 """In how many earlier rounds an input id is looked for, to find inputs that production logged twice."""
 
 LONGEST_ID = 500
-LONGEST_VERSION = 200
 
 
 def ids_of(values: pa.Array, name: str | None) -> pa.Array:
@@ -87,26 +85,3 @@ def _same_version(round_: Round) -> sa.Select[tuple[int]]:
         table.model_name == round_.model_name,
         table.model_version == round_.model_version,
     )
-
-
-def answered_by(value: Any, current: str) -> str:
-    """The model version that a row of the log names; the current one where it names none.
-
-    >>> [answered_by(value, "4") for value in (3.0, "3", None, float("nan"), " ")]
-    ['3', '3', '4', '4', '4']
-    """
-    nothing = value is None or value != value or (isinstance(value, str) and not value.strip())
-    named = current if nothing else canonical_class(value)
-    if len(named) > LONGEST_VERSION:
-        raise SourceError(
-            f"{named[:40]!r}… of {len(named)} characters is no model version; correct model_version in 'columns'"
-        )
-    return named
-
-
-def rows_of_version(column: pa.Array, version: str, current: str) -> NDArray[np.bool_]:
-    """Which rows a model version answered."""
-    encoded = column.dictionary_encode()
-    named = [*encoded.dictionary.to_pylist(), None]
-    its = np.array([answered_by(value, current) == version for value in named])
-    return np.asarray(its[encoded.indices.fill_null(len(named) - 1).to_numpy(zero_copy_only=False)])

@@ -1,55 +1,153 @@
-"""Open a round when enough has come in, or has waited long enough. This moves the cursor."""
+"""Open a round when enough has come in, or has waited long enough. This moves the cursor.
+
+Where the log names model versions, each has rounds of its own, and ``min_inputs`` and ``max_age`` hold for each: a
+canary's few inputs gather in one round until they are enough to be judged. One that ends its wait with fewer asks for
+its share of the budget: so many labels as its inputs are of all that came.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import UTC
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
+from sqlalchemy.engine import Connection
+
+from opmon.config import RoundSettings
 from opmon.errors import NotFoundError
-from opmon.stages.identities import answered_by
 from opmon.stages.toolbox import Toolbox, plan_of
+from opmon.stages.versions import said_of, versions_meant
 from opmon.store import rounds
+from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Slice
 
+FEWEST_LABELS = 10
+"""What a round of a version asks for at least, however few its inputs."""
 
-def open_round(work: Toolbox) -> bool:
-    """Open the next round, or one for each model version that answered; false where there is nothing to open yet."""
+
+@dataclass(frozen=True)
+class Opened:
+    """The numbers of the rounds that inputs went to: new ones, and such as waited for more."""
+
+    new: tuple[int, ...] = ()
+    grown: tuple[int, ...] = ()
+
+
+def open_round(work: Toolbox) -> Opened | None:
+    """Open the next round, or one for each model version that answered; None where there is nothing to open yet."""
     with work.store.read() as connection:
         positions = rounds.positions(connection, work.name)
     slices = work.source.pending(positions, work.settings.round.max_inputs)
     if not slices:
         _forget_wait(work)
-        return False
+        return None
     if not _is_ripe(work, slices):
-        return False
+        return None
     model = work.registry.resolve(work.settings.model)
-    versions = _versions(work, slices, model)
-    _require_layer(work, model, versions)
+    if work.settings.columns.model_version is None:
+        return _open_one(work, slices, model)
+    received, meant = _versions(work, slices, model)
+    _require_layer(work, model, received)
+    return _open_each(work, slices, model, received, meant)
+
+
+def gathers(connection: Connection, round_: Round, limits: RoundSettings, now: datetime) -> bool:
+    """Whether the round of a version waits for more inputs of that version before it is scored."""
+    if round_.state != "opened" or round_.only_version is None or round_.received >= limits.min_inputs:
+        return False
+    since = min(rounds.arrived(connection, round_.id) or round_.opened_at, round_.opened_at)
+    return now.astimezone(UTC) - since < limits.max_age
+
+
+def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> Opened:
+    _require_layer(work, model, [model.version])
+    plan = plan_of(work.settings) | {"current_version": model.version}
+    received = sum(piece.rows for piece in slices)
     with work.write() as connection:
         rounds.end_wait(connection, work.name)
-        for version, received in versions.items():
-            rounds.add(
-                connection,
-                work.name,
-                slices,
-                received=received,
-                only_version=version,
-                model_name=model.name,
-                model_version=version or model.version,
-                plan=plan_of(work.settings) | {"current_version": model.version},
-                opened_at=work.clock(),
-            )
-    return True
+        return Opened(new=(_add(work, connection, slices, model.name, model.version, None, received, plan),))
 
 
-def _require_layer(work: Toolbox, model: ModelVersion, versions: Iterable[str | None]) -> None:
+def _open_each(
+    work: Toolbox, slices: Sequence[Slice], model: ModelVersion, received: Mapping[str, int], meant: Mapping[str, str]
+) -> Opened:
+    new, grown = [], []
+    plan = plan_of(work.settings) | {"current_version": model.version, "versions": dict(meant)}
+    with work.write() as connection:
+        rounds.end_wait(connection, work.name)
+        waiting = _waiting(work, connection, plan)
+        for version, count in received.items():
+            round_ = waiting.get((model.name, version))
+            share = count / sum(received.values())
+            if round_ is None:
+                own = plan | _budget(work, count, plan["budget"], plan["budget"] * share)
+                new.append(_add(work, connection, slices, model.name, version, version, count, own))
+                continue
+            both = {**round_.plan, "versions": {**round_.plan["versions"], **meant}}
+            whole, earned = both["whole_budget"], both["earned"]
+            both |= _budget(work, round_.received + count, whole, earned + whole * share)
+            rounds.extend(connection, round_, slices, received=count, plan=both)
+            grown.append(round_.number)
+    return Opened(tuple(new), tuple(grown))
+
+
+def _waiting(work: Toolbox, connection: Connection, plan: Mapping[str, Any]) -> dict[tuple[str, str], Round]:
+    """By model version, the rounds that wait for more inputs, and read versions from the log as ``plan`` does."""
+    found = {}
+    for round_ in rounds.unfinished(connection, work.name):
+        if gathers(connection, round_, work.settings.round, work.clock()) and _read_alike(round_.plan, plan):
+            found[round_.model] = round_
+    return found
+
+
+def _read_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two plans take the versions from the same column, and mean the same by what it says."""
+    first, second = one.get("versions"), other["versions"]
+    if not first or one["version_column"] != other["version_column"]:
+        return False
+    return all(second[text] == version for text, version in first.items() if text in second)
+
+
+def _budget(work: Toolbox, received: int, whole: int, earned: float) -> dict[str, Any]:
+    """How many labels a version's round asks for: all of the budget once it is as large as a round should be."""
+    small = received < work.settings.round.min_inputs
+    budget = min(whole, max(math.ceil(earned), FEWEST_LABELS)) if small else whole
+    return {"budget": budget, "whole_budget": whole, "earned": earned}
+
+
+def _add(
+    work: Toolbox,
+    connection: Connection,
+    slices: Sequence[Slice],
+    model: str,
+    version: str,
+    only_version: str | None,
+    received: int,
+    plan: Mapping[str, Any],
+) -> int:
+    return rounds.add(
+        connection,
+        work.name,
+        slices,
+        received=received,
+        only_version=only_version,
+        model_name=model,
+        model_version=version,
+        plan=plan,
+        opened_at=work.clock(),
+    )
+
+
+def _require_layer(work: Toolbox, model: ModelVersion, versions: Iterable[str]) -> None:
     """A sampler that looks at a hidden layer needs a model that has one: else no round is opened and no input lost."""
     if work.settings.sampler.plugin.activation_levels is None:
         return
     for version in versions:
         try:
-            found = model if version is None else work.registry.resolve(f"models:/{model.name}/{version}")
+            found = model if version == model.version else work.registry.resolve(f"models:/{model.name}/{version}")
         except NotFoundError:
             continue  # its round waits until the registry knows it
         work.scorer_of(found, traced=True)
@@ -74,13 +172,14 @@ def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:
     return work.clock().astimezone(UTC) - since >= limits.max_age
 
 
-def _versions(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> dict[str | None, int]:
-    """How many rows each model version answered; one entry ``None`` where the log does not name versions."""
-    column = work.settings.columns.model_version
-    if column is None:
-        return {None: sum(piece.rows for piece in slices)}
-    counts: Counter[str | None] = Counter()
+def _versions(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> tuple[dict[str, int], dict[str, str]]:
+    """How many rows each model version answered, and what is meant by what the log says of them."""
+    column = work.settings.columns.model_version or ""
+    said: Counter[str] = Counter()
     for batch in work.source.read(slices, [column]):
-        for entry in batch.rows.column(column).value_counts().to_pylist():
-            counts[answered_by(entry["values"], model.version)] += entry["counts"]
-    return dict(sorted(counts.items(), key=lambda item: str(item[0])))
+        said.update(said_of(batch.rows.column(column), column))
+    meant = versions_meant(said, column, model, work.registry)
+    counts: Counter[str] = Counter()
+    for text, count in said.items():
+        counts[meant[text]] += count
+    return dict(sorted(counts.items())), meant

@@ -23,11 +23,12 @@ from opmon.scoring.scored import Scored
 from opmon.stages.activations import Activations
 from opmon.stages.drift import DriftSample, advise_drift
 from opmon.stages.frames import NAME, FrameFile
-from opmon.stages.identities import first_met, ids_of, remember, rows_of_version
+from opmon.stages.identities import first_met, ids_of, remember
 from opmon.stages.moments import span_of
 from opmon.stages.served import Served, served
 from opmon.stages.toolbox import Toolbox, levels_of
 from opmon.stages.unscorable import require_filled, require_scorable, told
+from opmon.stages.versions import UNNAMED, rows_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
 from opmon.types import Batch, Slice
@@ -107,7 +108,8 @@ class Reading:
         if version is None:
             return batch.rows, numbers
         name = plan.get("version_column") or self.work.settings.columns.model_version or ""
-        mask = rows_of_version(self.column(batch.rows, name), version, plan["current_version"])
+        meant = plan.get("versions") or {UNNAMED: plan["current_version"]}  # before versions were looked up
+        mask = rows_of(self.column(batch.rows, name), name, version, meant)
         return batch.rows.filter(pa.array(mask)), numbers[mask]
 
     def column(self, rows: pa.RecordBatch, name: str) -> pa.Array:

@@ -7,17 +7,21 @@ from collections import Counter
 import numpy as np
 
 from opmon import plugins
-from opmon.types import Sample
+from opmon.estimators._linear import LinearEstimator
+from opmon.types import Draw, Sample
+
+
+def linear(draw: Draw) -> LinearEstimator | None:
+    """The estimator of a draw's design, where it is one weighted sum."""
+    estimator = plugins.make("estimator", draw.design)
+    return estimator if hasattr(estimator, "coefficients") else None
 
 
 def weight_of(sample: Sample) -> dict[int, float]:
     """How many inputs of the frame each answered one stands for; of an input drawn twice, both times together."""
-    draw = sample.draw
-    estimator = plugins.make("estimator", draw.design)
-    if hasattr(estimator, "coefficients"):
-        each = draw.frame_size * estimator.coefficients(sample)
-    else:
-        each = np.full(len(draw), draw.frame_size / len(draw))
+    draw, estimator = sample.draw, linear(sample.draw)
+    even = np.full(len(draw), 1 / len(draw))
+    each = draw.frame_size * (even if estimator is None else estimator.coefficients(sample))
     weights: Counter[int] = Counter()
     for position, weight in zip(draw.positions.tolist(), each.tolist(), strict=True):
         weights[position] += weight

@@ -91,19 +91,20 @@ def add(
     plan: Mapping[str, Any],
     opened_at: datetime,
     **values: Any,
-) -> None:
-    """Open a round: the row and the slices it covers, which moves the cursor.
+) -> int:
+    """Open a round and give its number: the row and the slices it covers, which moves the cursor.
 
     The plan also keeps since when this database knows the monitor: another database that begins at round 1 with the
     same MLflow must not find these runs and go on with them.
     """
     highest = connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor))
     since = connection.scalar(sa.select(sa.func.min(rounds.c.opened_at)).where(rounds.c.monitor == monitor))
+    number = (highest or 0) + 1
     round_id = connection.execute(
         rounds.insert()
         .values(
             monitor=monitor,
-            number=(highest or 0) + 1,
+            number=number,
             state="opened",
             received=received,
             only_version=only_version,
@@ -113,13 +114,34 @@ def add(
         )
         .returning(rounds.c.id)
     ).scalar_one()
+    _cover(connection, round_id, monitor, pieces, only_version, place=0)
+    return number
+
+
+def extend(
+    connection: Connection, round_: Round, pieces: Sequence[Slice], *, received: int, plan: Mapping[str, Any]
+) -> None:
+    """Give a round that was not scored yet more inputs: the slices behind its own, which moves the cursor."""
+    place = connection.scalar(sa.select(sa.func.count()).where(slices.c.round_id == round_.id)) or 0
+    _cover(connection, round_.id, round_.monitor, pieces, round_.only_version, place)
+    update(connection, round_.id, received=round_.received + received, plan=dict(plan))
+
+
+def _cover(
+    connection: Connection,
+    round_id: int,
+    monitor: str,
+    pieces: Sequence[Slice],
+    only_version: str | None,
+    place: int,
+) -> None:
     connection.execute(
         slices.insert(),
         [
             {
                 "round_id": round_id,
                 "monitor": monitor,
-                "place": place,
+                "place": number,
                 "part": piece.part,
                 "start": piece.start,
                 "stop": piece.stop,
@@ -127,9 +149,17 @@ def add(
                 "arrived_at": piece.arrived_at,
                 "only_version": only_version or "",
             }
-            for place, piece in enumerate(pieces)
+            for number, piece in enumerate(pieces, place)
         ],
     )
+
+
+def arrived(connection: Connection, round_id: int) -> datetime | None:
+    """When the first of a round's inputs came."""
+    found: datetime | None = connection.scalar(
+        sa.select(sa.func.min(slices.c.arrived_at)).where(slices.c.round_id == round_id)
+    )
+    return found
 
 
 def waiting_since(connection: Connection, monitor: str, oldest: datetime) -> datetime:

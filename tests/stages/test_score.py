@@ -88,11 +88,11 @@ def test_versions_may_be_long_names_but_not_texts(workbench: Any, database: str)
 
 def test_a_round_keeps_the_column_that_names_versions(workbench: Any, lite: str) -> None:
     columns = {"id": "input_id", "model_version": "served_by"}
-    monitor = workbench.monitor(lite, columns=columns)
+    monitor = workbench.monitor(lite, columns=columns, round=LIMITS | {"min_inputs": 100})
     workbench.write_window(served_by=["1", "9"] * 100)
     with monitor._at_work() as work:
         open.open_round(work)
-    later = workbench.monitor(lite, columns={"id": "input_id"})
+    later = workbench.monitor(lite, columns={"id": "input_id"}, round=LIMITS | {"min_inputs": 100})
     later.advance()
     assert (one(later).received, one(later).inputs) == (100, 100)
 

@@ -10,19 +10,19 @@ ROUNDS = 25
 LONGEST_STEP = 2.0
 
 
-def fit(X: Floats, y: Floats, prior: Floats, precision: float, binary: bool) -> Floats:
-    """β that maximises ``log-likelihood − Σ_{k>0} precision (β_k − prior_k)² / 2``.
+def fit(X: Floats, y: Floats, prior: Floats, precision: float, binary: bool, levels: int = 1) -> Floats:
+    """β that maximises ``log-likelihood − Σ_k precision (β_k − prior_k)² / 2``.
 
     ``P(y = 1) = 1/(1 + exp(−Xβ))`` where ``binary``, else ``E(y) = exp(Xβ)`` with the quasi-likelihood of Poisson's
-    distribution (variance in proportion to the mean). Column 0 of ``X`` is the constant: it is drawn, hardly, towards
-    the mean outcome. Iteratively reweighted least squares; a step is cut to ``LONGEST_STEP`` in any coordinate, so
-    separable or few outcomes do no harm.
+    distribution (variance in proportion to the mean). The first ``levels`` columns of ``X`` are the constant, or one
+    for each part of the rows: they are drawn, hardly, towards the mean outcome. Iteratively reweighted least squares;
+    a step is cut to ``LONGEST_STEP`` in any coordinate, so separable or few outcomes do no harm.
     """
     mean = (y.sum() + 0.5) / (len(y) + 1)
     target = prior.astype(np.float64)
-    target[0] = np.log(mean / (1 - mean)) if binary else np.log(mean)
+    target[:levels] = np.log(mean / (1 - mean)) if binary else np.log(mean)
     penalty = np.full(X.shape[1], precision)
-    penalty[0] = 1e-2
+    penalty[:levels] = 1e-2
     beta = target.copy()
     for _ in range(ROUNDS):
         eta = np.clip(X @ beta, -15, 15)

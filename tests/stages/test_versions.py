@@ -1,0 +1,147 @@
+"""Which model version answered: however the log writes it, and however few inputs a canary has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from opmon.errors import NotFoundError, SourceError
+from opmon.stages.versions import rows_of, said_of, versions_meant
+from opmon.store import draws, rounds
+from opmon.types import ModelVersion
+from tests.conftest import Workbench, point_mlflow_at, register_digits
+
+MODEL = ModelVersion("digits", "4", ("onnx",), None, None)
+COLUMNS = {"id": "input_id", "model_version": "served_by"}
+
+
+class Registry:
+    """What a registry of one alias answers."""
+
+    def resolve(self, address: str) -> ModelVersion:
+        if address != "models:/digits@champion":
+            raise NotFoundError(address)
+        return MODEL
+
+
+def meant(*texts: str) -> dict[str, str]:
+    return versions_meant(texts, "served_by", MODEL, Registry())  # type: ignore[arg-type]
+
+
+def test_every_way_to_write_a_version() -> None:
+    ways = ("3", "v3", "V3", "models:/digits/3", "digits/3", "03")
+    assert meant(*ways) == {"": "4"} | dict.fromkeys(ways, "3")
+    ways = ("@champion", "models:/digits@champion", "digits@champion")
+    assert meant(*ways) == {"": "4"} | dict.fromkeys(ways, "4")
+    unknown = ("sha256:e3", "champion", "v3.1", "@nobody", "vv3", "/3")
+    assert meant(*unknown) == {"": "4"} | {text: text for text in unknown}
+
+
+def test_rows_by_version_in_columns_of_every_kind() -> None:
+    for column in (
+        pa.array(["v3", "models:/digits/3", None, " ", "@champion"]),
+        pa.array(["v3", "models:/digits/3", None, " ", "@champion"]).dictionary_encode(),
+        pa.array([3.0, 3.0, None, float("nan"), 4.0], from_pandas=False),
+        pa.array([3, 3, None, None, 4]),
+    ):
+        by_text = meant(*said_of(column, "served_by"))
+        assert rows_of(column, "served_by", "3", by_text).tolist() == [True, True, False, False, False]
+        assert rows_of(column, "served_by", "4", by_text).tolist() == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (["models:/other/3"], "monitor watches 'digits'"),
+        ([str(k) for k in range(150)], "more than 100 model versions"),
+        (["x" * 300], "no model version"),
+        ([[1]], "no model version"),
+    ],
+)
+def test_a_column_that_cannot_be_the_version_is_told(column: list[Any], words: str) -> None:
+    with pytest.raises(SourceError, match=words):
+        meant(*said_of(pa.array(column), "served_by"))
+
+
+@pytest.fixture(scope="module")
+def registry_of_two(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A registry with two versions of ``digits``."""
+    uri = f"sqlite:///{tmp_path_factory.mktemp('versions') / 'mlflow.db'}"
+    assert [register_digits(uri) for _ in range(2)] == ["1", "2"]
+    return uri
+
+
+@pytest.fixture
+def workbench(registry_of_two: str, tmp_path: Path, request: pytest.FixtureRequest) -> Workbench:
+    point_mlflow_at(registry_of_two)
+    return Workbench(tmp_path, registry_of_two, request.node.name, "models:/digits/1")
+
+
+@pytest.fixture
+def canary(workbench: Any, tmp_path: Path, clock: Any) -> Any:
+    """A monitor, and windows in which 12 % are answered by a second version."""
+    limits = {"min_inputs": 200, "max_inputs": 400, "max_age": "3650d"}
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", clock, columns=COLUMNS, round=limits)
+
+    def window(share: int = 12) -> None:
+        rows = 200 + 200 * share // (100 - share)
+        workbench.write_window(size=rows, served_by=["v1"] * 200 + ["models:/digits/2"] * (rows - 200))
+
+    return monitor, window
+
+
+def of(monitor: Any, number: int) -> rounds.Round:
+    with monitor.store.read() as connection:
+        return rounds.get(connection, monitor.settings.name, number)
+
+
+def test_a_canary_gathers_its_inputs_until_they_are_enough(canary: Any) -> None:
+    monitor, window = canary
+    opened = []
+    for _ in range(8):
+        window()
+        opened.append(monitor.advance().opened)
+        if of(monitor, 2).state == "opened":
+            assert of(monitor, 2).problem is None
+    assert opened == [2, 1, 1, 1, 1, 1, 1, 1]
+    assert [of(monitor, number).received for number in (1, 2, 3)] == [200, 216, 200]
+    assert (of(monitor, 2).state, of(monitor, 2).inputs) == ("labelling", 216)
+    assert of(monitor, 2).plan["budget"] == of(monitor, 1).plan["budget"] == 40
+    window()
+    assert monitor.advance().opened == 2, "the next inputs of the canary begin another round"
+
+
+def test_a_canary_that_has_waited_long_enough_asks_for_its_share_of_the_labels(canary: Any, clock: Any) -> None:
+    monitor, window = canary
+    for _ in range(3):
+        window()
+        monitor.advance()
+    assert of(monitor, 2).state == "opened"
+    clock.pass_(days=3651)
+    assert monitor.advance().opened == 0
+    round_ = of(monitor, 2)
+    assert (round_.state, round_.inputs, round_.plan["budget"]) == ("labelling", 81, 15)
+    assert len(draws.unpack_draw(round_.draw or b"")) == 15
+
+
+def test_an_alias_that_moved_does_not_mix_two_versions_in_one_round(workbench: Any, tmp_path: Path) -> None:
+    import mlflow
+
+    client = mlflow.MlflowClient(workbench.tracking_uri, registry_uri=workbench.tracking_uri)
+    limits = {"min_inputs": 150, "max_inputs": 400, "max_age": "3650d"}
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", columns=COLUMNS, round=limits)
+    client.set_registered_model_alias("digits", "blue", "1")
+    workbench.write_window(size=200, served_by=["@blue"] * 100 + ["2"] * 100)
+    monitor.advance()
+    client.set_registered_model_alias("digits", "blue", "2")
+    workbench.write_window(size=200, served_by=["@blue"] * 100 + ["1"] * 100)
+    assert monitor.advance().opened == 2
+    assert [of(monitor, number).received for number in (1, 2, 3, 4)] == [100, 100, 100, 100]
+    assert {of(monitor, number).model_version for number in (1, 4)} == {"1", "2"}
+    workbench.write_window(size=200, served_by=["@blue"] * 100 + ["1"] * 100)
+    assert monitor.advance().opened == 0
+    found = {number: (of(monitor, number).received, of(monitor, number).inputs) for number in (3, 4)}
+    assert found == {3: (200, 200), 4: (200, 200)}
