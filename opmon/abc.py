@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Batch, Draw, Frame, Sample, Slice
+from opmon.types import Batch, Draw, Estimate, Frame, Sample, Slice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +71,23 @@ class Sampler(Plugin, ABC):
     def next_batch(self, frame: Frame, budget: int, sample: Sample, rng: np.random.Generator) -> Draw:
         """The draw of ``sample`` followed by the next wave; unchanged where the budget is spent or no wave follows."""
         return sample.draw
+
+
+class Estimator(Plugin, ABC):
+    """Turns the outcomes of one design's draws into an estimate with an interval. Pure."""
+
+    @abstractmethod
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
+        """The estimate from the answered draws, with a two-sided interval of ``level``."""
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64] | None:
+        """``a_k`` of the mean loss ``Σ a_k y_k``, decided by design and response alone, 0 for a draw without an answer;
+        None where the estimate is no such sum. Slices, ratios and paired comparisons need it."""
+        return None
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float | None:
+        """The estimated variance of ``Σ a_k values_k``; None where the design does not tell."""
+        return None
 
 
 class Source(Plugin, ABC):

@@ -35,6 +35,7 @@ GROUPS: Mapping[str, str] = {
 
 CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "sampler": abc.Sampler,
+    "estimator": abc.Estimator,
     "source": abc.Source,
     "action": abc.Action,
     "perturbation": abc.Perturbation,

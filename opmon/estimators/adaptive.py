@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.estimators._answers import answered, constant, estimate_of, is_binary, require_design, unit_free
 from opmon.estimators._cells import Cells
 from opmon.estimators._losses import Interval, Moments, sum_of
@@ -16,7 +17,7 @@ from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class AdaptiveEstimator:
+class AdaptiveEstimator(Estimator):
     """Accuracy ``1 − Σ_t a_t θ̂_t`` from the waves ``t``; unbiased.
 
     ``θ̂_t = (Σ_{drawn before} y + Σ_h N_th ȳ_th) / N`` is the stratified estimate of wave ``t``, drawn from what the

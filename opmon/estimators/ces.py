@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.estimators._answers import require_design, unit_free
 from opmon.estimators._means import mean_coefficients, mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class CrossEntropyEstimator:
+class CrossEntropyEstimator(Estimator):
     """Accuracy ``1 − ȳ``, as Li et al. (ESEC/FSE 2019) estimate it; the interval is that of simple random sampling.
 
     **Not unbiased**: CES picks groups for being typical, so inputs have unequal and unknown probabilities, and the

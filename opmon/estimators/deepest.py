@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.estimators._answers import answered, column, represented, require_design, unit_free
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class DeepEstEstimator:
+class DeepEstEstimator(Estimator):
     """Accuracy ``1 − (1/n) Σ_k z_k`` with ``z_k = (1/N)(Σ_{j<k} y_j + y_k / q_k)``, for both tasks; unbiased.
 
     ``q_k`` is the probability of the k-th draw given those before it, and the first draw is uniform. Given the past

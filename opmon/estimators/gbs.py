@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, column, constant, estimate_of, is_binary, require_design, unit_free
+from opmon.abc import Estimator
+from opmon.estimators._answers import (
+    answered,
+    column,
+    constant,
+    estimate_of,
+    is_binary,
+    require_design,
+    unit_free,
+)
 from opmon.estimators._losses import Interval, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators._stratified import SILENT, StratumMoments
@@ -18,7 +27,7 @@ from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class GradientBasedEstimator:
+class GradientBasedEstimator(Estimator):
     """Accuracy ``1 − Σ_h (N_h/N) Σ_w a_hw θ̂_hw``, one estimate per stratum ``h`` and wave ``w``; unbiased.
 
     ``θ̂_hw = (Σ_{heard before w} y + (N_h − heard) ȳ_hw)/N_h``: given the waves before, the draws of a wave in a

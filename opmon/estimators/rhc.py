@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.estimators._answers import answered, column, represented, require_design, unit_free
 from opmon.estimators._weighted import weighted_estimate
 from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class RaoHartleyCochranEstimator:
+class RaoHartleyCochranEstimator(Estimator):
     """Accuracy ``1 − (1/N) Σ_r y_r q_r / p_r``, one draw per random group ``r`` with ``q_r = Σ p`` over it; unbiased.
 
     Variance ``c Σ_r q_r (y_r / (N p_r) − θ̂)²`` with ``c = (Σ N_r² − N) / (N² − Σ N_r²)`` (Rao, Hartley and Cochran,

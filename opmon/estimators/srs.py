@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.errors import InputError
 from opmon.estimators._answers import constant, require_design, unit_free
 from opmon.estimators._means import ProportionInterval, mean_coefficients, mean_estimate, mean_variance
@@ -14,7 +15,7 @@ from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class SimpleRandomEstimator:
+class SimpleRandomEstimator(Estimator):
     """Accuracy ``1 − ȳ`` from draws that were all equally likely; unbiased.
 
     ``ȳ = (1/n) Σ y_k`` over the ``n`` draws with an answer, variance ``(1 − f) s² / n`` with ``f = n/N`` without

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, column, constant, estimate_of, is_binary, require_design, unit_free
+from opmon.abc import Estimator
+from opmon.estimators._answers import (
+    answered,
+    column,
+    constant,
+    estimate_of,
+    is_binary,
+    require_design,
+    unit_free,
+)
 from opmon.estimators._skewed_score import skewed_score_bounds
 from opmon.estimators._stratified import StratumMoments, stratified_losses
 from opmon.response import shares
@@ -16,7 +25,7 @@ from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class StratifiedEstimator:
+class StratifiedEstimator(Estimator):
     """Accuracy ``1 − Σ_h (N_h/N) ȳ_h`` from simple random samples inside strata; unbiased.
 
     Variance ``Σ (N_h/N)² (1 − n_h/N_h) s_h²/n_h`` (Cochran, 1977, theorem 5.3). The interval of a share is the

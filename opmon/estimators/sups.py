@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.estimators._answers import answered, column, represented, require_design, unit_free
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class HansenHurwitz:
+class HansenHurwitz(Estimator):
     """Accuracy ``1 − (1/n) Σ y_k / (N p_k)`` from draws with probabilities ``p_k``; unbiased.
 
     The variance is that of ``n`` independent terms, divided by ``n`` (Hansen and Hurwitz, Ann. Math. Stat. 14, 1943;

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.estimators._answers import answered, column, constant, represented, require_design, unit_free
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
 
 @dataclass(frozen=True)
-class TwoStageEstimator:
+class TwoStageEstimator(Estimator):
     """Accuracy ``1 − (1/(nN)) Σ_k y_k N_h / ψ_h``, averaged over the ``n`` draws; unbiased (DeepSample, equation 15).
 
     The released code averages over the strata that were hit instead, which is biased by up to +0.35. Variance from

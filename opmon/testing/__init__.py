@@ -1,0 +1,13 @@
+"""Suites that a plugin of each kind must pass, and what tests of one's own plugins need.
+
+One call is one test: ``check_sampler(Mine())`` raises AssertionError that says which promise of the contract in
+:mod:`opmon.abc` is not kept. opmon's own plugins are tested by the same suites.
+"""
+
+from opmon.testing.actions import check_action
+from opmon.testing.heads import check_head
+from opmon.testing.perturbations import check_perturbation
+from opmon.testing.samplers import check_sampler
+from opmon.testing.sources import check_source
+
+__all__ = ["check_action", "check_head", "check_perturbation", "check_sampler", "check_source"]

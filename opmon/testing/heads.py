@@ -1,0 +1,75 @@
+"""What every auxiliary variable promises: one finite number per input, whatever the batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.abc import Head
+from opmon.types import Batch
+
+if TYPE_CHECKING:
+    from opmon.scoring.reference.fitted import Reference
+
+WIDTH, CLASSES = 6, 4
+
+
+def check_head(head: Head, folder: Path, reference: Reference | None = None, model: Path | None = None) -> None:
+    """A variable of a small network: finite, float32, the same in batches of any size, and not the same for all inputs.
+
+    ``reference`` is what was fitted for ``model``, where the variable needs one; without a model of one's own the suite
+    writes a network of one hidden layer to ``folder``, which takes rows of 6 numbers.
+    """
+    from opmon.scoring.scorer import Scorer
+
+    assert isinstance(head, Head), f"{type(head).__name__} does not subclass opmon.abc.Head"
+    path = network(folder / "network.onnx") if model is None else model
+    scorer = Scorer.open(path, "classification", device="cpu", heads={"mine": head}, reference=reference)
+    rows = np.random.default_rng(4).normal(size=(300, WIDTH)).astype(np.float32)
+    whole, pieces = (_values(scorer, rows, size) for size in (300, 37))
+    assert len(whole) == len(rows), f"{len(whole)} values for {len(rows)} inputs"
+    assert np.isfinite(whole).all(), "a value is not finite"
+    assert np.allclose(whole, pieces, rtol=1e-4, atol=1e-6), "the values depend on what else is in the batch"
+    assert whole.min() < whole.max(), "all inputs have the same value"
+
+
+def network(path: Path) -> Path:
+    """A network of one hidden layer that tells 4 classes apart, as an ONNX file."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    hidden, out = rng.normal(size=(WIDTH, 8)).astype(np.float32), rng.normal(size=(8, CLASSES)).astype(np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "hidden"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("MatMul", ["r", "out"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["probabilities"], axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["inputs", WIDTH])],
+        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["inputs", CLASSES])],
+        [numpy_helper.from_array(hidden, "hidden"), numpy_helper.from_array(out, "out")],
+    )
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), str(path))
+    return path
+
+
+def _values(scorer: Any, rows: NDArray[np.float32], size: int) -> NDArray[Any]:
+    found = [part.variables["mine"] for part in scorer.score(_batches(rows, size))]
+    return np.concatenate(found)
+
+
+def _batches(rows: NDArray[np.float32], size: int) -> Iterator[Batch]:
+    import pyarrow as pa
+
+    for start in range(0, len(rows), size):
+        some = rows[start : start + size]
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(some.ravel()), WIDTH)
+        yield Batch(0, start, pa.record_batch({"x": lists}))

@@ -1,0 +1,123 @@
+"""What every sampler promises, and the estimator of its draws with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opmon.abc import Estimator, Sampler
+from opmon.errors import InputError
+from opmon.testing.populations import Population, classifier
+from opmon.types import Draw, Frame
+
+BUDGETS = (1, 2, 7, 60)
+REPETITIONS = 300
+
+
+def check_sampler(
+    sampler: Sampler,
+    estimator: Estimator | None = None,
+    *,
+    biased: bool = False,
+    populations: Sequence[Population] | None = None,
+) -> None:
+    """A sampler draws the budget, by the seed alone, and labels a small frame whole; with its estimator its mean is
+    right: within 4.5 Monte Carlo standard errors, unless it says that it is ``biased``.
+
+    ``populations``: frames with known outcomes, of 300 inputs or more; without them one of a classifier with the
+    variables ``confidence`` and ``dsa`` and a hidden layer.
+    """
+    assert isinstance(sampler, Sampler), f"{type(sampler).__name__} does not subclass opmon.abc.Sampler"
+    for population in populations or [classifier(size=400, activations=4)]:
+        _draws_the_budget(sampler, population)
+        _goes_by_the_seed(sampler, population)
+        _labels_a_small_frame_whole(sampler, population, estimator)
+        _refuses_what_is_no_budget(sampler, population)
+        if estimator is not None:
+            assert isinstance(estimator, Estimator), f"{type(estimator).__name__} does not subclass opmon.abc.Estimator"
+            _estimates(sampler, estimator, population, biased)
+
+
+def drawn(sampler: Sampler, population: Population, budget: int, rng: np.random.Generator) -> Draw:
+    """The draw after all its waves."""
+    draw = sampler.draw(population.frame, budget, rng)
+    for _ in range(budget + 1):
+        longer = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
+        if len(longer) == len(draw):
+            return draw
+        before = longer.positions[: len(draw)]
+        assert np.array_equal(before, draw.positions), "next_batch() goes on from the draws before; it changed them"
+        draw = longer
+    raise AssertionError(f"next_batch() does not come to an end with a budget of {budget}")
+
+
+def _draws_the_budget(sampler: Sampler, population: Population) -> None:
+    before = {name: values.copy() for name, values in population.frame.variables.items()}
+    for budget in BUDGETS:
+        draw = drawn(sampler, population, budget, np.random.default_rng(budget))
+        assert len(draw) == budget, f"{len(draw)} draws of a budget of {budget}"
+        assert draw.frame_size == population.frame.size, "the draw says another size of the frame"
+        assert draw.design, "the draw names no design"
+    for name, values in before.items():
+        assert np.array_equal(values, population.frame.variables[name]), f"the variable {name!r} was changed"
+
+
+def _goes_by_the_seed(sampler: Sampler, population: Population) -> None:
+    first, again, other = (
+        drawn(sampler, population, 40, np.random.default_rng(seed)).positions.tolist() for seed in (3, 3, 4)
+    )
+    assert first == again, "the same seed gives another draw"
+    assert first != other, "another seed gives the same draw"
+
+
+def _labels_a_small_frame_whole(sampler: Sampler, population: Population, estimator: Estimator | None) -> None:
+    size = population.frame.size
+    for budget in (size, size + 100):
+        draw = drawn(sampler, population, budget, np.random.default_rng(1))
+        assert sorted(draw.positions.tolist()) == list(range(size)), "a frame within the budget is labelled whole, once"
+        if estimator is not None and draw.design == _design(sampler, population):
+            found = estimator.estimate(population.answer(draw))
+            assert math.isclose(found.value, population.truth, abs_tol=1e-9), "a census is exact"
+
+
+def _design(sampler: Sampler, population: Population) -> str:
+    return sampler.draw(population.frame, 7, np.random.default_rng(0)).design
+
+
+def _refuses_what_is_no_budget(sampler: Sampler, population: Population) -> None:
+    bad: list[Any] = [0, -5, 2.5, True, "10"]
+    for budget in bad:
+        told = _refusal(sampler, population.frame, budget)
+        assert told is not None, f"a budget of {budget!r} is taken for one"
+        assert "budget" in told, f"the error on a budget of {budget!r} does not name it: {told}"
+    assert _refusal(sampler, Frame({}, size=0), 5) is not None, "an empty frame is drawn from"
+
+
+def _refusal(sampler: Sampler, frame: Frame, budget: Any) -> str | None:
+    """What the sampler says against drawing so; None where it draws."""
+    try:
+        sampler.draw(frame, budget, np.random.default_rng(1))
+    except InputError as exc:
+        return str(exc)
+    return None
+
+
+def _estimates(sampler: Sampler, estimator: Estimator, population: Population, biased: bool) -> None:
+    rng = np.random.default_rng(11)
+    values = []
+    for _ in range(REPETITIONS):
+        sample = population.answer(drawn(sampler, population, 40, rng))
+        found = estimator.estimate(sample)
+        assert found.low <= found.value <= found.high, "the estimate lies outside its interval"
+        assert found.n == 40, f"the estimate says {found.n} draws of 40"
+        values.append(found.value)
+    if not biased:
+        error = float(np.std(values, ddof=1)) / math.sqrt(REPETITIONS)
+        away = abs(float(np.mean(values)) - population.truth)
+        assert away <= 4.5 * error, f"the mean of {REPETITIONS} estimates is {away:.4f} off; s.e. {error:.4f}"
+    part = population.answer(drawn(sampler, population, 60, rng), response=0.5, rng=rng)
+    found = estimator.estimate(part)
+    assert math.isclose(found.response, part.response), "the estimate says another response than the sample has"

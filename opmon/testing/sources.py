@@ -1,0 +1,97 @@
+"""What every source promises: each row once, the same ones whenever it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from opmon.abc import Source
+from opmon.errors import InputError
+from opmon.types import Slice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def check_source(source: Source, expected: pa.Table, *, ordered: bool = True) -> None:
+    """A source whose pending rows are ``expected``: all of them come once, in pieces of any size, and again when asked.
+
+    ``expected`` has at least 20 rows and a first column whose values are all different. ``ordered``: they come in just
+    this order.
+    """
+    assert isinstance(source, Source), f"{type(source).__name__} does not subclass opmon.abc.Source"
+    key = expected.column_names[0]
+    keys = expected[key].to_pylist()
+    assert len(keys) >= 20, "the suite needs at least 20 rows"
+    assert len(set(keys)) == len(keys), "the suite needs a first column of different values"
+    whole = source.pending({})
+    _reads(source, whole, keys, key, ordered)
+    _reads_in_pieces(source, keys, key, ordered)
+    _prunes_columns(source, whole, expected)
+    _fetches(source, whole, key)
+
+
+def positions_after(positions: dict[str, str], slices: Sequence[Slice]) -> dict[str, str]:
+    """Where each part was read to, as a monitor keeps it."""
+    for piece in slices:
+        assert positions.get(piece.part) in (None, piece.start), (
+            f"a slice of {piece.part} starts at {piece.start}, the one before stopped at {positions[piece.part]}"
+        )
+        positions[piece.part] = piece.stop
+    return positions
+
+
+def _values(source: Source, slices: Sequence[Slice], key: str) -> list[Any]:
+    found: list[Any] = []
+    expected_row = dict.fromkeys(range(len(slices)), 0)
+    for batch in source.read(slices):
+        assert batch.first_row == expected_row[batch.slice_index], "batches of a slice follow each other row by row"
+        expected_row[batch.slice_index] += batch.rows.num_rows
+        found += batch.rows.column(batch.rows.schema.get_field_index(key)).to_pylist()
+    said = [piece.rows for piece in slices]
+    assert list(expected_row.values()) == said, f"slices said {said} rows and gave {list(expected_row.values())}"
+    return found
+
+
+def _same(found: list[Any], expected: list[Any], ordered: bool) -> None:
+    assert len(found) == len(expected), f"{len(found)} rows came of {len(expected)}"
+    assert (found if ordered else sorted(found)) == (expected if ordered else sorted(expected)), "other rows came"
+
+
+def _reads(source: Source, slices: list[Slice], keys: list[Any], key: str, ordered: bool) -> None:
+    _same(_values(source, slices, key), keys, ordered)
+    _same(_values(source, slices, key), keys, ordered)  # the same ones when asked again
+    assert source.pending(positions_after({}, slices)) == [], "what was read is pending again"
+
+
+def _reads_in_pieces(source: Source, keys: list[Any], key: str, ordered: bool) -> None:
+    positions: dict[str, str] = {}
+    found: list[Any] = []
+    for _ in range(len(keys) + 1):
+        slices = source.pending(positions, limit=7)
+        if not slices:
+            break
+        found += _values(source, slices, key)
+        positions = positions_after(positions, slices)
+    _same(found, keys, ordered)
+
+
+def _prunes_columns(source: Source, slices: list[Slice], expected: pa.Table) -> None:
+    wanted = expected.column_names[-1]
+    batches = list(source.read(slices, [wanted]))
+    assert all(batch.rows.schema.names == [wanted] for batch in batches), f"other columns came than [{wanted!r}]"
+    assert sum(batch.rows.num_rows for batch in batches) == expected.num_rows, "with one column other rows came"
+
+
+def _fetches(source: Source, slices: list[Slice], key: str) -> None:
+    by_slice: dict[int, list[Any]] = {}
+    for batch in source.read(slices):
+        by_slice.setdefault(batch.slice_index, []).extend(batch.rows.column(key).to_pylist())
+    wanted = {index: [len(values) - 1, 0] for index, values in by_slice.items()}
+    expected = [values[row] for index, values in sorted(by_slice.items()) for row in wanted[index]]
+    assert source.fetch(slices, wanted)[key].to_pylist() == expected, "fetch() gives other rows, or another order"
+    try:
+        source.fetch(slices, {0: [slices[0].rows]})
+    except InputError:
+        return
+    raise AssertionError("fetch() gives a row that the slice does not have")

@@ -1,0 +1,77 @@
+"""Every plugin under opmon's own suites, and all of them together in one monitor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from opmon_example.append import Append
+from opmon_example.feather import Feather
+from opmon_example.runner_up import RunnerUp
+from opmon_example.systematic import Systematic, SystematicEstimator
+from opmon_example.vignette import Vignette
+
+from opmon import plugins
+from opmon.errors import SourceError
+from opmon.testing import (
+    check_action,
+    check_head,
+    check_perturbation,
+    check_sampler,
+    check_source,
+)
+
+
+def write(folder: Path, name: str, table: pa.Table) -> None:
+    with pa.ipc.new_file(folder / f".{name}", table.schema) as writer:
+        writer.write_table(table, max_chunksize=7)
+    (folder / f".{name}").rename(folder / f"{name}.arrow")
+
+
+def test_sampler_and_estimator() -> None:
+    check_sampler(Systematic(), SystematicEstimator())
+
+
+def test_source(tmp_path: Path) -> None:
+    tables = [pa.table({"id": [f"{k}-{i}" for i in range(20)], "x": np.arange(20.0)}) for k in range(3)]
+    for number, table in enumerate(tables):
+        write(tmp_path, f"part-{number}", table)
+    check_source(Feather(str(tmp_path)), pa.concat_tables(tables))
+
+
+def test_source_names_a_file_that_is_not_whole(tmp_path: Path) -> None:
+    (tmp_path / "half.arrow").write_bytes(b"ARROW1")
+    with pytest.raises(SourceError, match=r"half\.arrow is no whole Arrow file"):
+        Feather(str(tmp_path)).pending({})
+
+
+def test_head(tmp_path: Path) -> None:
+    check_head(RunnerUp(), tmp_path)
+
+
+def test_action(tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    check_action(Append(str(log)))
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_perturbation() -> None:
+    check_perturbation(Vignette())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("sampler", "systematic"),
+        ("estimator", "systematic"),
+        ("source", "feather"),
+        ("head", "runner_up"),
+        ("action", "append"),
+        ("perturbation", "image.vignette"),
+    ],
+)
+def test_opmon_finds_it(kind: str, name: str) -> None:
+    assert name in plugins.names(kind)
+    plugins.load(kind, name)

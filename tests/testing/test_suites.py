@@ -1,0 +1,106 @@
+"""Opmon's own plugins under the suites for plugins, and plugins that break a promise, which the suites must find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opmon import plugins
+from opmon.abc import Action, Head, Perturbation, Sampler
+from opmon.samplers._checks import checked_budget
+from opmon.sources.files import Files
+from opmon.testing import check_action, check_head, check_perturbation, check_sampler, check_source
+from opmon.types import Draw, Frame
+
+WITHOUT_REFERENCE = ["confidence", "entropy", "gini", "margin"]
+
+
+@pytest.mark.parametrize("name", plugins.names("sampler"))
+def test_samplers(name: str) -> None:
+    sampler = plugins.make("sampler", name)
+    if f"opmon.samplers.{name}" != type(sampler).__module__:
+        return  # another distribution's, which tests its own
+    check_sampler(sampler, plugins.make("estimator", name), biased=name == "ces")
+
+
+@pytest.mark.parametrize("name", [name for name in plugins.names("perturbation") if "." in name])
+def test_perturbations(name: str) -> None:
+    check_perturbation(plugins.make("perturbation", name))
+
+
+@pytest.mark.parametrize("name", WITHOUT_REFERENCE)
+def test_heads(name: str, tmp_path: Path) -> None:
+    check_head(plugins.make("head", name), tmp_path)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+def test_files(form: str, tmp_path: Path) -> None:
+    tables = [pa.table({"id": [f"{k}-{i}" for i in range(15)], "x": np.arange(15.0)}) for k in range(3)]
+    for number, table in enumerate(tables):
+        path = tmp_path / f"{number}.{form}"
+        if form == "parquet":
+            pq.write_table(table, path)
+        elif form == "csv":
+            table.to_pandas().to_csv(path, index=False)
+        else:
+            table.to_pandas().to_json(path, orient="records", lines=True)
+    check_source(Files(str(tmp_path)), pa.concat_tables(tables))
+
+
+class First(Sampler):
+    """The first inputs of the frame, whatever the seed."""
+
+    def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
+        return Draw("first", frame.size, np.arange(min(checked_budget(budget), frame.size)))
+
+
+class Endless(First):
+    def next_batch(self, frame: Frame, budget: int, sample: Any, rng: np.random.Generator) -> Draw:
+        return Draw("first", frame.size, np.append(sample.draw.positions, 0))
+
+
+class Darker(Perturbation):
+    kind = "image"
+
+    def apply(self, inputs: Any, severity: int, rng: np.random.Generator) -> Any:
+        inputs *= 0.5
+        return inputs
+
+
+class Shouting(Action):
+    def act(self, event: Any) -> Any:
+        event["id"] = event["id"].upper()
+
+
+class Same(Head):
+    def nodes(self, graph: Any) -> str:
+        first, _ = graph.largest
+        return str(graph.nodes.add("Sub", [first, first]))
+
+
+@dataclass(frozen=True)
+class Forgetful(Files):
+    def pending(self, positions: Any, limit: int | None = None) -> Any:
+        return super().pending({}, limit)
+
+
+def test_what_breaks_a_promise_is_found(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="another seed gives the same draw"):
+        check_sampler(First())
+    with pytest.raises(AssertionError, match=r"does not come to an end|draws of a budget"):
+        check_sampler(Endless())
+    with pytest.raises(AssertionError, match=r"changed its inputs|same seed"):
+        check_perturbation(Darker())
+    with pytest.raises(AssertionError, match="changed the event"):
+        check_action(Shouting())
+    with pytest.raises(AssertionError, match="all inputs have the same value"):
+        check_head(Same(), tmp_path)
+    pq.write_table(pa.table({"id": [str(i) for i in range(30)]}), tmp_path / "log.parquet")
+    with pytest.raises(AssertionError, match="what was read is pending again"):
+        check_source(Forgetful(str(tmp_path / "log.parquet")), pa.table({"id": [str(i) for i in range(30)]}))
