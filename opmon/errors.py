@@ -11,8 +11,9 @@
     ├── SourceError               production inputs cannot be read
     ├── UnavailableError          a service opmon needs did not answer; trying again later is right
     │   ├── RegistryUnavailable   MLflow
-    │   └── DatabaseUnavailable   the SQL database
-    │       └── DatabaseBusy      another process holds what is needed for too long
+    │   ├── DatabaseUnavailable   the SQL database
+    │   │   └── DatabaseBusy      another process holds what is needed for too long
+    │   └── StateUnavailable      the disk of this machine takes no more
     ├── NotFoundError             a model, round, task or event that does not exist
     ├── LeaseHeld                 another process is working on this monitor
     ├── LeaseLost                 the lease expired while this process worked; what was not committed is dropped
@@ -67,6 +68,10 @@ class DatabaseUnavailable(UnavailableError):
 
 class DatabaseBusy(DatabaseUnavailable):
     """Another process holds what is needed in the SQL database for too long."""
+
+
+class StateUnavailable(UnavailableError):
+    """The disk of this machine takes no more, or opmon may not write where it keeps its files."""
 
 
 class NotFoundError(OpmonError):

@@ -13,6 +13,8 @@ checks the lease, and whatever is made outside the database is found again befor
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from opmon import disk
 from opmon.config import MonitorSettings, Settings, load
 from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
@@ -56,6 +59,26 @@ class Cycle:
     """What could not be done this time; the round it belongs to will be tried again."""
     faults: list[Exception] = field(default_factory=list)
     """What should never happen; the first one is raised once everything else is done."""
+    until: float = math.inf
+    """When no further step is begun, by the clock that only goes forward."""
+
+    def __str__(self) -> str:
+        """What was done, in words.
+
+        >>> print(Cycle(opened=1, waiting=2, undelivered=1))
+        1 round opened, 1 event not delivered yet, 2 rounds wait for labels
+        """
+        told = (
+            (self.opened, "{} round{} opened"),
+            (self.closed, "{} round{} closed"),
+            (self.delivered, "{} event{} delivered"),
+            (self.undelivered, "{} event{} not delivered yet"),
+            (len(self.problems), "{} problem{}"),
+        )
+        words = [form.format(count, "" if count == 1 else "s") for count, form in told if count]
+        if self.waiting:
+            words.append("1 round waits for labels" if self.waiting == 1 else f"{self.waiting} rounds wait for labels")
+        return ", ".join(words) or "nothing to do"
 
 
 @dataclass
@@ -82,31 +105,41 @@ class Monitor:
         return cls.from_settings(settings, name or next(iter(settings.monitors)))
 
     @classmethod
-    def from_settings(cls, settings: Settings, name: str, **options: Any) -> Monitor:
+    def from_settings(
+        cls,
+        settings: Settings,
+        name: str,
+        *,
+        store: Store | None = None,
+        registry: Registry | None = None,
+        **options: Any,
+    ) -> Monitor:
+        """The monitor ``name``; those of one process share the ``store`` and the ``registry`` where they are given."""
         return cls(
             settings.monitor(name),
-            open_store(settings.database.get_secret_value()),
-            registry_of(settings),
+            store or open_store(settings.database.get_secret_value()),
+            registry or registry_of(settings),
             settings.state,
             **options,
         )
 
-    def advance(self, *, open_new: bool = True) -> Cycle:
+    def advance(self, *, open_new: bool = True, seconds: float = math.inf) -> Cycle:
         """Move every round of this monitor as far as it can go; raises LeaseHeld where another process is at it.
 
-        With ``open_new=False`` no new inputs are read: only what labels and deliveries allow is done.
+        With ``open_new=False`` no new inputs are read: only what labels and deliveries allow is done. After
+        ``seconds`` no further step is begun: the next call goes on.
         """
-        cycle = Cycle()
+        cycle = Cycle(until=time.monotonic() + seconds)
         with self._at_work() as work:
             self._advance_rounds(work, cycle, self._rounds())
-            while open_new and not self.stopping() and (opened := self._attempt(cycle, lambda: open_round(work))):
+            while open_new and not self._ends(cycle) and (opened := self._attempt(cycle, lambda: open_round(work))):
                 cycle.opened += len(opened.new)
                 touched = {*opened.new, *opened.grown}
                 self._advance_rounds(work, cycle, [round_ for round_ in self._rounds() if round_.number in touched])
             with work.store.read() as connection:
                 cycle.waiting = rounds.waiting(connection, work.name)
             cycle.delivered, cycle.undelivered = delivery.deliver(
-                work.lease, work.name, self._actions(work), self.clock, self.stopping
+                work.lease, work.name, self._actions(work), self.clock, lambda: self._ends(cycle)
             )
         if cycle.faults:
             raise cycle.faults[0]
@@ -142,9 +175,9 @@ class Monitor:
     def _advance_rounds(self, work: Toolbox, cycle: Cycle, found: Sequence[Round]) -> None:
         """The given rounds in order, each as far as it can go."""
         for round_ in found:
-            if self.stopping():
+            if self._ends(cycle):
                 break
-            reached = self._attempt(cycle, lambda: self._advance_round(work, round_), round_, work)  # noqa: B023
+            reached = self._attempt(cycle, lambda: self._advance_round(work, round_, cycle), round_, work)  # noqa: B023
             cycle.closed += reached == "closed"
 
     def _rounds(self) -> list[Round]:
@@ -152,9 +185,13 @@ class Monitor:
         with self.store.read() as connection:
             return rounds.unfinished(connection, self.settings.name)
 
-    def _advance_round(self, work: Toolbox, round_: Round) -> str:
+    def _ends(self, cycle: Cycle) -> bool:
+        """Whether the cycle begins nothing further."""
+        return self.stopping() or time.monotonic() > cycle.until
+
+    def _advance_round(self, work: Toolbox, round_: Round, cycle: Cycle) -> str:
         """One step after another until the round is closed or waits for people."""
-        while not self.stopping():
+        while not self._ends(cycle):
             match round_.state:
                 case "opened":
                     if self._gathers(round_):
@@ -198,9 +235,14 @@ class Monitor:
             cycle.problems.append(exc)
             problem = str(exc)
         except Exception as exc:  # the other rounds go on, and what was decided is delivered, before it is raised
-            cycle.faults.append(exc)
-            problem = f"a fault in opmon, please report it: {type(exc).__name__}: {exc}"
-            log.exception("the traceback of the fault")
+            full = disk.trouble(exc, self.folder)
+            if full is not None:
+                cycle.problems.append(full)
+                problem = str(full)
+            else:
+                cycle.faults.append(exc)
+                problem = f"a fault in opmon, please report it: {type(exc).__name__}: {exc}"
+                log.exception("the traceback of the fault")
         log.warning("%s: %s", f"round {round_.number} of {round_.monitor}" if round_ else self.settings.name, problem)
         if round_ is not None and work is not None:
             with work.write() as connection:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
+from opmon import disk
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, PluginError
 
 COMMANDS = {
@@ -109,14 +111,31 @@ def main(arguments: list[str] | None = None) -> None:
         result: Any = group.main(args=arguments, prog_name="opmon", standalone_mode=False)
     except click.ClickException as exc:
         exc.show()
-        sys.exit(exc.exit_code)
+        _end(exc.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped; run the same command again to go on", err=True)
-        sys.exit(130)
+        _end(130)
     except OpmonError as exc:
         click.echo(f"opmon: {exc}", err=True)
-        sys.exit(exit_code(exc))
-    sys.exit(result if isinstance(result, int) else DONE)
+        _end(exit_code(exc))
+    except OSError as exc:
+        full = disk.trouble(exc)
+        if full is None:
+            raise
+        click.echo(f"opmon: {full}", err=True)
+        _end(LATER)
+    _end(result if isinstance(result, int) else DONE)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process; at once where a call to MLflow was given up, whose threads the interpreter would wait for."""
+    calls = sys.modules.get("opmon.registry._calls")  # not imported: nobody called
+    if calls is not None and calls.left_behind():
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def exit_code(exc: OpmonError) -> int:

@@ -15,6 +15,7 @@ from opmon.errors import LeaseHeld, OpmonError
 
 if TYPE_CHECKING:
     from opmon.config import Settings
+    from opmon.registry import Registry
     from opmon.stages.toolbox import Progress
 
 
@@ -27,12 +28,15 @@ def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
 
     Safe at any time and after any kill: what was begun is finished, nothing is done twice.
     """
+    from opmon.monitor import registry_of
+
     settings = settings_of(path)
+    registry = registry_of(settings)
     results, faults = [], []
     with _progress(quiet=as_json) as progress:
         for name in chosen(settings, monitors):
             try:
-                results.append(_run_one(settings, name, progress))
+                results.append(_run_one(settings, registry, name, progress))
             except Exception as exc:  # noqa: BLE001 - raised below: the other monitors come first
                 faults.append(exc)
     if as_json:
@@ -45,12 +49,12 @@ def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
     return max((result["exit_code"] for result in results), default=DONE)
 
 
-def _run_one(settings: Settings, name: str, progress: Progress) -> dict[str, Any]:
+def _run_one(settings: Settings, registry: Registry, name: str, progress: Progress) -> dict[str, Any]:
     from opmon.monitor import Monitor
 
     result: dict[str, Any] = {"monitor": name, "problems": [], "exit_code": DONE}
     try:
-        cycle = Monitor.from_settings(settings, name, progress=progress).advance()
+        cycle = Monitor.from_settings(settings, name, registry=registry, progress=progress).advance()
     except LeaseHeld as exc:
         return result | {"problems": [str(exc)], "exit_code": HELD}
     except OpmonError as exc:

@@ -1,20 +1,23 @@
-"""Making MLflow's client: quiet, without telemetry, and with retries that end."""
+"""Making MLflow's client: quiet, without telemetry, and with calls that end."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
+from opmon.registry._calls import Bounded, Calls
 from opmon.registry.translation import redacted, translated
 
 _DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_JITTER": "0.5",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "GIT_PYTHON_REFRESH": "quiet",
 }
@@ -37,6 +40,7 @@ class Connection:
     def __init__(self, tracking_uri: str | None, registry_uri: str | None) -> None:
         self._tracking_uri = tracking_uri
         self._registry_uri = registry_uri
+        self.calls = Calls(lambda: self.where)
 
     @cached_property
     def tracking_uri(self) -> str:
@@ -62,15 +66,41 @@ class Connection:
                     _require_database(uri)
             from mlflow import MlflowClient
 
-            return MlflowClient(tracking_uri=self.tracking_uri, registry_uri=self._registry_uri or self.tracking_uri)
+            registry_uri = self._registry_uri or self.tracking_uri
+            return Bounded(MlflowClient(tracking_uri=self.tracking_uri, registry_uri=registry_uri), self.calls)
 
-    def artifacts(self, uri: str) -> Any:
-        """The artifact repository behind an address."""
-        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+    def upload(self, run_id: str, path: Path, folder: str | None) -> None:
+        """Log one file to a run."""
+        client, size = self.client, path.stat().st_size
+        self.calls.upload(lambda: client.unbounded.log_artifact(run_id, str(path), folder), size)
 
-        return get_artifact_repository(
-            uri, tracking_uri=self.tracking_uri, registry_uri=self._registry_uri or self.tracking_uri
-        )
+    def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
+        """Copy an artifact of a run, file or folder, below ``into``."""
+        client = self.client
+        fetch = partial(client.unbounded.download_artifacts, run_id, artifact_path, str(into))
+        return Path(self.calls.download(fetch, lambda: _size(into)))
+
+    def fetch(self, uri: str, artifact_path: str, into: Path) -> Path:
+        """Copy what is behind the address of artifacts, or a part of it, below ``into``."""
+
+        def fetch() -> Any:
+            from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+            repository = get_artifact_repository(
+                uri, tracking_uri=self.tracking_uri, registry_uri=self._registry_uri or self.tracking_uri
+            )
+            return repository.download_artifacts(artifact_path, str(into))
+
+        return Path(self.calls.download(fetch, lambda: _size(into)))
+
+
+def _size(folder: Path) -> int:
+    """How many bytes there are in a folder that somebody else fills."""
+    sizes = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            sizes += path.stat().st_size
+    return sizes
 
 
 def _quiet_logging() -> None:

@@ -97,7 +97,7 @@ def _download(
         whole = Path(temporary) / "model"
         whole.mkdir()
         with translated(f"downloading {model.uri}", connection.where):
-            connection.artifacts(_location(connection, model.name, model.version)).download_artifacts("", str(whole))
+            connection.fetch(_location(connection, model.name, model.version), "", whole)
         ready = whole
         if not native:
             ready = Path(temporary) / "converted"
@@ -124,8 +124,8 @@ def _described(connection: Connection, found: Any, uri: str) -> Mapping[str, Any
     with tempfile.TemporaryDirectory() as temporary:
         try:
             with translated(f"reading MLmodel of {uri}", connection.where):
-                repository = connection.artifacts(_location(connection, found.name, found.version))
-                path = Path(repository.download_artifacts("MLmodel", temporary))
+                location = _location(connection, found.name, found.version)
+                path = connection.fetch(location, "MLmodel", Path(temporary))
             described = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (NotFoundError, UnicodeDecodeError, yaml.YAMLError) as exc:
             raise ModelError(f"{uri} has no readable MLmodel file: {exc}. Log and register the model again.") from exc

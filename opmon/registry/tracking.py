@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Mapping
@@ -9,12 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from opmon.errors import InputError, NotFoundError
+from opmon.errors import InputError, NotFoundError, OpmonError
 from opmon.registry.connection import Connection
-from opmon.registry.translation import translated
+from opmon.registry.translation import is_answer, translated
 from opmon.types import ModelVersion
 
-KEY_TAG = "opmon.key"
+log = logging.getLogger(__name__)
+
+KEY_TAG, KEPT_TAG, DOUBLE_TAG = "opmon.key", "opmon.kept", "opmon.double_of"
 _KEY = re.compile(r"[\w\-. /]+")
 _PARAM_CHARACTERS = 6000
 _EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else its page is laid out for chat models
@@ -26,6 +29,10 @@ class Tracking:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def give_up(self) -> None:
+        """Wait for nothing any more, now and later: opmon is stopping, and what was asked is asked again next time."""
+        self._connection.calls.give_up()
 
     @property
     def address(self) -> str:
@@ -62,30 +69,41 @@ class Tracking:
     ) -> str:
         """The id of the run with this key, made where there is none, so that a crash in between doubles nothing.
 
-        MLflow has no unique key: two processes that ask at the same moment may both make one. Callers hold a lease;
-        where there are two all the same, every later call takes the older.
+        MLflow has no unique key, and its client makes a run again when the answer was lost. So after a run was made,
+        whatever became of the answer, the runs with the key are looked up: one is marked as the one that is kept,
+        for ever after, and the others are removed.
         """
         if not key or "'" in key or "\\" in key:
             raise InputError(f"a run's key is not empty and has no quote or backslash in it; got {key!r}")
         with self._translated(f"opening the run {name!r}"):
-            found = self._client.search_runs(
-                [experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=1, order_by=["attributes.start_time ASC"]
-            )
-            if found:
-                return str(found[0].info.run_id)
+            kept = self._kept(experiment_id, key)
+            if kept is not None:
+                return kept
             all_tags = {str(k): str(v) for k, v in (tags or {}).items()} | {KEY_TAG: key}
             if parent is not None:
                 all_tags["mlflow.parentRunId"] = parent
-            made = self._client.create_run(
-                experiment_id, start_time=_milliseconds(started), tags=all_tags, run_name=name
-            )
-            return str(made.info.run_id)
+            try:
+                self._client.create_run(experiment_id, start_time=_milliseconds(started), tags=all_tags, run_name=name)
+            except Exception as exc:
+                kept = None if is_answer(exc) else self._kept(experiment_id, key)
+                if kept is None:
+                    raise
+                return kept
+            kept = self._kept(experiment_id, key)
+            if kept is None:
+                raise NotFoundError(f"opening the run {name!r}: it was made, and MLflow does not find it")
+            return kept
 
     def finish_run(
         self, run_id: str, status: Literal["FINISHED", "FAILED", "KILLED"] = "FINISHED", at: datetime | None = None
     ) -> None:
+        """End a run; one that a lost request made in its place meanwhile is removed."""
         with self._translated(f"finishing run {run_id}"):
             self._client.set_terminated(run_id, status, _milliseconds(at))
+            run = self._client.get_run(run_id)
+            key = run.data.tags.get(KEY_TAG)
+            if key is not None:
+                self._kept(run.info.experiment_id, key)
 
     def tag_run(self, run_id: str, tags: Mapping[str, object]) -> None:
         from mlflow.entities import RunTag
@@ -140,12 +158,13 @@ class Tracking:
     def log_artifact(self, run_id: str, path: Path, folder: str | None = None) -> None:
         _require_file(path, path.is_file(), "file")
         with self._translated(f"writing {path.name} to run {run_id}"):
-            self._client.log_artifact(run_id, str(path), folder)
+            self._connection.upload(run_id, path, folder)
 
     def log_artifacts(self, run_id: str, directory: Path, folder: str | None = None) -> None:
         _require_file(directory, directory.is_dir(), "folder")
-        with self._translated(f"writing {directory.name} to run {run_id}"):
-            self._client.log_artifacts(run_id, str(directory), folder)
+        for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+            inside = PurePosixPath(folder or "", path.parent.relative_to(directory).as_posix())
+            self.log_artifact(run_id, path, None if str(inside) == "." else str(inside))
 
     def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
         """An artifact, file or folder, copied below ``into``."""
@@ -154,7 +173,7 @@ class Tracking:
             raise InputError(f"an artifact's path stays inside its run; got {artifact_path!r}")
         into.mkdir(parents=True, exist_ok=True)
         with self._translated(f"downloading {artifact_path} of run {run_id}"):
-            return Path(self._client.download_artifacts(run_id, artifact_path, str(into)))
+            return self._connection.download(run_id, artifact_path, into)
 
     def artifact_uri(self, run_id: str, path: str = "") -> str:
         with self._translated(f"looking up run {run_id}"):
@@ -162,6 +181,33 @@ class Tracking:
         return f"{root.rstrip('/')}/{path}" if path else root
 
     # -------------------------------------------------------------------------------------------------------------
+
+    def _kept(self, experiment_id: str, key: str) -> str | None:
+        """The run with this key: the one that is marked, else the oldest, which is marked then. Others are removed."""
+        found = self._client.search_runs([experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=100)
+        if not found:
+            return None
+        marked = [run for run in found if KEPT_TAG in run.data.tags]
+        kept = min(marked or found, key=lambda run: (run.info.start_time, run.info.run_id))
+        if not marked:
+            self._client.set_tag(kept.info.run_id, KEPT_TAG, "true")
+        for run in found:
+            if run.info.run_id != kept.info.run_id:
+                self._remove_double(run, kept.info.run_id)
+        return str(kept.info.run_id)
+
+    def _remove_double(self, run: Any, kept: str) -> None:
+        """A run made twice goes to MLflow's bin; one that something was logged to stays, and names the one kept."""
+        run_id = run.info.run_id
+        try:
+            with self._translated(f"removing run {run_id}, a double of {kept}"):
+                if not run.data.metrics and not run.data.params:
+                    self._client.delete_run(run_id)
+                else:
+                    self._client.set_tag(run_id, DOUBLE_TAG, kept)
+                    self._client.delete_tag(run_id, KEY_TAG)
+        except OpmonError as exc:
+            log.warning("%s", exc)
 
     def _beside(self, name: str) -> str | None:
         scheme, _, path = self._connection.tracking_uri.partition(":///")

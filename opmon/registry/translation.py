@@ -6,13 +6,24 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opmon.errors import ConfigError, InputError, NotFoundError, OpmonError, RegistryUnavailable
+from opmon import disk
+from opmon.errors import (
+    ConfigError,
+    InputError,
+    NotFoundError,
+    OpmonError,
+    RegistryUnavailable,
+    StateUnavailable,
+)
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]*@")
 _SECRETS = re.compile(r"((?:password|passwd|pwd|token|secret)=)[^&\s'\"]+", re.IGNORECASE)
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST", "NOT_FOUND"})
 _LOST = re.compile(r"while downloading one or more artifacts.*(?:404 Client Error|NoSuchKey|\(404\))", re.DOTALL)
 """How MLflow wraps a missing artifact, with the code of an internal error."""
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|database or disk is full")
+_DOWNLOAD = re.compile(r"while downloading one or more artifacts")
+_SERVER = re.compile(r"Server Error")
 _REFUSED = frozenset({"UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED"})
 _WRONG = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ALREADY_EXISTS"})
 
@@ -34,8 +45,22 @@ def translated(doing: str, where: str) -> Iterator[None]:
         raise _translate(exc, doing, redacted(where)) from exc
 
 
+def is_answer(exc: BaseException) -> bool:
+    """Whether the server said no, rather than nothing that makes sense."""
+    return getattr(exc, "error_code", None) in _MISSING | _REFUSED | _WRONG
+
+
 def _translate(exc: Exception, doing: str, where: str) -> OpmonError:
     message = _first_line(exc)
+    here = disk.trouble(exc)
+    if here is not None:
+        return here
+    if _FULL.search(str(exc)):
+        if _DOWNLOAD.search(str(exc)) and not _SERVER.search(str(exc)):
+            return StateUnavailable(f"{doing}: the disk of this machine is full. Free some space. Nothing is lost.")
+        return RegistryUnavailable(
+            f"{doing}: the disk of MLflow at {where} is full. Free some space there. Nothing is lost. ({message})"
+        )
     code = getattr(exc, "error_code", None)
     status = getattr(getattr(exc, "response", None), "status_code", None)  # of requests, where MLflow lets it through
     if code in _MISSING or status == 404 or isinstance(exc, FileNotFoundError) or _LOST.search(str(exc)):

@@ -82,7 +82,7 @@ def raise_event(
     kind = outbox.ADVICE if not rule.acts else outbox.ALARM if now else outbox.RECOVERED
     body = event_of(work, round_, verdict, estimate, kind, alarmed=now)
     outbox.add(connection, round_.id, body, _deliveries(work, connection, round_, rule, kind), work.clock())
-    log.warning("%s: %s", kind, verdict.message)
+    log.warning("%s: %s", kind, verdict.message, extra={"opmon_event": body["id"]})
 
 
 def _deliveries(

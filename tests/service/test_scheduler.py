@@ -1,23 +1,34 @@
-"""The service: no scheduled run is lost, no monitor overlaps with itself, and it stops when told."""
+"""The service: no scheduled run is lost, none delays another, and it stops when told, whatever hangs."""
 
 from __future__ import annotations
 
 import http.server
+import logging
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, timedelta
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+import yaml
 
 from opmon.config import Settings
+from opmon.registry._calls import Breaker
+from opmon.service import scheduler
 from opmon.service.scheduler import Service
-from opmon.store import rounds
+from opmon.store import readiness, rounds
+from opmon.store._connections import POOL
+from opmon.store.engine import connect, open_store
+from opmon.store.leases import hold
+from tests.store.test_trouble import few_connections
 
 
 class SlowTarget(http.server.BaseHTTPRequestHandler):
@@ -27,7 +38,7 @@ class SlowTarget(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         type(self).arrived.set()
-        type(self).let_go.wait(30)
+        type(self).let_go.wait(60)
         self.send_response(204)
         self.end_headers()
 
@@ -47,86 +58,271 @@ def target() -> Iterator[str]:
     server.server_close()
 
 
-def configuration(workbench: Any, tmp_path: Path, target: str) -> dict[str, Any]:
+@pytest.fixture
+def lite(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'opmon.db'}"
+
+
+def configuration(workbench: Any, database: str, target: str, **changes: Any) -> dict[str, Any]:
     return dict(
         workbench.configuration(
-            f"sqlite:///{tmp_path / 'opmon.db'}",
+            database,
             rules=[{"type": "accuracy_below", "threshold": 0.999, "name": "floor", "certainty": "estimate"}],
-            actions=[{"type": "webhook", "url": target, "allow": ["127.0.0.1"], "timeout": 30}],
-            schedule={"every": "1h"},
+            actions=[{"type": "webhook", "url": target, "allow": ["127.0.0.1"], "timeout": 60}],
+            **{"schedule": {"every": "1h"}} | changes,
         )
     )
 
 
-def alarm_ready(workbench: Any, tmp_path: Path, target: str) -> Settings:
+def alarm_ready(workbench: Any, plain: dict[str, Any]) -> Service:
     """Everything is labelled, and what comes next is an alarm that the target takes its time over."""
-    settings = Settings.from_mapping(configuration(workbench, tmp_path, target), workbench.folder)
-    service = Service(settings)
+    service = Service(Settings.from_mapping(plain, workbench.folder))
     workbench.write_window()
-    service.tick(workbench.name)
+    service.work(workbench.name, True)
     workbench.answer(service.monitors[workbench.name], wrong=0.5)
-    return settings
+    return service
 
 
-def test_a_scheduled_run_waits_for_a_delivery_and_is_not_lost(workbench: Any, tmp_path: Path, target: str) -> None:
-    service = Service(alarm_ready(workbench, tmp_path, target))
-    attending = threading.Thread(target=service.attend)
-    attending.start()
-    assert SlowTarget.arrived.wait(30)
+def opened(service: Service, name: str) -> int:
+    with service.store.read() as connection:
+        return rounds.count(connection, name)
+
+
+# --- monitors side by side --------------------------------------------------------------------------------------------
+
+
+def test_a_scheduled_run_waits_for_a_delivery_and_is_not_lost(workbench: Any, lite: str, target: str) -> None:
+    service = alarm_ready(workbench, configuration(workbench, lite, target))
+    service.attend()
+    assert SlowTarget.arrived.wait(60)
     workbench.write_window()
-    ticking = threading.Thread(target=service.tick, args=(workbench.name,))
-    ticking.start()
-    time.sleep(0.3)
+    service.crew.want(workbench.name, open_new=True)
     SlowTarget.let_go.set()
-    attending.join(30)
-    ticking.join(30)
-    with service.monitors[workbench.name].store.read() as connection:
-        assert rounds.count(connection, workbench.name) == 2
+    while service.crew.busy():
+        service.crew.wait(60)
+    assert opened(service, workbench.name) == 2
 
 
-def test_a_second_signal_ends_at_once(workbench: Any, tmp_path: Path, target: str) -> None:
-    import yaml
+def test_one_slow_action_delays_no_other_monitor(workbench: Any, lite: str, target: str) -> None:
+    plain = configuration(workbench, lite, target)
+    plain["monitors"]["quick"] = plain["monitors"][workbench.name] | {"actions": []}
+    service = alarm_ready(workbench, plain)
+    service.work("quick", True)
+    quick = service.monitors["quick"]
+    service.attend()
+    assert SlowTarget.arrived.wait(60)
+    slow, workbench.name = workbench.name, "quick"
+    workbench.answer(quick)
+    service.attend()
+    while service.crew.busy() != {slow}:
+        time.sleep(0.01)
+    with service.store.read() as connection:
+        assert rounds.get(connection, "quick", 1).state == "closed"
+    assert service.crew.busy() == {slow}, "the slow one is still at it"
 
-    alarm_ready(workbench, tmp_path, target)
-    path = tmp_path / "opmon.yaml"
-    path.write_text(yaml.safe_dump(configuration(workbench, tmp_path, target)))
-    process = subprocess.Popen([sys.executable, "-m", "opmon", "serve", "-c", str(path)], stderr=subprocess.PIPE)
+
+def test_a_monitor_that_gets_nowhere_is_asked_less_and_less(
+    workbench: Any, lite: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = configuration(workbench, lite, target)
+    service = alarm_ready(workbench, plain)
+    now, asked = [0.0], list[float]()
+    service.monotonic = lambda: now[0]
+
+    def want(name: str, *, open_new: bool) -> None:
+        asked.append(now[0])
+        service.work(name, open_new)
+
+    monkeypatch.setattr(service.crew, "want", want)
+    with hold(service.store, workbench.name):  # another process is at it, so that nothing can be done
+        for _ in range(240):
+            now[0] += 5.0
+            service.attend()
+    waits = [later - earlier for earlier, later in pairwise(asked)]
+    assert waits[0] <= 10
+    assert waits == sorted(waits)
+    assert waits[-1] == scheduler.LONGEST_REST
+
+
+def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(workbench: Any, lite: str, target: str) -> None:
+    service = Service(Settings.from_mapping(configuration(workbench, lite, target), workbench.folder))
+    workbench.write_window()
+    with hold(service.store, workbench.name):
+        service.work(workbench.name, True)
+    assert opened(service, workbench.name) == 0
+    service._rests.clear()  # the time it is left alone for is over
+    service.attend()
+    while service.crew.busy():
+        service.crew.wait(60)
+    assert opened(service, workbench.name) == 1
+    with service.store.read() as connection:
+        assert readiness.monitors_with_work(connection, service.clock()) == set()
+    assert service._owed == set()
+
+
+def test_seventy_monitors_run_on_few_connections(workbench: Any, postgres: Any, caplog: Any) -> None:
+    url = postgres()
+    open_store(url)
+    few = few_connections(url, POOL)
+    with connect(url).write() as connection:
+        connection.exec_driver_sql(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {sa.engine.make_url(few).username}")
+        connection.exec_driver_sql(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {sa.engine.make_url(few).username}")
+    plain = workbench.configuration(few)
+    plain["monitors"] = {f"m{number}": plain["monitors"][workbench.name] for number in range(70)}
+    service = Service(Settings.from_mapping(plain, workbench.folder))
+    with caplog.at_level(logging.WARNING):
+        for name in service.timetable().due():
+            service.crew.want(name, open_new=True)
+        while service.crew.busy():
+            service.crew.wait(60)
+    assert caplog.text == ""
+    with service.store.read() as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM ticks")) == 70
+
+
+def test_a_database_that_goes_away_is_told_in_one_line_without_a_traceback(
+    workbench: Any, postgres: Any, target: str, caplog: Any
+) -> None:
+    url = postgres()
+    service = Service(Settings.from_mapping(configuration(workbench, url, target), workbench.folder))
+    name = sa.engine.make_url(url).database
+    others = connect(sa.engine.make_url(url).set(database="postgres").render_as_string(hide_password=False))
+
+    def admin(said: str) -> None:
+        with others.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql(said)
+
+    with caplog.at_level(logging.DEBUG):
+        for _ in range(2):
+            service.work(workbench.name, True)
+            admin(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            admin(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+            service.work(workbench.name, True)
+            admin(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        service.work(workbench.name, True)
+    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.name for record in told] == ["opmon.service.scheduler"] * 2
+    assert all("the database" in record.getMessage() and record.exc_info is None for record in told)
+    service.registry.give_up()
+
+
+# --- stopping ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serve(workbench: Any, plain: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """``opmon serve``, and the file that holds what it says."""
+    path, said = workbench.folder / "opmon.yaml", workbench.folder / "said.log"
+    path.write_text(yaml.safe_dump(plain))
+    with said.open("wb") as log:
+        process = subprocess.Popen([sys.executable, "-m", "opmon", "serve", "-c", str(path)], stderr=log)
     try:
-        assert SlowTarget.arrived.wait(60)
+        yield process, said
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_second_signal_ends_at_once(workbench: Any, lite: str, target: str) -> None:
+    plain = configuration(workbench, lite, target)
+    alarm_ready(workbench, plain)
+    with serve(workbench, plain) as (process, _):
+        assert SlowTarget.arrived.wait(90)
         process.send_signal(signal.SIGTERM)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 128 + signal.SIGTERM
+
+
+def test_one_signal_ends_it_within_ten_seconds_whatever_hangs(workbench: Any, lite: str, target: str) -> None:
+    plain = configuration(workbench, lite, target)
+    alarm_ready(workbench, plain)
+    with serve(workbench, plain) as (process, said):
+        assert SlowTarget.arrived.wait(90)
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 128 + signal.SIGTERM
-        assert time.monotonic() - begun < 5
-    finally:
-        process.kill()
-        process.communicate()
+        assert process.wait(20) == 0
+        assert time.monotonic() - begun < 10
+        assert f"ending while {workbench.name} is at work: nothing is lost" in said.read_text()
+        assert "Traceback" not in said.read_text()
 
 
-@pytest.mark.parametrize(
-    ("schedule", "last", "due"),
-    [
-        ({"every": "1h"}, None, timedelta()),
-        ({"every": "1h"}, timedelta(hours=-5), timedelta()),
-        ({"every": "1h"}, timedelta(minutes=-20), timedelta(minutes=40)),
-        ({"cron": "0 15 * * *"}, None, timedelta(hours=3)),
-        ({"cron": "0 15 * * *"}, timedelta(days=-2), timedelta()),
-        ({"cron": "0 15 * * *"}, timedelta(hours=-1), timedelta(hours=3)),
-    ],
-)
-def test_what_was_missed_is_caught_up_once(
-    workbench: Any, tmp_path: Path, clock: Any, schedule: dict[str, str], last: timedelta | None, due: timedelta
+@pytest.fixture(params=["stalls", "drips"])
+def bad_server(request: pytest.FixtureRequest) -> Iterator[tuple[str, threading.Event]]:
+    """A server that takes every request, and says nothing, or a byte now and then."""
+    met, over = threading.Event(), threading.Event()
+    begin = {"stalls": b"", "drips": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Long: "}[request.param]
+
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(65536)
+            met.set()
+            try:
+                connection.sendall(begin)
+                while not over.wait(0.2):
+                    connection.sendall(b"a" if begin else b"")
+            except OSError:
+                pass
+
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+
+        def serve() -> None:
+            while not over.is_set():
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", met
+        over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_it_stops_while_mlflow_does_not_answer(
+    workbench: Any, lite: str, bad_server: tuple[str, threading.Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from opmon.service.scheduler import trigger_of
-    from opmon.store import ticks
+    uri, met = bad_server
+    plain = workbench.configuration(lite)
+    plain["mlflow"] = {"tracking_uri": uri}
+    workbench.write_window()
+    monkeypatch.setattr(scheduler, "LAST_STEPS", 0.2)
+    service = Service(Settings.from_mapping(plain, workbench.folder))
+    running = threading.Thread(target=service.run)
+    running.start()
+    assert met.wait(60)
+    begun = time.monotonic()
+    service.stop()
+    running.join(10)
+    assert not running.is_alive()
+    assert time.monotonic() - begun < 5
+    with hold(service.store, workbench.name) as lease:
+        assert lease.token == 2, "the lease was given back"
 
-    plain = workbench.configuration(f"sqlite:///{tmp_path / 'opmon.db'}", schedule=schedule)
-    service = Service(Settings.from_mapping(plain, workbench.folder), clock)
-    monitor = service.monitors[workbench.name]
-    if last is not None:
-        with monitor.store.write() as connection:
-            ticks.record(connection, workbench.name, clock() + last)
-    first = service._first_time(workbench.name, trigger_of(monitor.settings.schedule))
-    assert abs(first.astimezone(UTC) - (clock() + due)) < timedelta(seconds=1)
+
+@pytest.mark.usefixtures("workbench")
+def test_a_cycle_with_a_server_that_does_not_answer_ends(
+    workbench: Any, lite: str, bad_server: tuple[str, threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    monkeypatch.setattr(Breaker, "FIRST_REST", 3600.0)
+    good = workbench.monitor(lite, round={"min_inputs": 50, "max_inputs": 50})
+    workbench.write_window()
+    good.advance()
+    workbench.answer(good)
+    plain = workbench.configuration(lite)
+    plain["mlflow"] = {"tracking_uri": bad_server[0]}
+    service = Service(Settings.from_mapping(plain, workbench.folder))
+    cycle = service.monitors[workbench.name].advance()
+    assert len(cycle.problems) >= 4, "each of the rounds"
+    alone = sum("left alone" in str(problem) for problem in cycle.problems)
+    assert alone == len(cycle.problems) - Breaker.FAILURES, "and yet only the first of them were waited for"
+
+
+def test_a_cycle_begins_no_step_after_its_time(workbench: Any, lite: str) -> None:
+    monitor = workbench.monitor(lite)
+    workbench.write_window()
+    assert monitor.advance(seconds=-1.0).opened == 0
+    assert monitor.advance().opened == 1

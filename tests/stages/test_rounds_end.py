@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from opmon.errors import InputError
+from opmon.errors import InputError, StateUnavailable
 from opmon.labels import store as queue
 from opmon.registry import Registry
 from opmon.stages.draw import load_frame
@@ -259,3 +260,21 @@ def test_text_with_nul_can_be_labelled(workbench: Any, database: str) -> None:
     monitor = workbench.monitor(database)
     workbench.write_window(note=["zero\0byte"] * 200)
     assert monitor.advance().problems == []
+
+
+def test_a_full_disk_is_told_and_the_round_goes_on_when_there_is_room(workbench: Any, lite: str, clock: Any) -> None:
+    monitor = workbench.monitor(lite, clock)
+    workbench.write_window()
+    key = f"{workbench.name}/round/1/{clock().isoformat()}"
+    file = monitor.folder / "rounds" / workbench.name / f"1-{zlib.crc32(key.encode()):08x}" / "draw.npz"
+    file.parent.mkdir(parents=True)
+    file.symlink_to("/dev/full")  # every write to it finds the disk full
+    cycle = monitor.advance()
+    assert cycle.faults == []
+    (problem,) = cycle.problems
+    assert isinstance(problem, StateUnavailable)
+    assert "the disk is full. Free some space. Nothing is lost." in str(problem)
+    assert one(monitor).problem == str(problem)
+    file.unlink()
+    assert monitor.advance().problems == []
+    assert one(monitor).state == "labelling"

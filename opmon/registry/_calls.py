@@ -1,0 +1,197 @@
+"""Waiting for MLflow, within limits.
+
+MLflow's client bounds each read from a socket, not a call: a server that gives a byte now and then is waited for
+without end, and its retries multiply whatever limit there is. So every call runs in a thread of its own and is waited
+for only so long; it may still arrive at the server afterwards, which is why all that opmon asks of MLflow may be
+repeated. A server that has kept callers waiting twice running is left alone for a while: see :class:`Breaker`.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any
+
+from opmon.errors import OpmonError, RegistryUnavailable
+from opmon.registry.translation import is_answer
+
+_POLL = 0.25
+"""How soon a caller who waits notices, in seconds, that opmon is stopping."""
+_KEPT_WAITING = 1.0
+"""A failure that took so many seconds is one of a server that does not answer."""
+_SLOWEST = 50_000
+"""Bytes in a second below which an upload counts as stalled."""
+
+_left: set[threading.Thread] = set()
+
+
+def left_behind() -> bool:
+    """Whether a call that nobody waits for any more still runs: MLflow's own threads would hold up an exit."""
+    return any(thread.is_alive() for thread in _left)
+
+
+class Breaker:
+    """Leaves a target alone that did not answer ``FAILURES`` times running; then one caller tries, for all."""
+
+    FAILURES = 2
+    FIRST_REST = 15.0
+    LONGEST_REST = 120.0
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._rests = 0
+        self._until = 0.0
+        self._trying = False
+
+    def enter(self) -> float:
+        """For how many seconds the target is still left alone; 0 lets the caller through, who then tells the end."""
+        with self._lock:
+            if not self._rests:
+                return 0.0
+            left = self._until - self._clock()
+            if left > 0 or self._trying:
+                return max(left, 1.0)
+            self._trying = True
+            return 0.0
+
+    def answered(self) -> None:
+        with self._lock:
+            self._failures = self._rests = 0
+            self._trying = False
+
+    def failed(self) -> None:
+        """A caller was kept waiting in vain; those who were under way when the rest began do not lengthen it."""
+        with self._lock:
+            self._failures += 1
+            if self._trying or (not self._rests and self._failures >= self.FAILURES):
+                self._until = self._clock() + min(self.FIRST_REST * 2.0**self._rests, self.LONGEST_REST)
+                self._rests += 1
+            self._trying = False
+
+    def left(self) -> None:
+        """The caller learnt nothing of the target."""
+        with self._lock:
+            self._trying = False
+
+
+class Calls:
+    """How one MLflow server is called."""
+
+    def __init__(self, where: Callable[[], str]) -> None:
+        self._where = where
+        self._given_up = threading.Event()
+        self._questions, self._transfers = Breaker(), Breaker()
+
+    def give_up(self) -> None:
+        """Nobody is waited for any more: opmon is stopping."""
+        self._given_up.set()
+
+    def ask(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call ``function`` and wait for :func:`patience` at most."""
+        deadline = time.monotonic() + patience()
+        return self._run(self._questions, lambda: function(*args, **kwargs), lambda: time.monotonic() > deadline)
+
+    def upload(self, function: Callable[[], Any], size: int) -> Any:
+        """Call what sends ``size`` bytes: the more there are, the longer it may take."""
+        deadline = time.monotonic() + patience() + size / _SLOWEST
+        return self._run(self._transfers, function, lambda: time.monotonic() > deadline)
+
+    def download(self, function: Callable[[], Any], arrived: Callable[[], int]) -> Any:
+        """Call what fetches files: it may take as long as it likes while ``arrived`` bytes become more."""
+        seen, deadline = 0, time.monotonic() + patience()
+
+        def is_over() -> bool:
+            nonlocal seen, deadline
+            if time.monotonic() <= deadline:
+                return False
+            before, seen, deadline = seen, arrived(), time.monotonic() + patience()
+            return seen <= before
+
+        return self._run(self._transfers, function, is_over)
+
+    def _run(self, breaker: Breaker, function: Callable[[], Any], is_over: Callable[[], bool]) -> Any:
+        self._require_hope(breaker)
+        begun = time.monotonic()
+        try:
+            result = self._wait(_start(function), is_over)
+        except OpmonError:
+            breaker.left()
+            raise
+        except Exception as exc:
+            if is_answer(exc):
+                breaker.answered()
+            elif time.monotonic() - begun >= _KEPT_WAITING:
+                breaker.failed()
+            else:
+                breaker.left()
+            raise
+        except BaseException:
+            breaker.left()
+            raise
+        breaker.answered()
+        return result
+
+    def _require_hope(self, breaker: Breaker) -> None:
+        if self._given_up.is_set():
+            raise RegistryUnavailable("MLflow is not asked any more: opmon is stopping")
+        rest = breaker.enter()
+        if rest:
+            raise RegistryUnavailable(
+                f"MLflow at {self._where()} did not answer several times running and is left alone for {rest:.0f} s. "
+                f"Nothing is lost; check that the server runs and how busy it is."
+            )
+
+    def _wait(self, call: tuple[Future[Any], threading.Thread], is_over: Callable[[], bool]) -> Any:
+        future, thread = call
+        begun = time.monotonic()
+        try:
+            while not wait((future,), _POLL).done:
+                if self._given_up.is_set():
+                    raise RegistryUnavailable("MLflow is not waited for any more: opmon is stopping")
+                if is_over():
+                    raise TimeoutError(f"no answer, or no whole one, within {time.monotonic() - begun:.0f} s")
+        finally:
+            _left.difference_update({old for old in list(_left) if not old.is_alive()})
+            if not future.done():
+                _left.add(thread)
+        return future.result()
+
+
+class Bounded:
+    """MLflow's client, each of whose methods is asked as :class:`Calls` says."""
+
+    def __init__(self, client: Any, calls: Calls) -> None:
+        self.unbounded, self._calls = client, calls
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self.unbounded, name)
+        return lambda *args, **kwargs: self._calls.ask(method, *args, **kwargs)
+
+
+def patience() -> float:
+    """For how many seconds an answer is waited for: three times what MLflow itself waits for a piece of it."""
+    try:
+        return 3.0 * max(1.0, float(os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"]))
+    except (KeyError, ValueError):
+        return 60.0
+
+
+def _start(function: Callable[[], Any]) -> tuple[Future[Any], threading.Thread]:
+    future: Future[Any] = Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(function))
+        except BaseException as exc:  # noqa: BLE001 - raised where it is waited for
+            future.set_exception(exc)
+
+    thread = threading.Thread(target=run, name="mlflow-call", daemon=True)
+    thread.start()
+    return future, thread

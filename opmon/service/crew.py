@@ -1,0 +1,91 @@
+"""Monitors at work side by side: one that is slow, or hangs, delays nobody else.
+
+Each piece of work has a thread of its own and no monitor has two at once: what is asked of one that is busy is done
+when it is free again. So many work at the same time at most; one that has been at it for long is not counted any more,
+so that those that hang cannot use up the places of the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+PLACES = 8
+SLOW = 30.0
+"""Seconds after which somebody at work takes no place any more."""
+
+
+class Crew:
+    """Does ``work(name, open_new)`` for whoever is wanted."""
+
+    def __init__(
+        self,
+        work: Callable[[str, bool], None],
+        places: int = PLACES,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._work, self._places, self._monotonic = work, places, monotonic
+        self._wanted: dict[str, bool] = {}
+        self._since: dict[str, float] = {}
+        self._slow: set[str] = set()
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def want(self, name: str, *, open_new: bool) -> None:
+        """Let ``name`` do its work as soon as there is a place; wanted twice before it begins is wanted once."""
+        with self._changed:
+            self._wanted[name] = self._wanted.get(name, False) or open_new
+        self.tend()
+
+    def tend(self) -> None:
+        """Begin what can begin; to be called now and then, for those who have become slow."""
+        with self._changed:
+            self._notice_slow()
+            for name in [name for name in self._wanted if name not in self._since]:
+                if self._closed or len(self._since) - len(self._slow) >= self._places:
+                    return
+                work = threading.Thread(target=self._do, args=(name, self._wanted[name]), name=name, daemon=True)
+                try:
+                    work.start()
+                except RuntimeError as exc:  # the machine has no thread left: it stays wanted
+                    log.warning("monitor %s waits: %s", name, exc)
+                    return
+                self._since[name] = self._monotonic()
+                del self._wanted[name]
+
+    def busy(self) -> set[str]:
+        """Who is at work, or will be."""
+        with self._changed:
+            return set(self._since) | set(self._wanted)
+
+    def close(self) -> None:
+        """Begin nothing any more."""
+        with self._changed:
+            self._closed = True
+            self._wanted.clear()
+
+    def wait(self, seconds: float) -> set[str]:
+        """Wait until nobody is at work, but not for longer; who still is."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._since, seconds)
+            return set(self._since)
+
+    def _notice_slow(self) -> None:
+        for name, since in self._since.items():
+            if name not in self._slow and self._monotonic() - since > SLOW:
+                self._slow.add(name)
+                log.info("monitor %s has been at work for %.0f s; the others do not wait for it", name, SLOW)
+
+    def _do(self, name: str, open_new: bool) -> None:
+        try:
+            self._work(name, open_new)
+        finally:
+            with self._changed:
+                del self._since[name]
+                self._slow.discard(name)
+                self._changed.notify_all()
+            self.tend()

@@ -1,0 +1,282 @@
+"""A real MLflow server behind a bad network: nothing is made twice, and nobody is kept waiting."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opmon.errors import RegistryUnavailable
+from opmon.registry import Registry
+from opmon.registry._calls import Breaker, Calls, left_behind
+from tests.registry.proxy import DRIP, LATE, LOSE, STALL, Proxy, proxy_to
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+CREATE = "POST .*/runs/create"
+
+
+@pytest.fixture
+def proxy(server: Any) -> Iterator[Proxy]:
+    with proxy_to(server.uri) as made:
+        yield made
+
+
+@pytest.fixture
+def registry(proxy: Proxy) -> Registry:
+    return Registry(proxy.uri)
+
+
+@pytest.fixture
+def experiment(registry: Registry) -> str:
+    return registry.experiment(f"opmon/{uuid.uuid4().hex}")
+
+
+def runs(server: Any, experiment: str) -> list[Any]:
+    from mlflow import MlflowClient
+
+    return list(MlflowClient(server.uri).search_runs([experiment]))
+
+
+# --- a run is made once -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_run_whose_answer_is_lost_is_made_once(
+    server: Any, proxy: Proxy, registry: Registry, experiment: str, lost: int
+) -> None:
+    proxy.rule(CREATE, LOSE, times=lost)
+    made = registry.run(experiment, "m/round/1", "round 1")
+    assert proxy.met[LOSE] == lost
+    proxy.clear()
+    assert [run.info.run_id for run in runs(server, experiment)] == [made]
+    assert Registry(server.uri).run(experiment, "m/round/1", "round 1") == made
+
+
+def test_a_timeline_is_not_split_when_answers_are_lost(
+    server: Any, proxy: Proxy, registry: Registry, experiment: str
+) -> None:
+    used = []
+    for step in range(1, 5):
+        proxy.rule(CREATE, LOSE, times=1)
+        timeline = registry.run(experiment, "m/timeline", "v1")
+        own = registry.run(experiment, f"m/round/{step}", f"round {step}", parent=timeline)
+        registry.log_metrics(timeline, {"accuracy/estimate": 0.9}, step, NOW)
+        registry.finish_run(own)
+        used.append((timeline, own))
+    assert len({timeline for timeline, _ in used}) == 1
+    assert [step for step, _, _ in registry.metric_history(used[0][0], "accuracy/estimate")] == [1, 2, 3, 4]
+    assert {run.info.run_id for run in runs(server, experiment)} == {run for pair in used for run in pair}
+
+
+def test_a_request_that_arrives_late_makes_no_second_run(
+    server: Any, proxy: Proxy, registry: Registry, experiment: str
+) -> None:
+    proxy.rule(CREATE, LATE, times=1)
+    made = registry.run(experiment, "m/round/1", "round 1")
+    proxy.clear()
+    eventually(lambda: len(runs(server, experiment)) == 2)
+    assert registry.run(experiment, "m/round/1", "round 1") == made, "the one that is used stays the one"
+    assert [run.info.run_id for run in runs(server, experiment)] == [made]
+
+
+def test_a_late_double_is_gone_when_the_run_is_finished(
+    server: Any, proxy: Proxy, registry: Registry, experiment: str
+) -> None:
+    proxy.rule(CREATE, LATE, times=1)
+    made = registry.run(experiment, "m/round/1", "round 1")
+    proxy.clear()
+    eventually(lambda: len(runs(server, experiment)) == 2)
+    registry.finish_run(made)
+    assert [(run.info.run_id, run.info.status) for run in runs(server, experiment)] == [(made, "FINISHED")]
+
+
+def test_doubles_of_old_are_told_apart_and_what_they_hold_is_kept(server: Any, experiment: str) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(server.uri)
+    first, second, empty = (
+        client.create_run(experiment, start_time=1000 + k, tags={"opmon.key": "m/timeline"}).info.run_id
+        for k in range(3)
+    )
+    client.log_metric(second, "accuracy/estimate", 0.5)
+    assert Registry(server.uri).run(experiment, "m/timeline", "v1") == first, "the oldest"
+    left = {run.info.run_id: run.data.tags for run in runs(server, experiment)}
+    assert set(left) == {first, second}
+    assert left[second]["opmon.double_of"] == first
+    assert "opmon.key" not in left[second]
+    assert client.get_run(empty).info.lifecycle_stage == "deleted"
+
+
+def test_an_experiment_whose_answer_is_lost_is_made_once(proxy: Proxy, registry: Registry) -> None:
+    name = f"opmon/{uuid.uuid4().hex}"
+    proxy.rule("POST .*/experiments/create", LOSE, times=2)
+    assert registry.experiment(name) == registry.experiment(name)
+
+
+def test_whatever_answer_is_lost_asking_again_changes_nothing(
+    server: Any, proxy: Proxy, registry: Registry, experiment: str, tmp_path: Path
+) -> None:
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "a.txt").write_text("a")
+    proxy.rule("POST|PUT|DELETE", LOSE, times=1)
+    for _ in range(2):
+        run = registry.run(experiment, "m/round/1", "round 1")
+        proxy.rule("POST|PUT|DELETE", LOSE, times=1)
+        registry.log_metrics(run, {"a": 1.0}, 1, NOW)
+        registry.log_params(run, {"b": 2})
+        proxy.rule("PUT", LOSE, times=1)
+        registry.log_artifacts(run, tmp_path / "report", "report")
+        registry.finish_run(run, at=NOW)
+    assert registry.metric_history(run, "a") == [(1, NOW, 1.0)]
+    assert registry.download(run, "report/a.txt", tmp_path / "got").read_text() == "a"
+    assert len(runs(server, experiment)) == 1
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came to be so")
+
+
+# --- nobody is kept waiting -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer is waited for during 3 s, retries and all."""
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("what", [STALL, DRIP])
+def test_a_question_is_not_waited_for_without_end(proxy: Proxy, registry: Registry, experiment: str, what: str) -> None:
+    proxy.rule("runs/search", what)
+    begun = time.monotonic()
+    with pytest.raises(RegistryUnavailable, match="Nothing is lost"):
+        registry.run(experiment, "m/round/1", "round 1")
+    assert time.monotonic() - begun < 10
+    proxy.clear()
+    assert registry.run(experiment, "m/round/1", "round 1")
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("what", [STALL, DRIP])
+def test_a_download_is_given_up_when_nothing_arrives(
+    proxy: Proxy, registry: Registry, experiment: str, tmp_path: Path, what: str
+) -> None:
+    (tmp_path / "a.txt").write_text("a" * 1000)
+    run = registry.run(experiment, "m/round/1", "round 1")
+    registry.log_artifact(run, tmp_path / "a.txt")
+    proxy.rule("GET .*mlflow-artifacts", what)
+    begun = time.monotonic()
+    with pytest.raises(RegistryUnavailable):
+        registry.download(run, "a.txt", tmp_path / "got")
+    assert time.monotonic() - begun < 12
+
+
+@pytest.mark.usefixtures("short")
+def test_an_upload_is_given_up(proxy: Proxy, registry: Registry, experiment: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    run = registry.run(experiment, "m/round/1", "round 1")
+    proxy.rule("PUT", STALL)
+    with pytest.raises(RegistryUnavailable):
+        registry.log_artifact(run, tmp_path / "a.txt")
+
+
+@pytest.mark.usefixtures("short")
+def test_a_server_that_does_not_answer_is_left_alone_and_tried_again(
+    proxy: Proxy, registry: Registry, experiment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy.rule("runs/search", STALL)
+    monkeypatch.setattr(Breaker, "FIRST_REST", 2.0)
+    for _ in range(Breaker.FAILURES):
+        with pytest.raises(RegistryUnavailable, match="no answer"):
+            registry.run(experiment, "m/round/1", "round 1")
+    asked, begun = len(proxy.seen), time.monotonic()
+    for _ in range(20):
+        with pytest.raises(RegistryUnavailable, match="left alone for"):
+            registry.run(experiment, "m/round/1", "round 1")
+    assert time.monotonic() - begun < 1
+    assert len(proxy.seen) == asked
+    proxy.clear()
+    time.sleep(2.0)
+    assert registry.run(experiment, "m/round/1", "round 1")
+
+
+def test_giving_up_ends_what_is_waited_for_at_once(proxy: Proxy, registry: Registry, experiment: str) -> None:
+    proxy.rule("runs/search", STALL)
+    threading.Thread(target=lambda: proxy.met_one.wait(30) and registry.give_up()).start()
+    begun = time.monotonic()
+    with pytest.raises(RegistryUnavailable, match="opmon is stopping"):
+        registry.run(experiment, "m/round/1", "round 1")
+    assert time.monotonic() - begun < 5
+    assert left_behind()
+    with pytest.raises(RegistryUnavailable, match="opmon is stopping"):
+        registry.check()
+    proxy.clear()
+    eventually(lambda: not left_behind())
+
+
+# --- the breaker ------------------------------------------------------------------------------------------------------
+
+
+class Ticking:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_breaker_rests_longer_each_time_and_lets_one_try() -> None:
+    clock = Ticking()
+    breaker = Breaker(clock)
+    breaker.failed()
+    assert breaker.enter() == 0, "one failure is nothing"
+    breaker.failed()
+    assert breaker.enter() == Breaker.FIRST_REST
+    breaker.failed()
+    assert breaker.enter() == Breaker.FIRST_REST, "who was under way makes it no longer"
+    for rest in (30.0, 60.0, 120.0, 120.0):
+        clock.now += breaker.enter()
+        assert breaker.enter() == 0
+        assert breaker.enter() > 0, "one tries for all"
+        breaker.failed()
+        assert breaker.enter() == rest
+    clock.now += 120
+    assert breaker.enter() == 0
+    breaker.answered()
+    assert breaker.enter() == 0
+    assert breaker.enter() == 0
+
+
+def test_a_try_that_told_nothing_leaves_the_next_one_to_another() -> None:
+    clock = Ticking()
+    breaker = Breaker(clock)
+    for _ in range(Breaker.FAILURES):
+        breaker.failed()
+    clock.now += Breaker.FIRST_REST
+    assert breaker.enter() == 0
+    breaker.left()
+    assert breaker.enter() == 0
+
+
+@pytest.mark.usefixtures("short")
+def test_a_download_may_take_its_time_while_bytes_arrive() -> None:
+    arrived, done = [0], threading.Event()
+
+    def fetch() -> str:
+        for _ in range(8):
+            done.wait(0.5)
+            arrived[0] += 1
+        return "all of it"
+
+    assert Calls(lambda: "here").download(fetch, lambda: arrived[0]) == "all of it"

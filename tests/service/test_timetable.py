@@ -1,0 +1,102 @@
+"""Whatever the clock does, no monitor is more than one period late."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from opmon.config import ScheduleSettings
+from opmon.service.timetable import Timetable
+
+HOURLY = {"every": "1h"}
+CRON = {"cron": "0 * * * *"}
+
+
+class World:
+    """A time of day that jumps, and a clock that only goes forward; what was due, by hours since the beginning."""
+
+    def __init__(self, clock: Any, **schedules: dict[str, str]) -> None:
+        self.clock, self.moment, self.schedules = clock, 1000.0, schedules
+        self.table = Timetable(clock, lambda: self.moment)
+        self.told: list[tuple[float, str]] = []
+
+    def begin(self, **last: Any) -> World:
+        self.table.add_all({name: ScheduleSettings(**said) for name, said in self.schedules.items()}, last)
+        return self
+
+    def pass_(self, **duration: float) -> list[str]:
+        """Time goes by; who was due meanwhile."""
+        due = []
+        for _ in range(round(timedelta(**duration).total_seconds() / 30)):
+            self.moment += 30
+            self.clock.pass_(seconds=30)
+            due += self.table.due()
+        return due
+
+
+@pytest.mark.parametrize(
+    ("schedule", "last", "due"),
+    [
+        (HOURLY, None, timedelta()),
+        (HOURLY, timedelta(hours=-5), timedelta()),
+        (HOURLY, timedelta(minutes=-20), timedelta(minutes=40)),
+        ({"cron": "0 15 * * *"}, None, timedelta(hours=3)),
+        ({"cron": "0 15 * * *"}, timedelta(days=-2), timedelta()),
+        ({"cron": "0 15 * * *"}, timedelta(hours=-1), timedelta(hours=3)),
+    ],
+)
+def test_what_was_missed_is_caught_up_once(
+    clock: Any, schedule: dict[str, str], last: timedelta | None, due: timedelta
+) -> None:
+    world = World(clock, digits=schedule).begin(**({} if last is None else {"digits": clock() + last}))
+    assert world.table.due() == ([] if due else ["digits"])
+    assert world.pass_(seconds=due.total_seconds() - 30 if due else 0) == []
+    assert world.pass_(seconds=30) == (["digits"] if due else [])
+
+
+def test_a_monitor_is_due_once_a_period(clock: Any) -> None:
+    world = World(clock, interval=HOURLY, cron=CRON).begin(interval=clock(), cron=clock())
+    assert world.pass_(hours=5).count("interval") == 5
+    assert world.pass_(hours=5).count("cron") == 5
+
+
+def test_a_process_that_slept_catches_up_once(clock: Any) -> None:
+    world = World(clock, interval=HOURLY, cron=CRON).begin(interval=clock(), cron=clock())
+    world.moment += 5 * 3600
+    clock.pass_(hours=5)
+    assert sorted(world.table.due()) == ["cron", "interval"]
+    assert world.pass_(minutes=59) == []
+    assert sorted(world.pass_(minutes=1)) == ["cron", "interval"]
+
+
+@pytest.mark.parametrize("hours", [-1, 1, -2, 48, -48])
+@pytest.mark.parametrize("after", [1, 30, 59])
+def test_a_clock_that_jumps_silences_nobody(clock: Any, hours: int, after: int, caplog: Any) -> None:
+    world = World(clock, interval=HOURLY, cron=CRON).begin(interval=clock(), cron=clock())
+    world.pass_(minutes=after)
+    clock.pass_(hours=hours)
+    with caplog.at_level(logging.WARNING):
+        due = world.pass_(hours=1)
+    assert set(due) == {"interval", "cron"}
+    assert "the clock jumped by" in caplog.text
+    assert set(world.pass_(hours=1)) == {"interval", "cron"}
+    clock.pass_(hours=-hours)  # the clock is right again
+    assert set(world.pass_(hours=1)) == {"interval", "cron"}
+
+
+def test_a_clock_that_is_set_right_a_little_is_not_told(clock: Any, caplog: Any) -> None:
+    world = World(clock, interval=HOURLY).begin(interval=clock())
+    clock.pass_(seconds=-2)
+    world.pass_(minutes=1)
+    assert caplog.text == ""
+
+
+def test_a_beginning_that_is_yet_to_come_is_told_and_not_gone_by(clock: Any, caplog: Any) -> None:
+    ahead = clock() + timedelta(hours=2)
+    world = World(clock, interval=HOURLY, cron=CRON).begin(interval=ahead, cron=ahead)
+    assert "monitor interval was last begun at 2026-03-01 14:00:00 UTC, which is yet to come" in caplog.text
+    assert "interval" in world.table.due()
+    assert "cron" in world.pass_(hours=1)

@@ -1,0 +1,155 @@
+"""Whether a round is ready is always what its state, tasks, labels and estimates say; finding out is an index away."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from opmon.labels import store as queue
+from opmon.store import readiness, revisions, rounds
+from opmon.store.engine import Store, open_store
+from opmon.store.schema import deliveries, estimates, events, labels, tasks
+from opmon.types import Estimate, Label, Slice
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+MONITORS = ("digits", "faces")
+
+
+@pytest.fixture
+def store(database: str) -> Store:
+    return open_store(database)
+
+
+def open_round(store: Store, monitor: str) -> int:
+    with store.write() as connection:
+        number = rounds.count(connection, monitor) + 1
+        rounds.add(
+            connection,
+            monitor,
+            [Slice("a", str(number), str(number + 1), 10, NOW)],
+            received=10,
+            only_version=None,
+            model_name="m",
+            model_version="1",
+            plan={"problem": "classification"},
+            opened_at=NOW,
+        )
+        return rounds.get(connection, monitor, number).id
+
+
+def step(store: Store, dice: random.Random) -> None:
+    """Something that may happen: a round opens, is drawn, is labelled, estimated, closed, given up."""
+    with store.read() as connection:
+        there = [round_ for monitor in MONITORS for round_ in rounds.newest(connection, monitor, 100)]
+        asked = list(connection.scalars(sa.select(tasks.c.id)))
+    if not there or dice.random() < 0.1:
+        open_round(store, dice.choice(MONITORS))
+        return
+    chosen = dice.choice(there)
+    kind = dice.choice(("ask", "label", "label", "label", "estimate", "state"))
+    with store.write() as connection:
+        if kind == "ask":
+            position = connection.scalar(sa.select(sa.func.count()).select_from(tasks)) or 0
+            new = [queue.NewTask(position + k, f"i{position + k}", "1", {}, {}) for k in range(2)]
+            queue.queue(connection, chosen.monitor, chosen.id, 0, new, NOW)
+            rounds.update(connection, chosen.id, state="labelling")
+        elif kind == "label" and asked:
+            truth = dice.choice(("1", "2", None))
+            queue.record(connection, [Label(dice.choice(asked), "ann", truth, NOW)], NOW)
+        elif kind == "estimate":
+            estimate = Estimate(0.9, 0.8, 1.0, 1, 10, 1.0, "srs", provisional=dice.random() < 0.5)
+            seen = queue.count(connection, chosen.id)
+            revisions.add_estimate(connection, chosen.id, estimate, failures=0, labels_seen=seen, made_at=NOW)
+            rounds.update(connection, chosen.id, state="labelling" if estimate.provisional else "estimated")
+        else:
+            rounds.update(connection, chosen.id, state=dice.choice(rounds.STATES))
+
+
+def by_looking_through_everything(store: Store) -> set[int]:
+    """The ready rounds, from all tasks, labels and estimates."""
+    with store.read() as connection:
+        said = connection.execute(sa.select(labels.c.round_id, labels.c.task_id, labels.c.truth)).all()
+        newest = sa.select(estimates.c.round_id, sa.func.max(estimates.c.labels_seen)).group_by(estimates.c.round_id)
+        seen = {row[0]: row[1] for row in connection.execute(newest)}
+        asked = connection.execute(sa.select(tasks.c.id, tasks.c.round_id)).all()
+        there = [round_ for monitor in MONITORS for round_ in rounds.newest(connection, monitor, 100)]
+    spoken, ready = {row.task_id for row in said}, set()
+    for round_ in there:
+        own = [row for row in said if row.round_id == round_.id]
+        match round_.state:
+            case "labelling":
+                is_ready = all(row.id in spoken for row in asked if row.round_id == round_.id)
+            case "estimated":
+                is_ready = True
+            case "closed" if round_.id in seen:
+                is_ready = len(own) > seen[round_.id]
+            case "closed":
+                is_ready = any(row.truth is not None for row in own)
+            case _:
+                is_ready = False
+        if is_ready:
+            ready.add(round_.id)
+    return ready
+
+
+def marked(store: Store) -> set[int]:
+    with store.read() as connection:
+        found = [round_ for monitor in MONITORS for round_ in rounds.newest(connection, monitor, 100)]
+    return {round_.id for round_ in found if round_.ready}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_mark_is_what_looking_through_everything_says(store: Store, seed: int) -> None:
+    dice = random.Random(seed)
+    for _ in range(80):
+        step(store, dice)
+        assert marked(store) == by_looking_through_everything(store)
+    with store.read() as connection:
+        names = readiness.monitors_with_work(connection, NOW)
+        unfinished = {round_.id for name in MONITORS for round_ in rounds.unfinished(connection, name)}
+        all_rounds = [round_ for name in MONITORS for round_ in rounds.newest(connection, name, 100)]
+    assert names == {round_.monitor for round_ in all_rounds if round_.ready}
+    assert unfinished == {
+        round_.id for round_ in all_rounds if round_.ready or round_.state not in ("closed", "abandoned")
+    }
+
+
+def deliver(connection: Any, monitor: str, number: int, rule: str, at: datetime, state: str = "pending") -> None:
+    key = f"{monitor}-{number}"
+    body = {"id": key}
+    round_id = connection.scalar(sa.text("SELECT min(id) FROM rounds"))
+    event = {"id": key, "monitor": monitor, "round_id": round_id, "rule": rule, "type": "t", "body": body}
+    connection.execute(events.insert().values(**event, created_at=at))
+    connection.execute(deliveries.insert().values(event_id=key, action="hook", state=state, attempts=0, next_at=at))
+
+
+def test_a_delivery_that_is_due_is_work_unless_one_before_it_is_not(store: Store) -> None:
+    open_round(store, "digits")
+    with store.write() as connection:
+        deliver(connection, "digits", 1, "floor", NOW + timedelta(hours=1))
+        deliver(connection, "digits", 2, "floor", NOW)  # a recovery waits for its alarm
+        deliver(connection, "faces", 3, "floor", NOW)
+        deliver(connection, "done", 4, "floor", NOW, "delivered")
+    with store.read() as connection:
+        assert readiness.monitors_with_work(connection, NOW) == {"faces"}
+        assert readiness.monitors_with_work(connection, NOW + timedelta(hours=1)) == {"digits", "faces"}
+
+
+def test_finding_out_reads_no_label(store: Store) -> None:
+    """However many there are, the question costs what there is to do."""
+    said: list[str] = []
+    sa.event.listen(store.engine, "before_cursor_execute", lambda *call: said.append(call[2]))
+    with store.read() as connection:
+        readiness.monitors_with_work(connection, NOW)
+    (question,) = [words for words in said if "SELECT" in words and "rounds" in words]
+    assert "labels" not in question
+    assert "tasks" not in question
+    if store.is_sqlite:
+        with store.read() as connection:
+            compiled = sa.select(rounds.rounds.c.monitor).where(rounds.rounds.c.ready)
+            plan = connection.execute(sa.text(f"EXPLAIN QUERY PLAN {compiled.compile(store.engine)}")).all()
+        assert "ix_rounds_ready" in str(plan)
