@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from opmon.scoring.graph.compiled import bounded
 from opmon.scoring.outputs.meaning import Answers
+
+BLOCK = 4096
+"""So many answers are read at once: enough for NumPy to be quick, few enough to stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +72,18 @@ class Said:
             traced[0].reshape(count, -1) if traced else None,
             traced[1] if len(traced) > 1 else np.zeros(count, np.int64),
         )
+
+
+def in_blocks(pieces: Sequence[Sequence[NDArray[Any]]], rows: int = BLOCK) -> Iterator[list[NDArray[Any]]]:
+    """The pieces of some outputs, put together until they have about ``rows`` rows."""
+    block: list[Sequence[NDArray[Any]]] = []
+    count = 0
+    for place, piece in enumerate(pieces):
+        block.append(piece)
+        count += len(piece[0])
+        if count >= rows or place == len(pieces) - 1:
+            yield [np.concatenate(column) for column in zip(*block, strict=True)] if len(block) > 1 else list(piece)
+            block, count = [], 0
 
 
 def joined(answers: Sequence[Answers]) -> Answers:

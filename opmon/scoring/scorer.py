@@ -24,7 +24,7 @@ from opmon.scoring.loading import load
 from opmon.scoring.outputs.meaning import Outputs, Scores
 from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
-from opmon.scoring.scored import Said, Scored, Traced
+from opmon.scoring.scored import Said, Scored, Traced, in_blocks
 from opmon.scoring.session import Session
 from opmon.types import Batch, Problem
 
@@ -173,7 +173,7 @@ class Scorer:
 
     def _said(self, pieces: Sequence[Sequence[Any]], variables: Sequence[str]) -> Said:
         count = len(self.outputs.names)
-        answers = [self.outputs.read(piece[:count]) for piece in pieces]
+        answers = [self.outputs.read(block) for block in in_blocks([piece[:count] for piece in pieces])]
         return Said.of(answers, variables, [piece[count:] for piece in pieces])
 
     def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Sequence[Any]]) -> Scored:
@@ -192,14 +192,16 @@ class Scorer:
             for row in rows[good & ~finite].tolist():
                 rejected[row] = "an activation of the layer is not a number"
             good = good & finite
+        predictions = said.answers.predictions
         if not good.all():
             found = {name: values[good] for name, values in found.items()}
             rows, activations = rows[good], None if activations is None else activations[good]
+            predictions = predictions[good]
         answers = said.answers
         return Scored(
             batch.slice_index,
             rows,
-            answers.predictions[good],
+            predictions,
             found,
             rejected,
             activations,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring.outputs.labels import Labels
-from opmon.scoring.outputs.variables import only_one, sigmoid, softmax, variables_of
+from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, variables_of
 from opmon.types import Problem
 
 Scores = Literal["auto", "probabilities", "logits", "independent"]
@@ -55,20 +55,22 @@ class Outputs:
         if self.problem == "regression":
             return self._numbers(score)
         probabilities = self._probabilities(score)
-        valid = np.isfinite(probabilities).all(axis=1)
+        valid: NDArray[np.bool_] = np.isfinite(probabilities).all(axis=1)
         if self.meaning == "probabilities":
-            valid[valid] = self._are_probabilities(probabilities[valid])
+            valid = self._are_probabilities(probabilities, valid)
         classes = self._classes(probabilities.shape[1])
-        probabilities = np.where(valid[:, None], probabilities, 0)
-        largest, unlike = probabilities.argmax(axis=1), 0
+        if not valid.all():
+            probabilities = by_class(np.where(valid[:, None], probabilities, 0))
+        ranking, unlike = ranked(probabilities), 0
+        largest = ranking.column
         if self.labels is None:
-            predictions = np.array(classes, dtype=np.str_)[largest]
+            predictions = np.array(classes, dtype=np.str_).take(largest)
         else:
             predictions, columns = self._labelled(self.labels, np.asarray(results[1]), valid, classes)
             unlike = int((columns != largest)[valid].sum())
             if not self.labels.proven and 2 * unlike > int(valid.sum()) >= _FEW:
                 raise ModelError(self.unlike(unlike, int(valid.sum())))
-        return Answers(predictions, variables_of(probabilities), valid, unlike, self._vocabulary(classes))
+        return Answers(predictions, variables_of(probabilities, ranking), valid, unlike, self._vocabulary(classes))
 
     def _labelled(
         self, labels: Labels, values: NDArray[Any], valid: NDArray[np.bool_], classes: tuple[str, ...]
@@ -111,21 +113,23 @@ class Outputs:
         values = score.reshape(len(score), -1)
         if values.dtype == np.float16:
             values = values.astype(np.float32)
-        single = values.shape[1] == 1
+        single, values = values.shape[1] == 1, by_class(values)
         if self.meaning == "logits":
             values = sigmoid(values) if single else softmax(values)
         elif self.meaning == "log_probabilities":
             values = np.exp(values)
         elif self.meaning == "independent" and not single:
             values = only_one(values)
-        return np.concatenate([1 - values, values], axis=1) if single else values
+        return by_class(np.concatenate([1 - values, values], axis=1)) if single else values
 
-    def _are_probabilities(self, values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-        """Which rows are; an error where half of them are not: it is then not what the output gives."""
-        total = values.sum(axis=1)
-        good: NDArray[np.bool_] = (values.min(axis=1, initial=0) >= -1e-3) & (np.abs(total - 1) <= 1e-2)
-        if len(good) and good.mean() <= 0.5:
-            worst = int(np.abs(total - 1).argmax())
+    def _are_probabilities(self, values: NDArray[np.floating[Any]], finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which rows are; an error where half of the finite ones are not: it is then not what the output gives."""
+        with np.errstate(invalid="ignore"):
+            total = values.sum(axis=1)
+        off = np.abs(total - 1)
+        good: NDArray[np.bool_] = (values.min(axis=1, initial=0) >= -1e-3) & (off <= 1e-2)
+        if finite.any() and 2 * int(good.sum()) <= int(finite.sum()):
+            worst = int(np.where(finite, off, -1).argmax())
             shown = ", ".join(f"{value:.4g}" for value in values[worst, :4])
             raise ModelError(
                 f"output {self.score!r} should give probabilities, and one row of it is {shown}… with the sum "

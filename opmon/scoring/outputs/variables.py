@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,34 +13,72 @@ FLOOR = 1e-6
 
 EDGE = 1e-6
 """No yes or no is taken for more certain than this: float32 holds no more."""
+_FEW = 32
 
 Matrix = NDArray[np.floating[Any]]
 
 
-def variables_of(probabilities: Matrix) -> dict[str, NDArray[np.float32]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Of each input the largest probability, its column (the first of equal ones), and the second largest."""
+
+    first: NDArray[np.floating[Any]]
+    second: NDArray[np.floating[Any]]
+    column: NDArray[np.integer[Any]]
+
+
+def by_class(values: Matrix) -> Matrix:
+    """The same numbers, one class after the other in memory where there are few: NumPy then adds and compares whole
+    columns, which takes a tenth of the time that as many short rows take."""
+    return np.asfortranarray(values) if 1 < values.shape[1] <= _FEW else values
+
+
+def ranked(probabilities: Matrix) -> Ranking:
+    """The two largest of each row; ``probabilities`` are not negative."""
+    count, classes = probabilities.shape
+    if classes > _FEW:
+        column, rows = probabilities.argmax(axis=1), np.arange(count)
+        others = probabilities.copy()
+        others[rows, column] = 0
+        return Ranking(probabilities[rows, column], others.max(axis=1), column)
+    first = probabilities[:, 0].copy()
+    second, lower = np.zeros_like(first), np.empty_like(first)
+    largest = np.zeros(count, np.uint8)
+    for column in range(1, classes):
+        values = probabilities[:, column]
+        np.minimum(first, values, out=lower)
+        np.maximum(second, lower, out=second)
+        np.maximum(largest, (values > first).view(np.uint8) * np.uint8(column), out=largest)
+        np.maximum(first, values, out=first)
+    return Ranking(first, second, largest)
+
+
+def variables_of(probabilities: Matrix, ranking: Ranking | None = None) -> dict[str, NDArray[np.float32]]:
     """``confidence`` 1 − p₁, ``margin`` 1 − (p₁ − p₂), ``entropy`` −Σ p log p and ``gini`` 1 − Σ p² (DeepGini).
 
-    p₁ ≥ p₂ are the two largest of an input's probabilities p (one row each). All are at least ``FLOOR``.
+    p₁ ≥ p₂ are the two largest of an input's probabilities p (one row each), as in ``ranking``. All are at least
+    ``FLOOR``, and the same to the last bit whatever other rows there are.
 
     >>> {name: round(float(value[0]), 3) for name, value in variables_of(np.array([[0.5, 0.25, 0.25]])).items()}
     {'confidence': 0.5, 'margin': 0.75, 'entropy': 1.04, 'gini': 0.625}
     """
-    first = probabilities.max(axis=1)
-    several = probabilities.shape[1] > 1
-    second = np.partition(probabilities, -2, axis=1)[:, -2] if several else np.zeros_like(first)
+    probabilities = by_class(probabilities)
+    top = ranked(probabilities) if ranking is None else ranking
     logarithm = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
     found = {
-        "confidence": 1 - first,
-        "margin": 1 - (first - second),
-        "entropy": -np.einsum("ij,ij->i", probabilities, logarithm),
-        "gini": 1 - np.einsum("ij,ij->i", probabilities, probabilities),
+        "confidence": 1 - top.first,
+        "margin": 1 - (top.first - top.second),
+        "entropy": -_summed(np.multiply(probabilities, logarithm, out=logarithm)),
+        "gini": 1 - _summed(probabilities * probabilities),
     }
-    return {name: np.maximum(values, FLOOR).astype(np.float32) for name, values in found.items()}
+    return {name: np.maximum(values, FLOOR).astype(np.float32, copy=False) for name, values in found.items()}
 
 
 def softmax(logits: Matrix) -> Matrix:
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    result: Matrix = shifted / shifted.sum(axis=1, keepdims=True)
+    shifted = by_class(logits)
+    shifted = np.exp(shifted - shifted.max(axis=1, keepdims=True))
+    shifted /= _summed(shifted)[:, None]
+    result: Matrix = shifted
     return result
 
 
@@ -60,5 +99,16 @@ def only_one(independent: Matrix) -> Matrix:
     """
     kept = np.clip(independent, EDGE, 1 - EDGE)
     odds = kept / (1 - kept)
-    result: Matrix = odds / odds.sum(axis=1, keepdims=True)
+    result: Matrix = odds / _summed(odds)[:, None]
     return result
+
+
+def _summed(values: Matrix) -> NDArray[np.floating[Any]]:
+    """The sum of each row, with the same bits whatever other rows there are: NumPy adds in another order for one."""
+    if values.shape[1] > _FEW:
+        result: NDArray[np.floating[Any]] = values.sum(axis=1)
+        return result
+    total = values[:, 0].copy()
+    for column in range(1, values.shape[1]):
+        total += values[:, column]
+    return total
