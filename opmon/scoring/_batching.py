@@ -50,13 +50,17 @@ class Sizes:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, model: Any, device: str, lanes: int = 1, given: int | None = None) -> Sizes:
-        """For a model on a device: what the user has ``given``, else tried, where no size has to be compiled first."""
+    def of(cls, model: Any, device: str, lanes: int = 1, given: int | None = None, threads: int | None = None) -> Sizes:
+        """For a model on a device: what the user has ``given``, else tried, where no size has to be compiled first.
+
+        One of the CPU's ``threads`` is timed by the time that it had, whatever else the machine does.
+        """
         if given is not None:
             return cls(given, given)
         usual = size_by_memory(model, lanes)
         if device == "cpu":
-            return cls(usual, size_by_memory(model, lanes, most=MOST), tried=True)
+            clock = time.thread_time if threads == 1 else time.perf_counter
+            return cls(usual, size_by_memory(model, lanes, most=MOST), tried=True, clock=clock)
         if device == "cuda":
             return cls(usual, MOST, tried=True, exact=False, first=_FIRST_ON_GPU)
         return cls(usual, usual)
@@ -85,7 +89,7 @@ class Sizes:
                     self.tried = False
                     return
                 self._rates[size] = rate
-                if rate < _SLOWER * max(self._rates.values()) or self.clock() - began > _PATIENCE:
+                if self._declines() or self.clock() - began > _PATIENCE:
                     self._settle()
                     return
                 size *= 2
@@ -111,6 +115,11 @@ class Sizes:
             run(size)
             best = min(best, self.clock() - began)
         return size / max(best, 1e-9)
+
+    def _declines(self) -> bool:
+        """Whether the last two sizes were slower than one before: one alone may be the machine's doing."""
+        best = max(self._rates.values())
+        return len(self._rates) > 2 and all(rate < _SLOWER * best for rate in list(self._rates.values())[-2:])
 
     def _settle(self) -> None:
         self.tried = False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,22 @@ from opmon.scoring._batching import Sizes
 from opmon.scoring.session import Session
 
 T = TypeVar("T")
+R = TypeVar("R")
 Tensors = Mapping[str, NDArray[Any]]
-_WAITING = 2
+Outputs = list[Any]
+Part = tuple[Tensors, int]
+"""Some rows, and the number of the first of them."""
+_WAITING, _TASKS = 2, 4
+_BLOCK = 1 << 16
+"""So many numbers of the first output are read at once: enough for NumPy to be quick, few enough to be in the cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """The outputs for some rows, in pieces and in order, without those that the model failed on: why, by number."""
+class Found(Generic[R]):
+    """What was read of the outputs for some rows, in pieces and in order, without the rows that the model failed on:
+    why, by number."""
 
-    pieces: Sequence[list[Any]]
+    pieces: Sequence[R]
     failed: Mapping[int, str]
 
 
@@ -42,19 +50,25 @@ class Runner:
 
     def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
         """The outputs called ``names`` for all rows; an error where the model does not run on one of them."""
-        ((_, found),) = self.stream(names, [(None, tensors)])
+        ((_, found),) = self.stream(names, [(None, tensors)], lambda outputs: outputs)
         if found.failed:
             raise ModelError(next(iter(found.failed.values())))
         pieces = found.pieces or [self.session.run(names, tensors)]  # of no row at all: for the shapes
         return [np.concatenate(column) for column in zip(*pieces, strict=True)]
 
-    def stream(self, names: Sequence[str], items: Iterable[tuple[T, Tensors]]) -> Iterator[tuple[T, Found]]:
-        """Each item with the outputs for its rows, in order; the next ones are begun before."""
-        waiting: deque[tuple[T, list[Future[Found]]]] = deque()
+    def stream(
+        self, names: Sequence[str], items: Iterable[tuple[T, Tensors]], read: Callable[[Outputs], R]
+    ) -> Iterator[tuple[T, Found[R]]]:
+        """Each item with what ``read`` makes of the outputs for its rows, in order; the next ones are begun before.
+
+        ``read`` is called in the lanes, on the outputs of some thousand numbers while they are in the core's cache.
+        """
+        waiting: deque[tuple[T, list[Future[Found[R]]]]] = deque()
         pool = ThreadPoolExecutor(self.lanes, thread_name_prefix="opmon-lane")
         try:
             for item, tensors in items:
-                waiting.append((item, [pool.submit(self._piece, names, *part) for part in self._parts(names, tensors)]))
+                shares = self._shares(list(self._parts(names, tensors)))
+                waiting.append((item, [pool.submit(self._share, names, share, read) for share in shares]))
                 if len(waiting) >= _WAITING:
                     yield _done(*waiting.popleft())
             while waiting:
@@ -67,14 +81,35 @@ class Runner:
         """The number of inputs that the model wants at once, where it is fixed in the file."""
         return next((tensor.shape[0] for tensor in self.session.inputs if tensor.shape), None)
 
-    def _parts(self, names: Sequence[str], tensors: Tensors) -> Iterator[tuple[Tensors, int]]:
+    def _parts(self, names: Sequence[str], tensors: Tensors) -> Iterator[Part]:
         """The rows in pieces, and the number of the first row of each."""
         count = _rows(tensors)
         size = self.fixed or self.sizes.size(count, lambda size: self._once(names, _cut(tensors, 0, size)))
         for start in range(0, count, size):
             yield _cut(tensors, start, start + size), start
 
-    def _piece(self, names: Sequence[str], part: Tensors, first: int) -> Found:
+    def _shares(self, parts: list[Part]) -> list[list[Part]]:
+        """The pieces in as few tasks as keep all lanes busy: handing one over takes as long as a small one takes."""
+        tasks = 1 if self.lanes == 1 else max(1, min(_TASKS * self.lanes, len(parts)))
+        edges = [len(parts) * task // tasks for task in range(tasks + 1)]
+        return [parts[start:stop] for start, stop in itertools.pairwise(edges)]
+
+    def _share(self, names: Sequence[str], parts: Sequence[Part], read: Callable[[Outputs], R]) -> Found[R]:
+        done: list[R] = []
+        failed: dict[int, str] = {}
+        block: list[Outputs] = []
+        for part, first in parts:
+            found = self._piece(names, part, first)
+            failed |= found.failed
+            block += found.pieces
+            if sum(np.size(outputs[0]) for outputs in block) >= _BLOCK:
+                done.append(read(_joined(block)))
+                block = []
+        if block:
+            done.append(read(_joined(block)))
+        return Found(done, failed)
+
+    def _piece(self, names: Sequence[str], part: Tensors, first: int) -> Found[Outputs]:
         """The outputs for a piece; where the model fails on it, without the rows that it fails on."""
         try:
             return Found(self._within_memory(names, part), {})
@@ -86,7 +121,7 @@ class Runner:
                 self.sizes.lower(max(len(piece[0]) for piece in found.pieces))
             return found
 
-    def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Found:
+    def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Found[Outputs]:
         """The same in halves, down to the row that the model fails on."""
         count = _rows(part)
         if isinstance(exc, OutOfMemory):
@@ -101,13 +136,13 @@ class Runner:
             ]
         )
 
-    def _half(self, names: Sequence[str], part: Tensors, first: int) -> Found:
+    def _half(self, names: Sequence[str], part: Tensors, first: int) -> Found[Outputs]:
         try:
             return Found(self._within_memory(names, part), {})
         except ModelError as exc:
             return self._searched(names, part, first, exc)
 
-    def _within_memory(self, names: Sequence[str], part: Tensors) -> list[list[Any]]:
+    def _within_memory(self, names: Sequence[str], part: Tensors) -> list[Outputs]:
         """The outputs in as many runs as memory makes it; what was too much for it is not tried again."""
         count, most = _rows(part), self.fixed or self.sizes.most
         if count <= most:
@@ -121,7 +156,7 @@ class Runner:
         parts = [_cut(part, start, start + most) for start in range(0, count, most)]
         return [piece for some in parts for piece in self._within_memory(names, some)]
 
-    def _once(self, names: Sequence[str], part: Tensors) -> list[Any]:
+    def _once(self, names: Sequence[str], part: Tensors) -> Outputs:
         have, fixed = _rows(part), self.fixed
         if fixed and have < fixed:
             part = {name: np.resize(values, (fixed, *values.shape[1:])) for name, values in part.items()}
@@ -143,12 +178,16 @@ def _cut(tensors: Tensors, start: int, stop: int) -> Tensors:
     return {name: values[start:stop] for name, values in tensors.items()}
 
 
-def _together(found: Sequence[Found]) -> Found:
+def _joined(pieces: Sequence[Outputs]) -> Outputs:
+    return pieces[0] if len(pieces) == 1 else [np.concatenate(column) for column in zip(*pieces, strict=True)]
+
+
+def _together(found: Sequence[Found[R]]) -> Found[R]:
     return Found(
         [piece for some in found for piece in some.pieces],
         {row: why for some in found for row, why in some.failed.items()},
     )
 
 
-def _done(item: T, found: Sequence[Future[Found]]) -> tuple[T, Found]:
+def _done(item: T, found: Sequence[Future[Found[R]]]) -> tuple[T, Found[R]]:
     return item, _together([piece.result() for piece in found])

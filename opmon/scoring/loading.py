@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opmon.errors import InputError
+from opmon.scoring._allocation import keep_freed_memory
 from opmon.scoring._batching import Sizes, lanes_by_memory
 from opmon.scoring._running import Runner
 from opmon.scoring.devices import Device
@@ -59,6 +60,7 @@ def load(
 ) -> Loaded:
     """The arguments are those of :meth:`Scorer.open <opmon.scoring.scorer.Scorer.open>`."""
     _require(problem, batch_size=batch_size, lanes=lanes)
+    keep_freed_memory()
     model = read_model(path)
     changed = adapted(model)
     source: Path | bytes = path if changed is None else serialised(changed)
@@ -79,7 +81,7 @@ def load(
             functions = functions_of(compiled, heads or {}, reference)
         session, lanes = _opened(serialised(compiled.model), device, threads, wide, path.parent)
         variables = {**variables, **compiled.outputs}
-    sizes = Sizes.of(model, session.device, lanes, batch_size)
+    sizes = Sizes.of(model, session.device, lanes, batch_size, session.threads)
     return Loaded(Runner(session, sizes, lanes), outputs, variables, functions)
 
 

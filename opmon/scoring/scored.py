@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from opmon.scoring.graph.compiled import bounded
 from opmon.scoring.outputs.meaning import Answers
-
-BLOCK = 4096
-"""So many answers are read at once: enough for NumPy to be quick, few enough to stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +48,10 @@ class Traced:
     tensors: Mapping[str, NDArray[Any]]
 
 
+Piece = tuple[Answers, Sequence[NDArray[Any]]]
+"""The answers on some rows, and their variables, then activations and predicted classes, where these are outputs."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
     """The model's answers on a whole batch, its variables, and the layer's activations where they were asked for."""
@@ -61,9 +62,10 @@ class Said:
     predicted: NDArray[np.int64]
 
     @classmethod
-    def of(cls, answers: Sequence[Answers], names: Sequence[str], pieces: Sequence[Sequence[NDArray[Any]]]) -> Said:
-        """``pieces`` hold the outputs of the variables ``names``, then activations and predicted class, if there."""
-        whole, columns = joined(answers), [np.concatenate(column) for column in zip(*pieces, strict=True)]
+    def of(cls, pieces: Sequence[Piece], names: Sequence[str]) -> Said:
+        """Of a batch in ``pieces``; ``names`` are the variables among their outputs."""
+        whole = joined([answers for answers, _ in pieces])
+        columns = [np.concatenate(column) for column in zip(*(outputs for _, outputs in pieces), strict=True)]
         traced = columns[len(names) :]
         count = len(whole.valid)
         return cls(
@@ -72,18 +74,6 @@ class Said:
             traced[0].reshape(count, -1) if traced else None,
             traced[1] if len(traced) > 1 else np.zeros(count, np.int64),
         )
-
-
-def in_blocks(pieces: Sequence[Sequence[NDArray[Any]]], rows: int = BLOCK) -> Iterator[list[NDArray[Any]]]:
-    """The pieces of some outputs, put together until they have about ``rows`` rows."""
-    block: list[Sequence[NDArray[Any]]] = []
-    count = 0
-    for place, piece in enumerate(pieces):
-        block.append(piece)
-        count += len(piece[0])
-        if count >= rows or place == len(pieces) - 1:
-            yield [np.concatenate(column) for column in zip(*block, strict=True)] if len(block) > 1 else list(piece)
-            block, count = [], 0
 
 
 def joined(answers: Sequence[Answers]) -> Answers:

@@ -24,7 +24,7 @@ from opmon.scoring.loading import load
 from opmon.scoring.outputs.meaning import Outputs, Scores
 from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
-from opmon.scoring.scored import Said, Scored, Traced, in_blocks
+from opmon.scoring.scored import Piece, Said, Scored, Traced
 from opmon.scoring.session import Session
 from opmon.types import Batch, Problem
 
@@ -128,16 +128,16 @@ class Scorer:
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
         """One answer for each batch, in order. The next batches are read and prepared while the model is at work."""
         names = (*self.outputs.names, *self.variables.values(), *self._traced)
-        for (batch, fed), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
+        for (batch, fed), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1), self._read):
             yield self._scored(batch, fed.without(found.failed), found.pieces)
 
     def traces(self, batches: Iterable[Batch]) -> Iterator[Traced]:
         """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons."""
         names = (*self.outputs.names, *self._traced)
-        for (batch, whole), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1)):
+        for (batch, whole), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1), self._read):
             if not found.pieces:
                 continue
-            fed, said = whole.without(found.failed), self._said(found.pieces, ())
+            fed, said = whole.without(found.failed), Said.of(found.pieces, ())
             activations = said.activations
             if activations is None:
                 activations = np.empty((len(said.answers.valid), 0), np.float32)
@@ -171,17 +171,16 @@ class Scorer:
             return ()
         return tuple(name for name in TRACED if any(item.name == name for item in self.session.outputs))
 
-    def _said(self, pieces: Sequence[Sequence[Any]], variables: Sequence[str]) -> Said:
+    def _read(self, outputs: Sequence[Any]) -> Piece:
         count = len(self.outputs.names)
-        answers = [self.outputs.read(block) for block in in_blocks([piece[:count] for piece in pieces])]
-        return Said.of(answers, variables, [piece[count:] for piece in pieces])
+        return self.outputs.read(outputs[:count]), outputs[count:]
 
-    def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Sequence[Any]]) -> Scored:
+    def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Piece]) -> Scored:
         rejected = {batch.first_row + row: reason for row, reason in fed.rejected.items()}
         if not pieces:
             nothing = np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
             return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, rejected, missing=fed.missing)
-        said = self._said(pieces, list(self.variables))
+        said = Said.of(pieces, list(self.variables))
         found = {**said.answers.variables, **said.variables, **self._outside(said)}
         rows, good = batch.first_row + fed.rows, said.answers.valid
         for place in np.flatnonzero(~good).tolist():

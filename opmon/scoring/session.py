@@ -49,6 +49,8 @@ class Session:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     _session: Any
+    threads: int | None = None
+    """How many the CPU's part of it has; None for all cores."""
     bound: tuple[str, int] | None = None
     """The device and its number whose memory inputs and outputs are bound to: for a GPU."""
 
@@ -105,7 +107,7 @@ def open_session(
         missing = provider_missing(provider)
         if missing is not None:
             raise _not_usable(provider, missing)
-    opened = _described(_load(model, named, threads, folder), named)
+    opened = _described(_load(model, named, threads, folder), named, threads)
     for provider in named.wanted:
         if provider not in opened.placement.providers:
             raise _not_usable(provider, _libraries(provider))
@@ -153,7 +155,7 @@ def _on_gpu_or_cpu(model: Path | bytes, threads: int | None, folder: Path | None
     missing = provider_missing(CUDA)
     if missing is None:
         cuda = Providers.of(["cuda"])
-        opened = _described(_load(model, cuda, threads, folder), cuda)
+        opened = _described(_load(model, cuda, threads, folder), cuda, threads)
         if opened.placement.beside_cpu:
             return opened
         missing = _libraries(CUDA)
@@ -162,7 +164,7 @@ def _on_gpu_or_cpu(model: Path | bytes, threads: int | None, folder: Path | None
         del opened
     _say_once(f"scoring on the CPU: {missing}")
     cpu = Providers.of(["cpu"])
-    return _described(_load(model, cpu, threads, folder), cpu)
+    return _described(_load(model, cpu, threads, folder), cpu, threads)
 
 
 def _not_usable(provider: str, missing: str) -> ModelError:
@@ -213,7 +215,7 @@ def _load(model: Path | bytes, providers: Providers, threads: int | None, folder
         ort.set_default_logger_severity(_WARNING)
 
 
-def _described(session: Any, asked: Providers) -> Session:
+def _described(session: Any, asked: Providers, threads: int | None) -> Session:
     """The session, and where ONNX Runtime placed the operators."""
     found = session.get_provider_graph_assignment_info()
     operators = [(part.ep_name, node.op_type) for part in found for node in part.get_nodes()]
@@ -225,6 +227,7 @@ def _described(session: Any, asked: Providers) -> Session:
         inputs=tuple(_tensor(item) for item in session.get_inputs()),
         outputs=tuple(_tensor(item) for item in session.get_outputs()),
         _session=session,
+        threads=threads,
         bound=("cuda", asked.device_id) if on_cuda else None,
     )
 

@@ -40,7 +40,7 @@ def cnn(path: Path, images: Array, targets: Array) -> Path:
             weights = _with_torch(images, targets)
         except ImportError:
             weights = _with_sklearn(images, targets)
-        onnx.save(_network(weights), str(path))
+        onnx.save(network(weights), str(path))
     return path
 
 
@@ -92,7 +92,7 @@ def _with_sklearn(images: Array, targets: Array) -> Mapping[str, Array]:
         "d2.weight": np.zeros((10, HIDDEN)),
         "d2.bias": np.zeros(10),
     }
-    body = _network(weights)
+    body = network(weights)
     body.graph.output.append(helper.make_tensor_value_info("flat", TensorProto.FLOAT, ["n", 1568]))
     session = open_session(body.SerializeToString(), "cpu")
     rows = rng.permutation(len(images))[:10_000]
@@ -103,7 +103,7 @@ def _with_sklearn(images: Array, targets: Array) -> Mapping[str, Array]:
     return weights
 
 
-def _network(weights: Mapping[str, Array]) -> Any:
+def network(weights: Mapping[str, Array]) -> Any:
     same = {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}
     halved = {"kernel_shape": [2, 2], "strides": [2, 2]}
     nodes = [

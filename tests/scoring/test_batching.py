@@ -45,6 +45,7 @@ class Machine:
 def test_the_quickest_size_is_taken() -> None:
     assert Machine(lambda size: 0.001 + size * 1e-6).size(100_000) == 4096
     assert Machine(lambda size: size * 1e-6 if size <= 64 else size * 1.5e-6).size(100_000) == 64
+    assert Machine(lambda size: size * (1e-6 if size != 64 else 2e-6)).size(100_000) == 4096  # the machine was busy
     assert Machine(lambda size: 0.0001 + size * 1e-6, most=256).size(300) == 256
 
 

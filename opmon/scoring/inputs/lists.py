@@ -62,15 +62,9 @@ def tensor(
     if not is_listed(column.type):
         raise ModelError(f"column {name!r} is {column.type}; a tensor is read from a column of lists of numbers")
     size = math.prod(shape)
-    found, ragged = _sizes(column, shape)
-    wrong = (found != size) | ragged
+    wrong = _wrong(name, column, shape, rejected, hint)
     rows = None
-    if wrong.any():
-        rejected.add(np.asarray(column.is_null()), lambda row: f"column {name!r} is empty")
-        rejected.add(
-            wrong,
-            lambda row: f"column {name!r} has {found[row]} values, not {_shown(shape)}, or rows of unlike length{hint}",
-        )
+    if wrong is not None:
         rows = np.flatnonzero(~wrong)
         column = column.take(pa.array(rows))
     flat = column
@@ -81,10 +75,31 @@ def tensor(
     at = np.arange(len(column)) if rows is None else rows
     if gaps is not None:
         _set_aside(name, gaps, at, dtype, missing, rejected)
-    empty = wrong.copy()
-    empty[at] = False if gaps is None else gaps.all(axis=1)
-    rejected.lacks(name, empty if empty.any() else None)
+    if gaps is not None or wrong is not None:
+        empty = np.zeros(rejected.count, dtype=bool) if wrong is None else wrong.copy()
+        empty[at] = False if gaps is None else gaps.all(axis=1)
+        rejected.lacks(name, empty if empty.any() else None)
     return cast.reshape(-1, *shape), rows
+
+
+def _wrong(
+    name: str, column: pa.Array, shape: tuple[int, ...], rejected: Rejections, hint: str
+) -> NDArray[np.bool_] | None:
+    """Refuse the rows that are not of the ``shape``: which they are, None for none."""
+    size, kind = math.prod(shape), column.type
+    flat = pa.types.is_fixed_size_list(kind) and not _is_list(kind.value_type)
+    if flat and kind.list_size == size and not column.null_count:
+        return None  # its type says so
+    found, ragged = _sizes(column, shape)
+    wrong: NDArray[np.bool_] = (found != size) | ragged
+    if not wrong.any():
+        return None
+    rejected.add(np.asarray(column.is_null()), lambda row: f"column {name!r} is empty")
+    rejected.add(
+        wrong,
+        lambda row: f"column {name!r} has {found[row]} values, not {_shown(shape)}, or rows of unlike length{hint}",
+    )
+    return wrong
 
 
 def _values(flat: pa.Array, count: int, size: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring.outputs.labels import Labels
-from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, variables_of
+from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, summed, variables_of
 from opmon.types import Problem
 
 Scores = Literal["auto", "probabilities", "logits", "independent"]
@@ -55,9 +55,11 @@ class Outputs:
         if self.problem == "regression":
             return self._numbers(score)
         probabilities = self._probabilities(score)
-        valid: NDArray[np.bool_] = np.isfinite(probabilities).all(axis=1)
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = summed(probabilities)
+        valid: NDArray[np.bool_] = np.isfinite(total)
         if self.meaning == "probabilities":
-            valid = self._are_probabilities(probabilities, valid)
+            valid = self._are_probabilities(probabilities, total, valid)
         classes = self._classes(probabilities.shape[1])
         if not valid.all():
             probabilities = by_class(np.where(valid[:, None], probabilities, 0))
@@ -122,10 +124,10 @@ class Outputs:
             values = only_one(values)
         return by_class(np.concatenate([1 - values, values], axis=1)) if single else values
 
-    def _are_probabilities(self, values: NDArray[np.floating[Any]], finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _are_probabilities(
+        self, values: NDArray[np.floating[Any]], total: NDArray[np.floating[Any]], finite: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
         """Which rows are; an error where half of the finite ones are not: it is then not what the output gives."""
-        with np.errstate(invalid="ignore"):
-            total = values.sum(axis=1)
         off = np.abs(total - 1)
         good: NDArray[np.bool_] = (values.min(axis=1, initial=0) >= -1e-3) & (off <= 1e-2)
         if finite.any() and 2 * int(good.sum()) <= int(finite.sum()):

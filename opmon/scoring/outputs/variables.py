@@ -41,16 +41,12 @@ def ranked(probabilities: Matrix) -> Ranking:
         others = probabilities.copy()
         others[rows, column] = 0
         return Ranking(probabilities[rows, column], others.max(axis=1), column)
-    first = probabilities[:, 0].copy()
-    second, lower = np.zeros_like(first), np.empty_like(first)
-    largest = np.zeros(count, np.uint8)
-    for column in range(1, classes):
-        values = probabilities[:, column]
-        np.minimum(first, values, out=lower)
-        np.maximum(second, lower, out=second)
-        np.maximum(largest, (values > first).view(np.uint8) * np.uint8(column), out=largest)
-        np.maximum(first, values, out=first)
-    return Ranking(first, second, largest)
+    first = probabilities.max(axis=1)
+    places = np.arange(classes, 0, -1, dtype=np.uint8)  # larger for earlier columns
+    largest = (probabilities == first[:, None]).view(np.uint8) * places
+    place = largest.max(axis=1)
+    second = (probabilities * (largest != place[:, None])).max(axis=1)
+    return Ranking(first, second, np.uint8(classes) - place)
 
 
 def variables_of(probabilities: Matrix, ranking: Ranking | None = None) -> dict[str, NDArray[np.float32]]:
@@ -64,12 +60,12 @@ def variables_of(probabilities: Matrix, ranking: Ranking | None = None) -> dict[
     """
     probabilities = by_class(probabilities)
     top = ranked(probabilities) if ranking is None else ranking
-    logarithm = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
+    products = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
     found = {
         "confidence": 1 - top.first,
         "margin": 1 - (top.first - top.second),
-        "entropy": -_summed(np.multiply(probabilities, logarithm, out=logarithm)),
-        "gini": 1 - _summed(probabilities * probabilities),
+        "entropy": -summed(np.multiply(probabilities, products, out=products)),
+        "gini": 1 - summed(np.multiply(probabilities, probabilities, out=products)),
     }
     return {name: np.maximum(values, FLOOR).astype(np.float32, copy=False) for name, values in found.items()}
 
@@ -77,7 +73,7 @@ def variables_of(probabilities: Matrix, ranking: Ranking | None = None) -> dict[
 def softmax(logits: Matrix) -> Matrix:
     shifted = by_class(logits)
     shifted = np.exp(shifted - shifted.max(axis=1, keepdims=True))
-    shifted /= _summed(shifted)[:, None]
+    shifted /= summed(shifted)[:, None]
     result: Matrix = shifted
     return result
 
@@ -99,13 +95,14 @@ def only_one(independent: Matrix) -> Matrix:
     """
     kept = np.clip(independent, EDGE, 1 - EDGE)
     odds = kept / (1 - kept)
-    result: Matrix = odds / _summed(odds)[:, None]
+    result: Matrix = odds / summed(odds)[:, None]
     return result
 
 
-def _summed(values: Matrix) -> NDArray[np.floating[Any]]:
-    """The sum of each row, with the same bits whatever other rows there are: NumPy adds in another order for one."""
-    if values.shape[1] > _FEW:
+def summed(values: Matrix) -> NDArray[np.floating[Any]]:
+    """The sum of each row, with the same bits whatever other rows there are: of one row alone, stored class by class,
+    NumPy adds in another order."""
+    if len(values) > 1 or values.shape[1] > _FEW:
         result: NDArray[np.floating[Any]] = values.sum(axis=1)
         return result
     total = values[:, 0].copy()

@@ -9,7 +9,7 @@ from scipy.special import expit
 from scipy.special import softmax as scipy_softmax
 from scipy.stats import entropy
 
-from opmon.scoring.outputs.variables import FLOOR, sigmoid, softmax, variables_of
+from opmon.scoring.outputs.variables import FLOOR, by_class, ranked, sigmoid, softmax, variables_of
 
 LOGITS = arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(2, 6)), elements=st.floats(-200, 200))
 
@@ -46,3 +46,23 @@ def test_softmax_and_sigmoid_agree_with_scipy(logits) -> None:
 
 def test_sigmoid_of_extremes_warns_of_nothing() -> None:
     assert sigmoid(np.array([[-1e4, 1e4]], np.float32)).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("classes", [2, 10, 32, 33, 300])
+def test_ranking_is_the_two_largest_and_the_first_of_equal_ones(classes) -> None:
+    probabilities = np.random.default_rng(classes).dirichlet(np.ones(classes), 500).round(1)
+    top = ranked(by_class(probabilities))
+    in_order = np.sort(probabilities, axis=1)
+    assert (top.column == probabilities.argmax(axis=1)).all()
+    assert (top.first == in_order[:, -1]).all()
+    assert (top.second == in_order[:, -2]).all()
+
+
+@pytest.mark.parametrize("classes", [1, 3, 10, 40])
+def test_variables_have_the_same_bits_whatever_rows_stand_beside(classes) -> None:
+    logits = np.random.default_rng(0).normal(size=(70, classes)).astype(np.float32)
+    whole = variables_of(softmax(logits))
+    for step in (1, 2, 64):
+        parts = [variables_of(softmax(logits[at : at + step])) for at in range(0, len(logits), step)]
+        for name, values in whole.items():
+            assert np.concatenate([part[name] for part in parts]).tobytes() == values.tobytes(), (name, step)
