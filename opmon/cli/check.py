@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from opmon.cli import DONE, LATER, WRONG
 from opmon.cli.common import chosen, config_option, console, json_option, monitor_option, print_json, settings_of
+
+if TYPE_CHECKING:
+    from opmon.checks import Finding
 
 
 @click.command()
@@ -16,7 +21,7 @@ from opmon.cli.common import chosen, config_option, console, json_option, monito
 @json_option()
 def check(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
     """Tell whether the database, MLflow, the model and the source answer, and what is wrong if not."""
-    from opmon.checks import Finding, check_monitor, check_services
+    from opmon.checks import check_monitor, check_services
 
     settings = settings_of(path)
     names = chosen(settings, monitors)
@@ -39,7 +44,17 @@ def check(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
             tell(finding)
     problems = [finding for finding in found if finding.level == "problem"]
     if not as_json:
-        click.echo("all is well" if not problems else f"{len(problems)} of {len(found)} checks found a problem")
+        click.echo(_conclusion(found, len(problems)))
     if not problems:
         return DONE
     return WRONG if any(finding.needs_change for finding in problems) else LATER
+
+
+def _conclusion(found: Sequence[Finding], problems: int) -> str:
+    """What all of it comes to."""
+    if problems:
+        return f"{problems} of {len(found)} checks found a problem"
+    warnings = sum(finding.level == "warning" for finding in found)
+    if not warnings:
+        return "all is well"
+    return f"nothing stops a run, but {warnings} of {len(found)} checks found something to look at"

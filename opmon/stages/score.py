@@ -7,7 +7,6 @@ byte per neuron where the sampler looks at a hidden layer.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,9 +24,9 @@ from opmon.stages.drift import DriftSample, advise_drift
 from opmon.stages.frames import NAME, FrameFile
 from opmon.stages.identities import first_met, ids_of, remember
 from opmon.stages.moments import span_of
-from opmon.stages.served import Served, served
+from opmon.stages.served import Served, served_of
 from opmon.stages.toolbox import Toolbox, levels_of
-from opmon.stages.unscorable import require_filled, require_scorable, told
+from opmon.stages.unscorable import told, unscorable
 from opmon.stages.versions import UNNAMED, rows_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
@@ -155,8 +154,9 @@ def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Score
     predictions = np.concatenate([part.predictions for part in good]) if good else np.empty(0, np.str_)
     variables = {name: np.concatenate([part.variables[name] for part in good]) for name in _names(good)}
     classes = good[0].classes if good else None
-    production = _production(work, reading.joined("prediction"), where, predictions, classes)
-    keep, unscorable = _judgeable(work, round_, scored, production, len(where))
+    production = served_of(work.settings, reading.joined("prediction"), where, predictions, classes)
+    left_out = _left_out(work, round_, scored, production)
+    keep = np.ones(len(where), dtype=bool) if production is None else ~production.strays
     ids, hashes, duplicates = reading.joined("id"), None, 0
     if ids is not None:
         ids = ids_of(ids.take(pa.array(where)), work.settings.columns.id)
@@ -180,7 +180,7 @@ def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Score
             None if levels is None else neurons.coded(keep, levels),
         ),
         hashes=hashes,
-        unscorable=unscorable,
+        unscorable=left_out,
         duplicates=duplicates,
         skew=None if production is None else production.skew,
         starts_at=starts_at,
@@ -193,38 +193,10 @@ def _names(good: Sequence[Scored]) -> Sequence[str]:
     return list(good[0].variables) if good else []
 
 
-def _production(
-    work: Toolbox,
-    logged: pa.Array | None,
-    where: NDArray[np.int64],
-    own: NDArray[Any],
-    classes: tuple[str, ...] | None,
-) -> Served | None:
-    name = work.settings.columns.prediction
-    if logged is None or name is None or not len(where):
-        return None
-    return served(name, logged.take(pa.array(where)), own, classes, work.settings.problem)
-
-
-def _judgeable(
-    work: Toolbox, round_: Round, scored: Sequence[Scored], production: Served | None, count: int
-) -> tuple[NDArray[np.bool_], int]:
-    """Which of the scored inputs can be judged, and how many of all cannot.
-
-    An error where the round must stop: its inputs are not what the model takes, or not what it answered.
-    """
-    reasons = Counter(reason for part in scored for reason in part.rejected.values())
-    missing: Counter[str] = Counter()
-    for part in scored:
-        missing.update(part.missing)
-    keep = np.ones(count, dtype=bool)
+def _left_out(work: Toolbox, round_: Round, scored: Sequence[Scored], production: Served | None) -> int:
+    """How many inputs cannot be judged; an error where the round must stop for them."""
     try:
-        if production is not None:
-            production.require(work.settings.round.max_skew)
-            keep = ~production.strays
-            reasons.update(production.stray(row) for row in np.flatnonzero(production.strays).tolist())
-        require_filled(missing, round_.received, work.settings.inputs.missing.empty)
-        require_scorable(reasons, round_.received, work.settings.round.max_unscorable)
+        reasons = unscorable(work.settings, round_.received, scored, production)
     except SourceError as exc:
         raise SourceError(
             f"{exc}. The round waits and nothing is lost: run again when that is mended; opmon rounds abandon gives "
@@ -239,7 +211,7 @@ def _judgeable(
             round_.received,
             told(reasons),
         )
-    return keep, reasons.total()
+    return reasons.total()
 
 
 def _pointers(slices: Sequence[Slice], slice_index: NDArray[np.int32], row: NDArray[np.int64]) -> pa.Array:

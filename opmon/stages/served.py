@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from opmon.config import MonitorSettings
 from opmon.errors import InputError, SourceError
 from opmon.scoring.inputs.columns import decoded
 from opmon.values import canonical_classes
@@ -92,6 +93,20 @@ class Served:
             f"unit or order of classes, and was it this model version (columns.model_version)? Correct 'columns', or "
             f"raise the limit"
         )
+
+
+def served_of(
+    settings: MonitorSettings,
+    logged: pa.Array | None,
+    where: NDArray[np.int64],
+    own: NDArray[Any],
+    classes: tuple[str, ...] | None,
+) -> Served | None:
+    """Production's predictions of the inputs ``where`` of a log, beside the model's; None where it logs none."""
+    name = settings.columns.prediction
+    if logged is None or name is None or not len(where):
+        return None
+    return served(name, logged.take(pa.array(where)), own, classes, settings.problem)
 
 
 def served(

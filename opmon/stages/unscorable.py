@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
+import numpy as np
+
+from opmon.config import MonitorSettings
 from opmon.errors import SourceError
+from opmon.scoring.scored import Scored
+from opmon.stages.served import Served
 
 LOOKED_AT = 100
 """Of fewer inputs than this, a column that is empty in all of them says nothing."""
+
+
+def unscorable(
+    settings: MonitorSettings, received: int, scored: Sequence[Scored], production: Served | None
+) -> Counter[str]:
+    """Why inputs cannot be judged, and how many for each reason.
+
+    An error where the round must stop: its inputs are not what the model takes, or not what it answered.
+    """
+    reasons = Counter(reason for part in scored for reason in part.rejected.values())
+    missing: Counter[str] = Counter()
+    for part in scored:
+        missing.update(part.missing)
+    if production is not None:
+        production.require(settings.round.max_skew)
+        reasons.update(production.stray(row) for row in np.flatnonzero(production.strays).tolist())
+    require_filled(missing, received, settings.inputs.missing.empty)
+    require_scorable(reasons, received, settings.round.max_unscorable)
+    return reasons
 
 
 def too_many(count: int, of: int, most: float) -> bool:
@@ -21,12 +45,13 @@ def too_many(count: int, of: int, most: float) -> bool:
 
 
 def told(reasons: Counter[str]) -> str:
-    """The most frequent reasons.
+    """The most frequent of them.
 
     >>> told(Counter({"column 'age' is empty": 79}))
     "column 'age' is empty (79)"
     """
-    return "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
+    shown = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
+    return f"{shown}; …" if len(reasons) > 3 else shown
 
 
 def require_scorable(reasons: Counter[str], received: int, most: float) -> None:

@@ -22,9 +22,8 @@ _UNHURRIED = ("SET LOCAL lock_timeout = '10min'", "SET LOCAL statement_timeout =
 
 def upgrade(store: Store) -> None:
     """Run the missing migrations in one transaction; a database at a schema that is not opmon's is an error."""
-    with store.read() as connection:
-        if _revision(store, connection) == HEAD:
-            return
+    if is_current(store):
+        return
     with store.write() as connection:
         if not store.is_sqlite:
             for setting in _UNHURRIED:
@@ -43,6 +42,12 @@ def state(store: Store) -> str:
     return (
         "the first run makes its tables" if found is None else f"the next run brings its tables from {found} to {HEAD}"
     )
+
+
+def is_current(store: Store) -> bool:
+    """Whether the tables are there and up to date."""
+    with store.read() as connection:
+        return _revision(store, connection) == HEAD
 
 
 def _revision(store: Store, connection: Connection) -> str | None:

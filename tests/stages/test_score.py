@@ -19,6 +19,7 @@ from opmon.labels import store as queue
 from opmon.stages import identities, open
 from opmon.store import revisions, rounds, schema
 from opmon.types import Label
+from tests.tabular import tabular
 
 LIMITS = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d"}
 ANY = LIMITS | {"max_unscorable": 1.0, "max_skew": 1.0}
@@ -249,29 +250,6 @@ def test_one_bad_input_of_three_stops_nothing(workbench: Any, lite: str, bad: in
     spoil(workbench.write_window(size=3), bad)
     assert bool(monitor.advance().problems) == stops
     assert one(monitor).unscorable == (None if stops else bad)
-
-
-def tabular(workbench: Any, gaps: bool) -> tuple[Any, list[str], pa.Table]:
-    """A registered model of three columns, which answers inputs with gaps or does not; and a log with gaps in 7.5 %."""
-    import onnx
-    from skl2onnx import to_onnx
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    rng = np.random.default_rng(0)
-    names, values = ["age", "income", "amount"], rng.normal(size=(400, 3)).astype(np.float32)
-    words = np.where(values.sum(axis=1) > 0, "default", "paid")
-    for column in range(3):
-        values[column:200:40, column] = np.nan
-    fitted = make_pipeline(*([SimpleImputer(strategy="median")] if gaps else []), LogisticRegression())
-    fitted.fit(values[:200] if gaps else values[200:], words[:200] if gaps else words[200:])
-    graph = to_onnx(fitted, values[:1], options={"zipmap": False}, target_opset=17)
-    workbench.register(onnx.load_from_string(graph.SerializeToString()), f"loans-{gaps}", names)
-    log = pa.table({name: pa.array(values[:200, i], from_pandas=True) for i, name in enumerate(names)})
-    log = log.append_column("input_id", pa.array([f"r{k}" for k in range(200)]))
-    pq.write_table(log, workbench.folder / "production" / "log.parquet")
-    return fitted, names, log
 
 
 def test_missing_values_reach_the_model_which_answers_as_the_original_does(workbench: Any, lite: str) -> None:

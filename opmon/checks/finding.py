@@ -1,0 +1,50 @@
+"""What one check found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeVar
+
+from opmon.errors import InputError, ModelError, NotFoundError, OpmonError, SourceError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found."""
+
+    about: str
+    level: Literal["ok", "warning", "problem"]
+    message: str
+    needs_change: bool = False
+    """Whether somebody must change something; otherwise trying again may do."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def asked(about: str, question: Callable[[], tuple[str, T]]) -> tuple[Finding, T | None]:
+    """The words of the answer as a finding, and what was found; a problem and None where it cannot be answered."""
+    try:
+        words, found = question()
+        return Finding(about, "ok", words), found
+    except OpmonError as exc:
+        return trouble(about, exc), None
+
+
+def trouble(about: str, exc: OpmonError, consequence: str = "") -> Finding:
+    """An error as a problem, with what follows from it."""
+    needs_change = isinstance(exc, InputError | NotFoundError | ModelError | SourceError)
+    return Finding(about, "problem", f"{str(exc).rstrip('.')}. {consequence}".rstrip(" "), needs_change)
+
+
+def short(value: Any) -> str:
+    """
+    >>> short(["a", "b"]), short(range(8)[:2]), short(3)
+    ('a, b', 'range(0, 2)', '3')
+    """
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value[:6])) + (f", … ({len(value)})" if len(value) > 6 else "")
+    return str(value)

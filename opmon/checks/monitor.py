@@ -1,0 +1,46 @@
+"""One monitor from its model to a trial on real inputs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from opmon.checks.finding import Finding, asked, short
+from opmon.checks.sample import look_at_source
+from opmon.checks.trial import try_out
+from opmon.config import MonitorSettings, Settings
+from opmon.monitor import registry_of
+from opmon.registry import Registry
+from opmon.scoring.scorer import Scorer
+from opmon.stages.models import open_scorer
+from opmon.types import ModelVersion
+
+
+def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
+    """The model, the device, the source, and whether the model takes what the source gives."""
+    monitor, registry = settings.monitor(name), registry_of(settings)
+    finding, model = asked(f"{name}: model", lambda: _model(monitor, registry))
+    yield finding
+    looks = list(look_at_source(settings, monitor, model))
+    yield from (finding for finding, _ in looks)
+    sample = looks[-1][1]
+    if model is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, Path(folder)))
+        yield finding
+        if scorer is not None and sample is not None:
+            yield from try_out(monitor, registry, model, scorer, sample)
+
+
+def _model(monitor: MonitorSettings, registry: Registry) -> tuple[str, ModelVersion]:
+    model: ModelVersion = registry.resolve(monitor.model)
+    return f"{monitor.model} is version {model.version} ({', '.join(model.flavors)})", model
+
+
+def _scorer(monitor: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> tuple[str, Scorer]:
+    traced = monitor.sampler.plugin.activation_levels is not None
+    scorer = open_scorer(monitor, registry, model, folder, traced)
+    told = scorer.describe()
+    return ", ".join(f"{key} {short(value)}" for key, value in told.items()), scorer

@@ -1,0 +1,125 @@
+"""Inputs to try a monitor on: those that the next run would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from opmon.checks.finding import Finding, short, trouble
+from opmon.config import MonitorSettings, Settings
+from opmon.errors import OpmonError, UnavailableError
+from opmon.stages.open import gathers
+from opmon.store import migrate, rounds
+from opmon.store.engine import connect
+from opmon.store.rounds import Round
+from opmon.types import ModelVersion, Slice
+
+ROWS = 1000
+"""So many inputs are looked at, and so many of them scored."""
+SCORED = 256
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows of the log. ``round`` is the one that waits for them, where one does."""
+
+    rows: pa.Table
+    round: Round | None = None
+
+
+def look_at_source(
+    settings: Settings, monitor: MonitorSettings, model: ModelVersion | None
+) -> Iterator[tuple[Finding, Sample | None]]:
+    """Rounds that wait; then whether the source gives inputs with the columns that are named, and some of them."""
+    standing = _standing(settings, monitor)
+    stuck = [f"round {round_.number}: {round_.problem}" for round_ in standing.unfinished if round_.problem]
+    if stuck:
+        yield Finding(f"{monitor.name}: rounds", "warning", f"these are tried again: {'; '.join(stuck[:3])}"), None
+    round_ = next((one for one in standing.waiting if model is not None and one.model == _names(model)), None)
+    yield _look(settings, monitor, round_, standing.positions)
+
+
+def _look(
+    settings: Settings, monitor: MonitorSettings, round_: Round | None, positions: Mapping[str, str]
+) -> tuple[Finding, Sample | None]:
+    about = f"{monitor.name}: source"
+    try:
+        slices, remark = _slices(settings, monitor, round_, positions)
+        if not slices:
+            return Finding(about, "warning", "nothing to read yet: no file matches, or none is complete"), None
+        rows = _read(monitor, slices)
+    except OpmonError as exc:
+        return trouble(about, exc), None
+    names = rows.column_names
+    columns = monitor.columns.model_dump()
+    missing = [f"{key}: {name}" for key, name in columns.items() if name is not None and name not in names]
+    if missing:
+        message = f"columns that are not there ({', '.join(missing)}); there are: {', '.join(names)}"
+        return Finding(about, "problem", message, needs_change=True), None
+    message = f"{slices[0].part} can be read: {len(names)} columns ({short(names)}){remark}"
+    return Finding(about, "ok", message), Sample(rows, round_)
+
+
+def spread(rows: pa.Table, count: int = SCORED) -> pa.RecordBatch:
+    """So many of the rows, evenly from first to last."""
+    chosen = np.unique(np.linspace(0, max(rows.num_rows - 1, 0), min(count, rows.num_rows)).round().astype(np.int64))
+    return rows.take(pa.array(chosen)).combine_chunks().to_batches()[0]
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """Where a monitor stands: nowhere before the first run."""
+
+    positions: Mapping[str, str] = field(default_factory=dict)
+    unfinished: Sequence[Round] = ()
+    waiting: Sequence[Round] = ()
+    """The rounds that the next run would score."""
+
+
+def _standing(settings: Settings, monitor: MonitorSettings) -> _Standing:
+    try:
+        store = connect(settings.database.get_secret_value())
+        if not migrate.is_current(store):
+            return _Standing()
+        with store.read() as connection:
+            found, now = rounds.unfinished(connection, monitor.name), datetime.now(UTC)
+            waiting = [
+                one for one in found if one.state == "opened" and not gathers(connection, one, monitor.round, now)
+            ]
+            return _Standing(rounds.positions(connection, monitor.name), found, waiting)
+    except UnavailableError:  # said already
+        return _Standing()
+
+
+def _names(model: ModelVersion) -> tuple[str, str]:
+    return model.name, model.version
+
+
+def _slices(
+    settings: Settings, monitor: MonitorSettings, round_: Round | None, positions: Mapping[str, str]
+) -> tuple[Sequence[Slice], str]:
+    """What the next run would read, and a remark where that is no new inputs."""
+    source = monitor.source.plugin
+    if round_ is not None:
+        with connect(settings.database.get_secret_value()).read() as connection:
+            return rounds.slices_of(connection, round_.id), f"; round {round_.number} waits for them"
+    new = source.pending(positions, ROWS)
+    if new or not positions:
+        return new, ""
+    return source.pending({}, ROWS), "; nothing new is there, so what was read before is tried"
+
+
+def _read(monitor: MonitorSettings, slices: Sequence[Slice]) -> pa.Table:
+    """The first rows, as far as they have the same columns."""
+    batches: list[pa.RecordBatch] = []
+    for batch in monitor.source.plugin.read(slices):
+        if batches and batch.rows.schema != batches[0].schema:
+            break
+        batches.append(batch.rows)
+        if sum(rows.num_rows for rows in batches) >= ROWS:
+            break
+    return pa.Table.from_batches(batches).slice(0, ROWS) if batches else pa.table({})

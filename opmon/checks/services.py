@@ -1,0 +1,22 @@
+"""Whether the services answer that every monitor needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opmon.checks.finding import Finding, asked
+from opmon.config import Settings
+from opmon.monitor import registry_of
+from opmon.store import migrate
+from opmon.store.engine import connect
+
+
+def check_services(settings: Settings) -> Iterator[Finding]:
+    """The database and MLflow."""
+    yield asked("database", lambda: (_ask_database(settings), None))[0]
+    yield asked("mlflow", lambda: (registry_of(settings).check(), None))[0]
+
+
+def _ask_database(settings: Settings) -> str:
+    store = connect(settings.database.get_secret_value())
+    return f"{store.where} answers; {migrate.state(store)}"

@@ -1,0 +1,166 @@
+"""A round in small: the steps of ``opmon run`` on some of the inputs that it would take, and where it would stop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.checks.finding import Finding, trouble
+from opmon.checks.sample import Sample, spread
+from opmon.config import MonitorSettings
+from opmon.errors import NotFoundError, OpmonError, UnavailableError
+from opmon.registry import Registry
+from opmon.scoring.scored import Scored
+from opmon.scoring.scorer import Scorer
+from opmon.stages.identities import ids_of
+from opmon.stages.moments import span_of
+from opmon.stages.served import Served, served_of
+from opmon.stages.unscorable import told, unscorable
+from opmon.stages.versions import rows_of, said_of, versions_meant
+from opmon.types import Batch, Frame, ModelVersion
+
+STOPS = "opmon run would stop the round here, before a label is asked for."
+_BY_CHANCE = 0.9
+"""Predictions that differ on so much of what chance would make differ are told."""
+_UNLIKE = 0.05
+
+
+def try_out(
+    monitor: MonitorSettings, registry: Registry, model: ModelVersion, scorer: Scorer, sample: Sample
+) -> Iterator[Finding]:
+    """What a run would say of the inputs: of their versions, their ids and times, of the model's answers."""
+    about = f"{monitor.name}: versions"
+    rows = sample.rows
+    if monitor.columns.model_version is not None:
+        try:
+            mask, finding = _versions(about, monitor, registry, model, sample)
+        except UnavailableError as exc:
+            yield trouble(about, exc)
+            return
+        except OpmonError as exc:
+            yield trouble(about, exc, "opmon run would open no round.")
+            return
+        yield finding
+        rows = rows.filter(pa.array(mask))
+    if rows.num_rows:
+        yield _trial(monitor, scorer, rows)
+
+
+def _versions(
+    about: str, monitor: MonitorSettings, registry: Registry, model: ModelVersion, sample: Sample
+) -> tuple[NDArray[np.bool_], Finding]:
+    """Which rows the monitor's own version answered, and which versions the registry does not know."""
+    name = monitor.columns.model_version or ""
+    column = sample.rows[name].combine_chunks()
+    said = said_of(column, name)
+    meant = (sample.round.plan.get("versions") if sample.round else None) or versions_meant(said, name, model, registry)
+    counts: Counter[str] = Counter()
+    for text, count in said.items():
+        counts[meant.get(text, text)] += count
+    answered = ", ".join(f"version {version} ({count})" for version, count in counts.most_common(6))
+    unknown = [version for version in counts if version != model.version and not _is_known(registry, model, version)]
+    mask = rows_of(column, name, model.version, meant)
+    if unknown:
+        message = (
+            f"column {name!r} names {', '.join(map(repr, unknown[:4]))}, and the registry has no such version of "
+            f"{model.name!r}; a version is written 3, v3, @alias or models:/{model.name}/3. opmon run would open "
+            f"rounds that wait until there is one"
+        )
+        return mask, Finding(about, "problem", message, needs_change=True)
+    if not mask.any():
+        return mask, Finding(
+            about, "warning", f"none of the inputs was answered by version {model.version}: {answered}"
+        )
+    return mask, Finding(about, "ok", f"the inputs were answered by {answered}")
+
+
+def _is_known(registry: Registry, model: ModelVersion, version: str) -> bool:
+    try:
+        registry.resolve(f"models:/{model.name}/{version}")
+    except NotFoundError:
+        return False
+    return True
+
+
+def _trial(monitor: MonitorSettings, scorer: Scorer, rows: pa.Table) -> Finding:
+    about = f"{monitor.name}: trial"
+    batch = spread(rows)
+    try:
+        _identify(monitor, rows)
+        scored = list(scorer.score([Batch(0, 0, batch)]))
+        production = _production(monitor, batch, scored)
+        reasons = unscorable(monitor, batch.num_rows, scored, production)
+        _draw(monitor, scored)
+    except OpmonError as exc:
+        return trouble(about, exc, STOPS)
+    return _told(about, monitor, scorer, batch.num_rows, scored, production, reasons)
+
+
+def _told(
+    about: str,
+    monitor: MonitorSettings,
+    scorer: Scorer,
+    count: int,
+    scored: Sequence[Scored],
+    production: Served | None,
+    reasons: Counter[str],
+) -> Finding:
+    """That a run would go through, and what is odd all the same."""
+    words, odd = [f"the model answered {count - reasons.total()} of {count} inputs"], []
+    missing = Counter[str]()
+    for part in scored:
+        missing.update({name: rows for name, rows in part.missing.items() if rows})
+    if missing:
+        words.append(f"values are missing in {told(missing)}")
+    if reasons:
+        share = f"{reasons.total() / count:.1%}"
+        odd.append(f"{reasons.total()} cannot be scored ({share}; a round stops above "
+                   f"{monitor.round.max_unscorable:.1%}): {told(reasons)}")  # fmt: skip
+    if production is not None and production.skew is not None:
+        words.append(f"production's own answers are the same on {1 - production.skew:.1%}")
+        chance = production.by_chance
+        if chance is not None and production.skew > max(_BY_CHANCE * chance, 0.02):
+            odd.append(
+                f"column {production.column!r} and the model are no more alike than chance would make them "
+                f"({1 - chance:.1%}): does it hold predictions of the same inputs?"
+            )
+    unlike = sum(part.unlike for part in scored)
+    if unlike > _UNLIKE * count:
+        odd.append(scorer.outputs.unlike(unlike, count))
+    message = "; ".join(words + odd) + ": opmon run would go on"
+    return Finding(about, "warning" if odd else "ok", message)
+
+
+def _identify(monitor: MonitorSettings, rows: pa.Table) -> None:
+    """Whether ids and times can be read."""
+    columns = monitor.columns
+    readers: tuple[tuple[str | None, Callable[[pa.Array, str | None], Any]], ...] = (
+        (columns.id, ids_of),
+        (columns.timestamp, span_of),
+    )
+    for name, read in readers:
+        if name is not None:
+            read(rows[name].combine_chunks(), name)
+
+
+def _production(monitor: MonitorSettings, batch: pa.RecordBatch, scored: Sequence[Scored]) -> Served | None:
+    name, good = monitor.columns.prediction, [part for part in scored if len(part.rows)]
+    if name is None or not good:
+        return None
+    where = np.concatenate([part.rows for part in good])
+    own = np.concatenate([part.predictions for part in good])
+    return served_of(monitor, batch.column(name), where, own, good[0].classes)
+
+
+def _draw(monitor: MonitorSettings, scored: Sequence[Scored]) -> None:
+    """Whether the sampler finds the variables it needs."""
+    for part in scored:
+        size = len(part.rows)
+        if size > 1:
+            frame = Frame(part.variables, predictions=part.predictions, activations=part.activations, size=size)
+            monitor.sampler.plugin.draw(frame, size // 2, np.random.default_rng(0))
