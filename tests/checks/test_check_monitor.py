@@ -26,6 +26,7 @@ def loans(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Any:
     fitted, _, log = tabular(bench, gaps=True)
     said = fitted.predict(log.select(NAMES).to_pandas().to_numpy())
     rng = np.random.default_rng(0)
+    version = bench.model.rpartition("/")[2]  # another test may have registered the model before
     columns = {
         "said": said,
         "numbers": (said == "default").astype(int),
@@ -35,8 +36,8 @@ def loans(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Any:
         "shuffled": rng.permutation(said),
         "stray": ["ERROR", *said[1:]],
         "strays": ["ERROR", "timeout", *said[2:]],
-        "served": ["v1"] * 200,
-        "other": ["sha256:e3"] * 100 + ["1"] * 100,
+        "served": [f"v{version}"] * 200,
+        "other": ["sha256:e3"] * 100 + [version] * 100,
         "no_id": [None, *map(str, range(199))],
         "empty": pa.nulls(200, pa.float32()),
     }
