@@ -172,7 +172,7 @@ class Workbench:
         """Answer open tasks as the annotator ``ann`` would; the same tasks always get the same answers."""
         import zlib
 
-        from opmon.labels import store as queue
+        from opmon.store import queue
         from opmon.types import Label
 
         with monitor.store.read() as connection:

@@ -9,9 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import InputError
-from opmon.labels import store as queue
-from opmon.store import rounds, schema, verdicts
-from opmon.triggers import outbox
+from opmon.store import outbox, queue, rounds, schema, verdicts
 from opmon.types import Label, Verdict
 
 LEVEL = {"type": "accuracy_level", "threshold": 0.85, "name": "level"}

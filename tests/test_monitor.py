@@ -11,10 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import LeaseHeld
-from opmon.labels import store as queue
-from opmon.store import revisions, rounds, schema
+from opmon.store import outbox, queue, revisions, rounds, schema
 from opmon.store.leases import hold
-from opmon.triggers import outbox
 
 
 def only_round(monitor: Any, name: str, number: int = 1) -> rounds.Round:

@@ -24,8 +24,8 @@ def events() -> None:
 @json_option()
 def list_events(path: Path | None, monitor: str | None, number: int, only_open: bool, as_json: bool) -> None:
     """The newest events."""
+    from opmon.store import outbox
     from opmon.store.engine import open_store
-    from opmon.triggers import outbox
 
     settings = settings_of(path)
     store = open_store(settings.database.get_secret_value())
@@ -72,8 +72,8 @@ def _delivery(delivery: dict[str, Any]) -> str:
 @click.argument("event")
 def show(path: Path | None, event: str) -> None:
     """Everything about one event, as JSON."""
+    from opmon.store import outbox
     from opmon.store.engine import open_store
-    from opmon.triggers import outbox
 
     store = open_store(settings_of(path).database.get_secret_value())
     with store.read() as connection:
@@ -85,8 +85,8 @@ def show(path: Path | None, event: str) -> None:
 @click.argument("event")
 def replay(path: Path | None, event: str) -> None:
     """Send an event again to every action that has not taken it; the next «opmon run» does it."""
+    from opmon.store import outbox
     from opmon.store.engine import open_store
-    from opmon.triggers import outbox
 
     store = open_store(settings_of(path).database.get_secret_value())
     with store.write() as connection:
@@ -107,8 +107,8 @@ def ack(path: Path | None, event: str, by: str | None, note: str | None) -> None
     """Note that somebody has taken an event on; it is then gone from «opmon events list --open»."""
     import getpass
 
+    from opmon.store import outbox
     from opmon.store.engine import open_store
-    from opmon.triggers import outbox
 
     store = open_store(settings_of(path).database.get_secret_value())
     with store.write() as connection:

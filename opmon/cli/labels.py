@@ -13,10 +13,9 @@ import click
 from opmon.cli.common import config_option, json_option, monitor_option, print_json, settings_of
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from opmon.labels.files import Format
     from opmon.labels.rows import ImportedLabel
+    from opmon.store.engine import Connection
     from opmon.types import Label
 
 FORMAT = click.option("--format", "kind", type=click.Choice(["jsonl", "csv"]), help="If the file's name does not say.")
@@ -37,8 +36,8 @@ def export_tasks(
     path: Path | None, monitor: str | None, output: Path | None, number: int | None, kind: Format | None
 ) -> None:
     """Write the open tasks; fill in «label» (or «skip») and hand the file to «opmon labels import»."""
-    from opmon.labels import store as queue
     from opmon.labels.files import write_tasks
+    from opmon.store import queue
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
@@ -62,8 +61,8 @@ def import_labels(
     path: Path | None, monitor: str | None, file: Path, annotator: str, kind: Format | None, as_json: bool
 ) -> None:
     """Take the labels of FILE (or of stdin: -), all or none; importing the same file twice changes nothing."""
-    from opmon.labels import store as queue
     from opmon.labels.files import read_labels
+    from opmon.store import queue
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
@@ -87,7 +86,7 @@ def import_labels(
 def _labels(connection: Connection, imported: Sequence[ImportedLabel], now: datetime) -> list[Label]:
     """The labels with their tasks: by number, or by monitor and input."""
     from opmon.errors import InputError, NotFoundError
-    from opmon.labels import store as queue
+    from opmon.store import queue
     from opmon.types import Label
 
     made, problems = [], []

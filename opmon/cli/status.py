@@ -39,10 +39,9 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
 
 def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
-    from opmon.labels import store as queue
     from opmon.stages.open import gathers
     from opmon.stages.rolling import newest_rolling
-    from opmon.store import revisions, rounds, verdicts
+    from opmon.store import queue, revisions, rounds, verdicts
 
     name = settings.name
     with store.read() as connection:

@@ -18,12 +18,10 @@ from opmon.demo.model import NAME, experiment, register, serving, train
 from opmon.demo.plot import Alarm, Hour, Plan, Retrained
 from opmon.demo.retraining import learn
 from opmon.demo.stream import Predict, Window
-from opmon.labels import store as queue
 from opmon.monitor import Cycle, Monitor
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
-from opmon.store import revisions, rounds, verdicts
+from opmon.store import outbox, queue, revisions, rounds, verdicts
 from opmon.store.rounds import Round
-from opmon.triggers import outbox
 from opmon.triggers.registry_tag import RETRAIN_TAG
 
 Tell = Callable[[str], None]

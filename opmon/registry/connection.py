@@ -116,11 +116,6 @@ def _require_database(uri: str) -> None:
     """Fail at once where an SQL server is not there: MLflow would try for two minutes."""
     if not uri.startswith(("postgresql", "mysql", "mssql")):
         return
-    import sqlalchemy
+    from opmon.store.engine import require_answer
 
-    timeout = {"connect_timeout": 10} if uri.startswith(("postgresql", "mysql")) else {}
-    engine = sqlalchemy.create_engine(uri, connect_args=timeout)
-    try:
-        engine.connect().close()
-    finally:
-        engine.dispose()
+    require_answer(uri, seconds=10)

@@ -14,16 +14,16 @@ from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy.engine import Connection
 
 from opmon import plugins
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
-from opmon.labels.store import Answered
 from opmon.stages.judge import judge, raise_event
 from opmon.stages.rivals import rival_outcomes
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds, verdicts
+from opmon.store.engine import Connection
+from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 from opmon.types import Estimate, Sample
 

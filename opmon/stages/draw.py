@@ -17,12 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import NotFoundError, SourceError
-from opmon.labels import store as queue
 from opmon.stages.close import close_without_estimate
 from opmon.stages.frames import NAME, FrameFile
 from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox, sampler_of
-from opmon.store import draws, rounds
+from opmon.store import draws, queue, rounds
 from opmon.store.rounds import Round
 from opmon.types import Draw, Sample
 

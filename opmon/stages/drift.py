@@ -22,6 +22,7 @@ from opmon.errors import NotFoundError, OpmonError
 from opmon.stages.frames import FrameFile
 from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
+from opmon.store import rounds
 from opmon.store.rounds import Round
 
 if TYPE_CHECKING:
@@ -158,17 +159,5 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _first_run(work: Toolbox, round_: Round) -> str | None:
-    import sqlalchemy as sa
-
-    from opmon.store.schema import rounds
-
-    query = (
-        sa.select(rounds.c.run_id)
-        .where(rounds.c.monitor == round_.monitor, rounds.c.number < round_.number)
-        .where(rounds.c.model_name == round_.model_name, rounds.c.model_version == round_.model_version)
-        .where(rounds.c.run_id.is_not(None), rounds.c.inputs > 0)
-        .order_by(rounds.c.number)
-        .limit(1)
-    )
     with work.store.read() as connection:
-        return connection.scalar(query)
+        return rounds.first_scored_run(connection, round_)

@@ -7,20 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy.engine import Connection
 
 from opmon import plugins
 from opmon.errors import InputError
 from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
-from opmon.labels import store as queue
-from opmon.labels.store import Answered
 from opmon.stages.close import close_without_estimate
 from opmon.stages.decide import Witness, decide, hear
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.toolbox import Toolbox, quantity_of
 from opmon.stages.weights import linear
-from opmon.store import draws, revisions, rounds
+from opmon.store import draws, queue, revisions, rounds
+from opmon.store.engine import Connection
+from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 from opmon.types import Draw, Estimate, Sample
 from opmon.wording import percent

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from opmon.stages.toolbox import Toolbox
+from opmon.store import outbox
 from opmon.store.rounds import Round
-from opmon.triggers import outbox
 from opmon.types import Estimate, Verdict
 
 _EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseline", "slices_alarmed", "difference")

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy.engine import Connection
 
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.stages.events import event_of
 from opmon.stages.toolbox import Toolbox
-from opmon.store import verdicts
+from opmon.store import outbox, verdicts
+from opmon.store.engine import Connection
 from opmon.store.rounds import Round
-from opmon.triggers import outbox
 from opmon.triggers.silence import silent_until
 from opmon.types import Estimate, Verdict
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy.engine import Connection
-
 from opmon.config import RoundSettings
 from opmon.errors import NotFoundError
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import said_of, versions_meant
 from opmon.store import rounds
+from opmon.store.engine import Connection
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Slice
 

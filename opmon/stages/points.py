@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy.engine import Connection
-
 from opmon.quantities import Quantity
 from opmon.reports.estimate_figure import EstimatePoint
 from opmon.stages.rolling import rolling_points
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds, verdicts
+from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 
 SHOWN_ROUNDS = 300

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from opmon.errors import ModelError, NotFoundError
-from opmon.labels.store import Answered
 from opmon.quantities import Quantity
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.failures import Failure, failures_page, write_failures
@@ -30,6 +29,7 @@ from opmon.stages.tomography import map_round, tomography_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
 from opmon.store import revisions, rounds, verdicts
+from opmon.store.queue import Answered
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Verdict

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.labels.store import Answered
 from opmon.scoring.scorer import Scorer
 from opmon.stages.draw import fetch_table, load_frame
 from opmon.stages.models import open_scorer
 from opmon.stages.toolbox import Toolbox
+from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 from opmon.types import Batch, ModelVersion, Sample
 from opmon.values import canonical_classes

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy.engine import Connection
-
 from opmon.config import MonitorSettings, RollingSettings
 from opmon.estimators.rolling import combine, window
 from opmon.quantities import Quantity
 from opmon.reports.timeline import rolling_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds
+from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.types import Estimate, ModelVersion

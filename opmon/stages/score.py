@@ -22,13 +22,13 @@ from opmon.scoring.scored import Scored
 from opmon.stages.activations import Activations
 from opmon.stages.drift import DriftSample, advise_drift
 from opmon.stages.frames import NAME, FrameFile
-from opmon.stages.identities import first_met, ids_of, remember
+from opmon.stages.identities import first_met, ids_of
 from opmon.stages.moments import span_of
 from opmon.stages.served import Served, served_of
 from opmon.stages.toolbox import Toolbox, levels_of
 from opmon.stages.unscorable import told, unscorable
 from opmon.stages.versions import UNNAMED, rows_of
-from opmon.store import rounds
+from opmon.store import rounds, seen
 from opmon.store.rounds import Round
 from opmon.types import Batch, Slice
 
@@ -57,7 +57,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
     work.registry.log_artifact(own, path)
     drift = advise_drift(work, round_, own, reading.sample, found.frame)
     with work.write() as connection:
-        remember(connection, round_, found.hashes)
+        seen.remember(connection, round_, found.hashes)
         rounds.update(
             connection,
             round_.id,

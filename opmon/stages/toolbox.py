@@ -11,8 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from sqlalchemy.engine import Connection
-
 from opmon import plugins, quantities
 from opmon.abc import Sampler, Source
 from opmon.config import MonitorSettings
@@ -22,7 +20,7 @@ from opmon.registry import Registry, cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import open_scorer
 from opmon.store import rounds
-from opmon.store.engine import Store
+from opmon.store.engine import Connection, Store
 from opmon.store.leases import Lease
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion

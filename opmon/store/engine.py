@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Connection as Connection
+from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from opmon.errors import ConfigError, OpmonError
@@ -105,3 +106,13 @@ def _hidden(url: str) -> str:
         return sa.engine.make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return url.split("@")[-1]
+
+
+def require_answer(uri: str, seconds: int) -> None:
+    """An error of the driver's where the SQL server at ``uri``, anybody's, does not answer in time."""
+    timeout = {"connect_timeout": seconds} if uri.startswith(("postgresql", "mysql")) else {}
+    engine = sa.create_engine(uri, connect_args=timeout)
+    try:
+        engine.connect().close()
+    finally:
+        engine.dispose()

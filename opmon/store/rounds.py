@@ -262,3 +262,16 @@ def versions(connection: Connection, monitor: str) -> dict[int, tuple[str, datet
         rounds.c.monitor == monitor
     )
     return {row.number: (row.model_version, row.ends_at or row.opened_at) for row in connection.execute(query)}
+
+
+def first_scored_run(connection: Connection, round_: Round) -> str | None:
+    """The MLflow run of the first round of the same model version that had inputs, before this one; None without."""
+    query = (
+        sa.select(rounds.c.run_id)
+        .where(rounds.c.monitor == round_.monitor, rounds.c.number < round_.number)
+        .where(rounds.c.model_name == round_.model_name, rounds.c.model_version == round_.model_version)
+        .where(rounds.c.run_id.is_not(None), rounds.c.inputs > 0)
+        .order_by(rounds.c.number)
+        .limit(1)
+    )
+    return connection.scalar(query)

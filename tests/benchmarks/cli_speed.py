@@ -31,8 +31,7 @@ monitors:
 
 def fill(folder: Path, count: int) -> None:
     """A database as ``count`` rounds leave it: slices, tasks, labels, estimates, verdicts."""
-    from opmon.labels import store as queue
-    from opmon.store import draws, revisions, rounds, verdicts
+    from opmon.store import draws, queue, revisions, rounds, verdicts
     from opmon.store.engine import open_store
     from opmon.types import Draw, Estimate, Label, Slice, Verdict
 
@@ -72,7 +71,7 @@ def main() -> None:
     options = parser.parse_args()
     opmon = [str(Path(sys.executable).with_name("opmon"))]
     imports = (
-        "import opmon.cli.status, opmon.config, opmon.store.engine, opmon.store.rounds, opmon.labels.store, rich.table"
+        "import opmon.cli.status, opmon.config, opmon.store.engine, opmon.store.rounds, opmon.store.queue, rich.table"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opmon.cli import WRONG, main
-from opmon.triggers import outbox
+from opmon.store import outbox
 
 
 def opmon(*arguments: str) -> tuple[int, str, str]:

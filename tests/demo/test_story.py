@@ -10,8 +10,7 @@ import pytest
 
 from opmon.demo.plot import Plan
 from opmon.monitor import Monitor
-from opmon.store import rounds
-from opmon.triggers import outbox
+from opmon.store import outbox, rounds
 
 
 def test_alarm_once_and_after_the_drift_begins(told):

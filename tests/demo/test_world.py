@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow.parquet as pq
 
+from opmon.adjudication import adjudicate
 from opmon.demo import digits, stream
 from opmon.demo.annotators import Annotators
-from opmon.labels.adjudication import adjudicate
 from opmon.types import Task
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

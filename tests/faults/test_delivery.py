@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 
-from opmon.store import rounds
+from opmon.store import outbox, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
-from opmon.triggers import delivery, outbox
+from opmon.triggers import delivery
 from opmon.triggers.webhook import Webhook
 from opmon.types import Slice
 
@@ -189,7 +189,7 @@ def kept_alive(store: Store) -> None:
 def test_killed_a_hundred_times_every_event_arrives_under_one_id(store: Store, target: Target, database: str) -> None:
     expected, dice = add_events(store), random.Random(11)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["opmon.triggers.webhook", "opmon.triggers.outbox", "opmon.store.engine", "psycopg"])
+    context.set_forkserver_preload(["opmon.triggers.webhook", "opmon.store.outbox", "opmon.store.engine", "psycopg"])
     kills, turn = 0, 0
     while kills < KILLS:
         turn += 1

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from opmon.labels import store as queue
 from opmon.stages.estimate import read_answers
-from opmon.store import revisions, rounds
+from opmon.store import queue, revisions, rounds
 from opmon.types import Estimate, Label
 
 

@@ -15,9 +15,8 @@ from click.testing import CliRunner
 from sklearn.neural_network import MLPClassifier
 
 from opmon.cli import group
-from opmon.labels import store as queue
 from opmon.registry.conversion import convert
-from opmon.store import rounds
+from opmon.store import queue, rounds
 from opmon.types import Label
 
 

@@ -16,11 +16,10 @@ from opmon.cli import group
 from opmon.config import RollingSettings, Settings
 from opmon.errors import ConfigError
 from opmon.estimators.rolling import combine
-from opmon.labels import store as queue
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
 from opmon.stages.points import estimate_points
 from opmon.stages.rolling import rolling_points
-from opmon.store import revisions, rounds, schema
+from opmon.store import queue, revisions, rounds, schema
 from opmon.store.revisions import Revision
 from opmon.types import Estimate, Label
 

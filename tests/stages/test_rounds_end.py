@@ -10,13 +10,11 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import InputError, StateUnavailable
-from opmon.labels import store as queue
 from opmon.registry import Registry
 from opmon.stages.draw import load_frame
 from opmon.stages.open import open_round
 from opmon.stages.score import score_round
-from opmon.store import draws, revisions, rounds, schema, verdicts
-from opmon.triggers import outbox
+from opmon.store import draws, outbox, queue, revisions, rounds, schema, verdicts
 from opmon.types import Label
 
 

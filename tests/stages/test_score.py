@@ -15,9 +15,8 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import InputError, SourceError
-from opmon.labels import store as queue
 from opmon.stages import identities, open
-from opmon.store import revisions, rounds, schema
+from opmon.store import queue, revisions, rounds, schema
 from opmon.types import Label
 from tests.tabular import tabular
 

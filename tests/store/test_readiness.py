@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from opmon.labels import store as queue
-from opmon.store import readiness, revisions, rounds
+from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.schema import deliveries, estimates, events, labels, tasks
 from opmon.types import Estimate, Label, Slice

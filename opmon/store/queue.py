@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.adjudication import Answer, adjudicate
 from opmon.errors import InputError, NotFoundError
-from opmon.labels.adjudication import Answer, adjudicate
 from opmon.store import readiness
 from opmon.store.schema import labels, rounds, tasks
 from opmon.types import Label, Task

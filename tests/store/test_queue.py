@@ -8,8 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import InputError, NotFoundError
-from opmon.labels import store as queue
-from opmon.store import readiness, revisions, rounds
+from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.types import Label, Slice
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from opmon.labels.adjudication import adjudicate
+from opmon.adjudication import adjudicate
 from opmon.types import Label
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from opmon.errors import DeliveryError, NotFoundError
-from opmon.store import rounds
+from opmon.store import outbox, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
-from opmon.triggers import delivery, outbox
+from opmon.triggers import delivery
 from opmon.types import Slice
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
