@@ -42,14 +42,21 @@ def points(difference: float, digits: int = 1) -> str:
     return f"{text} {'point' if text == '1' else 'points'}"
 
 
+def signed_points(difference: float) -> str:
+    """
+    >>> signed_points(0.02), signed_points(-0.267)
+    ('+2 points', '−26.7 points')
+    """
+    return f"{'−' if difference < 0 else '+'}{points(difference)}"
+
+
 def points_between(low: float, high: float) -> str:
     """An interval of differences of two shares.
 
     >>> points_between(-0.267, 0.02)
     '−26.7 to +2 points'
     """
-    first, second = (f"{'−' if end < 0 else '+'}{points(end)}" for end in (low, high))
-    return f"{first.partition(' ')[0]} to {second}"
+    return f"{signed_points(low).partition(' ')[0]} to {signed_points(high)}"
 
 
 def number(value: float, digits: int | None = None) -> str:

@@ -23,6 +23,7 @@ from opmon.stages.served import Served, served_of
 from opmon.stages.unscorable import told, unscorable
 from opmon.stages.versions import rows_of, said_of, versions_meant
 from opmon.types import Batch, Frame, ModelVersion
+from opmon.wording import percent
 
 STOPS = "opmon run would stop the round here, before a label is asked for."
 _BY_CHANCE = 0.9
@@ -118,16 +119,16 @@ def _told(
     if missing:
         words.append(f"values are missing in {told(missing)}")
     if reasons:
-        share = f"{reasons.total() / count:.1%}"
+        share = percent(reasons.total() / count)
         odd.append(f"{reasons.total()} cannot be scored ({share}; a round stops above "
-                   f"{monitor.round.max_unscorable:.1%}): {told(reasons)}")  # fmt: skip
+                   f"{percent(monitor.round.max_unscorable)}): {told(reasons)}")  # fmt: skip
     if production is not None and production.skew is not None:
-        words.append(f"production's own answers are the same on {1 - production.skew:.1%}")
+        words.append(f"production's own answers are the same on {percent(1 - production.skew)}")
         chance = production.by_chance
         if chance is not None and production.skew > max(_BY_CHANCE * chance, 0.02):
             odd.append(
                 f"column {production.column!r} and the model are no more alike than chance would make them "
-                f"({1 - chance:.1%}): does it hold predictions of the same inputs?"
+                f"({percent(1 - chance)}): does it hold predictions of the same inputs?"
             )
     unlike = sum(part.unlike for part in scored)
     if unlike > _UNLIKE * count:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opmon.cli.common import config_option, console, json_option, monitor_option, print_json
+from opmon.wording import percent, signed_points
 
 if TYPE_CHECKING:
     from opmon.cli.subject import Subject
@@ -115,7 +116,7 @@ def compare(first: Path, second: Path, queries: tuple[str, ...], as_json: bool) 
                         "beyond_chance": apart})  # fmt: skip
         else:
             words = "" if apart else "  (may be chance)"
-            click.echo(f"{name}: {one.value:.1%} → {other.value:.1%}, {100 * difference:+.1f} points{words}")
+            click.echo(f"{name}: {percent(one.value)} → {percent(other.value)}, {signed_points(difference)}{words}")
 
 
 def _settings(subject: Subject, given: dict[str, Any]) -> RobustnessSettings:
@@ -245,23 +246,24 @@ def _show(result: Tomography, answers: dict[str, Answer]) -> None:
     whole = result.ask("all")
     click.echo(
         f"{len(result.tests):,} tests on {result.inputs:,} inputs: {int(result.measured.sum()):,} measured, "
-        f"{whole.predicted:,} predicted, {result.saved:.0%} of the inferences saved"
+        f"{whole.predicted:,} predicted, {percent(result.saved, 0)} of the inferences saved"
     )
-    click.echo(f"unperturbed {result.share[0]:.1%}, mean of all tests {whole.value:.1%} ({_interval(whole)})")
+    click.echo(f"unperturbed {percent(result.share[0])}, mean of all tests {percent(whole.value)} ({_interval(whole)})")
     for name, answer in answers.items():
-        click.echo(f"{name:>12}: {answer.value:.1%} ({_interval(answer)})  {answer.tests} tests")
+        click.echo(f"{name:>12}: {percent(answer.value)} ({_interval(answer)})  {answer.tests} tests")
 
 
 def _show_answer(answer: Answer) -> None:
-    click.echo(f"{answer.value:.1%} still right on average ({_interval(answer)}, {answer.level:.0%} interval)")
-    click.echo(f"as a sample of production: {answer.population_low:.1%} to {answer.population_high:.1%}")
+    level = percent(answer.level)
+    click.echo(f"{percent(answer.value)} still right on average ({_interval(answer)}, {level} interval)")
+    click.echo(f"as a sample of production: {percent(answer.population_low)} to {percent(answer.population_high)}")
     click.echo(f"{answer.tests} tests: {answer.measured} measured, {answer.predicted} predicted")
     if answer.quality is not None:
         click.echo(f"mean distance from the originals {answer.quality:.3g}")
     for case in answer.worst:
         how = "measured" if case.measured else "predicted"
-        click.echo(f"  {case.share:6.1%} ({case.low:.1%} to {case.high:.1%}, {how})  {case.label}")
+        click.echo(f"  {percent(case.share, 1):>7} ({percent(case.low)} to {percent(case.high)}, {how})  {case.label}")
 
 
 def _interval(answer: Answer) -> str:
-    return f"{answer.low:.1%} to {answer.high:.1%}"
+    return f"{percent(answer.low)} to {percent(answer.high)}"

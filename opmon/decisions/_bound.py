@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from opmon.errors import InputError
+from opmon.wording import percent
 
 DELAY = 10
 """Rounds by which the spending of ``alpha`` is smoothed: the first round gets 4 %, not half of it."""
@@ -72,7 +73,7 @@ class Bound:
         ('a false alarm has probability 5 % at most, for ever', '1 false alarm per year at most, one in 8,766 rounds')
         """
         if self.alpha is not None:
-            return f"a false alarm has probability {100 * self.alpha:.3g} % at most, for ever"
+            return f"a false alarm has probability {percent(self.alpha)} at most, for ever"
         plural = "" if self.per_year == 1 else "s"
         text = f"{self.per_year:.3g} false alarm{plural} per year at most"
         weight = self.weight(0, elapsed)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from opmon.demo.plot import Alarm, Hour, Retrained
 from opmon.demo.story import Story
+from opmon.wording import percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,9 +52,10 @@ def line(hour: Hour, threshold: float) -> Text:
     """One hour: what is true, what opmon says, and the interval as a bar."""
     from rich.text import Text
 
-    drift = f"{hour.drift:.0%}" if hour.drift else "–"
-    interval = f"{hour.low:.1%}–{hour.high:.1%}"
-    numbers = (hour.window, f"v{hour.model_version}", drift, f"{hour.true:.1%}", f"{hour.estimate:.1%}", interval)
+    drift = percent(hour.drift, 0) if hour.drift else "–"
+    interval = f"{percent(hour.low, 1).removesuffix(' %')}–{percent(hour.high, 1)}"
+    shares = (drift, percent(hour.true, 1), percent(hour.estimate, 1))
+    numbers = (hour.window, f"v{hour.model_version}", *shares, interval)
     text = Text(COLUMNS.format(*numbers), no_wrap=True)
     text.append_text(bar(hour, threshold))
     if hour.alarm:
@@ -76,14 +78,6 @@ def bar(hour: Hour, threshold: float) -> Text:
     for character, style in cells:
         text.append(character, style=style)
     return text
-
-
-def percent(share: float) -> str:
-    """
-    >>> percent(0.9), percent(0.0153)
-    ('90 %', '1.5 %')
-    """
-    return f"{round(100 * share, 1):g} %"
 
 
 def place(accuracy: float) -> int:
@@ -113,7 +107,7 @@ def _opening(story: Story, console: Console) -> None:
 def _heading(story: Story, console: Console) -> None:
     scale = [" "] * (WIDTH + 2)
     for accuracy in (0.6, 0.7, 0.8, 0.9, 1.0):
-        word, at = f"{accuracy:.0%}", place(accuracy)
+        word, at = percent(accuracy, 0), place(accuracy)
         start = min(max(at - len(word) // 2, 0), WIDTH + 1 - len(word))
         scale[start : start + len(word)] = word
     console.print(

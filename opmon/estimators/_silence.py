@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.types import Sample
+from opmon.wording import percent
 
 SURE = 2.6
 """Standard errors by which two halves must differ to be told: by chance alone, in one estimate of a hundred."""
@@ -29,12 +30,13 @@ def _differs(sample: Sample) -> tuple[str, ...]:
         return ()
     order = np.argsort(score, kind="stable")
     low, high = (float(answers[half].mean()) for half in (order[: count // 2], order[count // 2 :]))
+    least, most = percent(low, 0), percent(high, 0)
     if sample.propensity is not None:
-        told = f"{low:.0%} of the half of the draws that seldom answers has an answer, {high:.0%} of the other half"
+        told = f"{least} of the half of the draws that seldom answers has an answer, {most} of the other half"
         return (f"response differs: {told}; {_WEIGHED}, which is right {_WHILE}",)
     if abs(high - low) < SURE * 2 * np.sqrt(sample.response * (1 - sample.response) / count):
         return ()
-    told = f"{low:.0%} of the more trusted half of the draws has an answer, {high:.0%} of the more suspicious half"
+    told = f"{least} of the more trusted half of the draws has an answer, {most} of the more suspicious half"
     return (f"response differs between strata: {told}; {_STRATA}, which is right {_WHILE}",)
 
 

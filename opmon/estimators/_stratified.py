@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from opmon.estimators._losses import Interval, Moments, sum_of
 from opmon.response import carriers, likelihoods
 from opmon.types import Sample
+from opmon.wording import percent
 
 FEW = 10
 """The least number of draws for a fourth moment."""
@@ -98,5 +99,5 @@ def stratified_losses(moments: StratumMoments, level: float) -> Interval:
     if seen.all():
         return low, high, notes
     silent = float(moments.sizes[~seen].sum() / moments.sizes.sum())
-    note = f"strata of {silent:.1%} of the inputs have no answer; {SILENT}"
+    note = f"strata of {percent(silent)} of the inputs have no answer; {SILENT}"
     return (1 - silent) * low, (1 - silent) * high + silent * moments.largest, (*notes, note)

@@ -24,6 +24,7 @@ from opmon.estimators._stratified import SILENT, StratumMoments
 from opmon.estimators._weighted_score import KNOWN
 from opmon.response import carriers, likelihoods
 from opmon.types import Estimate, Sample
+from opmon.wording import percent
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _losses(cells: _Cells, moments: StratumMoments, rates: NDArray[np.float64], 
     low, high, notes = sum_of(W[seen], m[seen], inside, np.ones(int(seen.sum())), cautious(level))
     known, silent = float(W[~seen] @ rates[~seen]), float(cells.sizes[m == 0].sum() / cells.sizes.sum())
     if silent:
-        notes = (*notes, f"strata of {silent:.1%} of the inputs have no answer; {SILENT}")
+        notes = (*notes, f"strata of {percent(silent)} of the inputs have no answer; {SILENT}")
     return (1 - silent) * (low + known), (1 - silent) * (high + known) + silent * moments.largest, notes
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.reports.palette import LIGHT, Palette
 from opmon.reports.text import shown
+from opmon.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +140,7 @@ def gallery_figure(
     height = figure.get_figheight()
     for down, (label, share, pictures) in enumerate(rows):
         top = 1 - (0.5 + 0.98 * (down + 1)) / height
-        figure.text(0.02, top + 0.44 / height, f"{_stacked(label)}\n{100 * share:.1f} % right", fontsize=8.5,
+        figure.text(0.02, top + 0.44 / height, f"{_stacked(label)}\n{percent(share, 1)} right", fontsize=8.5,
                     color=colours.ink, va="center", linespacing=1.25, parse_math=False)  # fmt: skip
         for place, picture in enumerate(pictures):
             left = (2.5 + 0.95 * place) / figure.get_figwidth()
@@ -195,7 +196,7 @@ def _plain(axes: Axes, colours: Palette) -> None:
 def _percent(axis: Any, colours: Palette) -> None:
     from matplotlib.ticker import FuncFormatter
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: percent(value, 0)))
     axis.set_tick_params(labelsize=9, colors=colours.quiet, length=0)
 
 

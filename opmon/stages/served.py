@@ -19,6 +19,7 @@ from opmon.config import MonitorSettings
 from opmon.errors import InputError, SourceError
 from opmon.scoring.inputs.columns import decoded
 from opmon.values import canonical_classes
+from opmon.wording import percent
 
 STRAY = 0.001
 """One prediction alone, or so many of all, may be none of the model's classes: their inputs count as unscorable."""
@@ -88,7 +89,7 @@ class Served:
             said, own = (_told(Counter(values[known].tolist())) for values in (self.said, self.own))
             what = f"are not the registered model's answers (production: {said}; the model: {own})"
         return (
-            f"the predictions in column {self.column!r} {what} on {apart:.1%} of {int(known.sum())} inputs, and "
+            f"the predictions in column {self.column!r} {what} on {percent(apart)} of {int(known.sum())} inputs, and "
             f"round.max_skew is {max_skew:g}. Is it the right column, does it speak of the same inputs, in the same "
             f"unit or order of classes, and was it this model version (columns.model_version)? Correct 'columns', or "
             f"raise the limit"

@@ -11,6 +11,7 @@ from opmon.config import MonitorSettings
 from opmon.errors import SourceError
 from opmon.scoring.scored import Scored
 from opmon.stages.served import Served
+from opmon.wording import percent
 
 LOOKED_AT = 100
 """Of fewer inputs than this, a column that is empty in all of them says nothing."""
@@ -59,7 +60,7 @@ def require_scorable(reasons: Counter[str], received: int, most: float) -> None:
     count = reasons.total()
     if too_many(count, received, most):
         raise SourceError(
-            f"{count} of {received} inputs cannot be scored ({count / received:.1%}), and round.max_unscorable is "
+            f"{count} of {received} inputs cannot be scored ({percent(count / received)}), and round.max_unscorable is "
             f"{most:g}: {told(reasons)}. Correct how inputs are read or what they point to, or raise the limit"
         )
 

@@ -53,9 +53,9 @@ def columns(**named: str) -> dict[str, Any]:
 
 REFUSE = {"inputs": {"missing": {"refuse": True}}}
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {
-    "right": (columns(prediction="said", model_version="served"), "ok", "the same on 100.0%"),
+    "right": (columns(prediction="said", model_version="served"), "ok", "the same on 100 %"),
     "gaps": ({}, "ok", "the model answered 200 of 200 inputs; values are missing in age (5); income (5); amount (5)"),
-    "few unscorable": (REFUSE, "warning", "15 cannot be scored (7.5%; a round stops above 10.0%): column"),
+    "few unscorable": (REFUSE, "warning", "15 cannot be scored (7.5 %; a round stops above 10 %): column"),
     "many": (REFUSE | {"round": LIMITS | {"max_unscorable": 0.05}}, "problem", "15 of 200 inputs cannot be scored"),
     "numbers": (columns(prediction="numbers"), "problem", "the model's classes are default, paid"),
     "upper case": (columns(prediction="shout"), "problem", "Upper and lower case count"),

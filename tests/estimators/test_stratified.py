@@ -68,7 +68,7 @@ def test_stratified_a_silent_stratum_of_losses_may_hold_the_largest_loss() -> No
     assert found.high == pytest.approx(0.5 * seen.high + 0.5 * 2.0)
     assert found.low == pytest.approx(0.5 * seen.low)
     assert found.notes == (
-        "strata of 50.0% of the inputs have no answer; "
+        "strata of 50 % of the inputs have no answer; "
         "their mean loss is only taken to be no larger than the largest loss seen",
         "2 of 8 draws have no answer; the others of their stratum stand in",
     )

@@ -11,6 +11,7 @@ import pytest
 from opmon.stages.estimate import read_answers
 from opmon.store import queue, revisions, rounds
 from opmon.types import Estimate, Label
+from opmon.wording import percent
 
 
 @pytest.mark.parametrize("problem", ["classification", "regression"])
@@ -44,8 +45,8 @@ def test_a_final_estimate_with_few_answers_says_how_far_the_others_could_lead(wo
     final = newest(monitor)
     assert final.response == 15 / 40
     wrong, right = (1 - final.value) * 15, final.value * 15
-    told = f"{right / 40:.1%} if all of them were wrong and {1 - wrong / 40:.1%} if all were right"
-    assert any(note.startswith("only 38% of the draws have an answer") and told in note for note in final.notes)
+    told = f"{percent(right / 40)} if all of them were wrong and {percent(1 - wrong / 40)} if all were right"
+    assert any(note.startswith("only 38 % of the draws have an answer") and told in note for note in final.notes)
 
 
 def test_who_answers_is_learned_from_the_variables_of_all_draws(workbench: Any, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_a_stream_of_corrupt_inputs_stops_the_round_and_raising_the_limit_lets_i
     for _ in range(2):
         (problem,) = strict.advance().problems
         assert isinstance(problem, SourceError)
-        assert "21 of 200 inputs cannot be scored (10.5%), and round.max_unscorable is 0.1" in str(problem)
+        assert "21 of 200 inputs cannot be scored (10.5 %), and round.max_unscorable is 0.1" in str(problem)
         assert "column 'pixels' is empty (21)" in str(problem)
         assert "nothing is lost" in str(problem)
     assert (one(strict).state, one(strict, 2).state) == ("opened", "labelling")
@@ -229,7 +229,7 @@ def test_a_stream_of_corrupt_inputs_stops_the_round_and_raising_the_limit_lets_i
     monitor.advance()
     with monitor.store.read() as connection:
         said = revisions.latest_estimate(connection, one(monitor).id)
-    assert "21 of 200 inputs cannot be scored (10.5%): this is of the others" in said.estimate.notes
+    assert "21 of 200 inputs cannot be scored (10.5 %): this is of the others" in said.estimate.notes
 
 
 def test_a_stopped_round_goes_on_once_its_inputs_are_read_rightly(workbench: Any, lite: str) -> None:

@@ -74,7 +74,7 @@ def test_a_skew_above_the_limit_is_told_with_both_answers() -> None:
         SourceError, match=r"production: default \(900\), paid \(100\); the model: paid \(900\)"
     ) as told:
         said(swapped).require(0.3)
-    assert "100.0% of 1000 inputs, and round.max_skew is 0.3" in str(told.value)
+    assert "100 % of 1000 inputs, and round.max_skew is 0.3" in str(told.value)
     said(swapped).require(1.0)
 
 

@@ -12,7 +12,7 @@ def test_the_reasons_are_told_with_the_limit() -> None:
     reasons = Counter({"column 'age' is empty": 12, "too long": 9})
     require_scorable(reasons, 210, 0.1)
     with pytest.raises(
-        SourceError, match=r"21 of 200 inputs cannot be scored \(10.5%\).*is empty \(12\); too long \(9\)"
+        SourceError, match=r"21 of 200 inputs cannot be scored \(10.5 %\).*is empty \(12\); too long \(9\)"
     ):
         require_scorable(reasons, 200, 0.1)
 
