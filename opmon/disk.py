@@ -18,6 +18,8 @@ _WORDS = {
 _OURS = {
     errno.EACCES: "opmon may not write there. Give its user the right, or name another folder in 'state'",
     errno.EPERM: "opmon may not write there. Give its user the right, or name another folder in 'state'",
+    errno.ENOTDIR: "there is a file where a folder should be. Move it, or name another folder in 'state'",
+    errno.EEXIST: "there is a file where a folder should be. Move it, or name another folder in 'state'",
     errno.EIO: "the disk gives errors. Check it, or name another folder in 'state'",
 }
 """What is told of the folder for opmon's own files only: elsewhere it has other causes."""

@@ -21,6 +21,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device", "/var/opmon/a")
         (errno.EMFILE, "ulimit -n"),
         (errno.EACCES, "may not write there"),
         (errno.EIO, "gives errors"),
+        (errno.ENOTDIR, "a file where a folder should be"),
     ],
 )
 def test_what_the_disk_says_is_told_in_words(code: int, words: str) -> None:

@@ -41,8 +41,8 @@ LONGEST_REST = 300.0
 """How long a monitor that gets nowhere is left alone between its scheduled times, at most."""
 CYCLE_SECONDS = 900.0
 """After so long a cycle begins no further step; the next one goes on."""
-LAST_STEPS = 5.0
-LAST_RESORT = 9.0
+LAST_STEPS = 4.0
+LAST_RESORT = 8.0
 
 
 @dataclass

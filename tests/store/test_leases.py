@@ -102,7 +102,7 @@ def test_a_holder_that_stands_still_inside_a_transaction_is_replaced(
 ) -> None:
     url = postgres()
     open_store(url)
-    limits = "options=-c%20idle_in_transaction_session_timeout%3D2500ms%20-c%20lock_timeout%3D100ms"
+    limits = "options=-c%20idle_in_transaction_session_timeout%3D5s%20-c%20lock_timeout%3D100ms"
     url += f"{'&' if '?' in url else '?'}{limits}"
     process = multiprocessing.get_context("spawn").Process(target=_stand_still, args=(url, str(tmp_path / "ready")))
     process.start()
@@ -116,7 +116,7 @@ def test_a_holder_that_stands_still_inside_a_transaction_is_replaced(
                 break
         except LeaseHeld as exc:
             told.add(str(exc).partition("process")[0] + ("stands still" if "stands still" in str(exc) else "works"))
-            assert time.monotonic() - begun < 2, "nobody is kept waiting"
+            assert time.monotonic() - begun < 10, "nobody is kept waiting"
             time.sleep(0.05)
     assert lease.token == 2
     assert any("stands still" in words for words in told), told
