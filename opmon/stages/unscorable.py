@@ -31,8 +31,9 @@ def unscorable(
     if production is not None:
         production.require(settings.round.max_skew)
         reasons.update(production.stray(row) for row in np.flatnonzero(production.strays).tolist())
-    require_filled(missing, received, settings.inputs.missing.empty)
     require_scorable(reasons, received, settings.round.max_unscorable)
+    if reasons.total() < received:  # some were answered without it
+        require_filled(missing, received, settings.inputs.missing.empty)
     return reasons
 
 
