@@ -26,12 +26,19 @@ _KEPT_WAITING = 1.0
 _SLOWEST = 50_000
 """Bytes in a second below which an upload counts as stalled."""
 
+_MOST_LEFT = 64
+"""Calls that nobody waits for any more, and still hang, that there may be."""
+
 _left: set[threading.Thread] = set()
 
 
 def left_behind() -> bool:
     """Whether a call that nobody waits for any more still runs: MLflow's own threads would hold up an exit."""
-    return any(thread.is_alive() for thread in _left)
+    return _hanging() > 0
+
+
+def _hanging() -> int:
+    return sum(thread.is_alive() for thread in list(_left))
 
 
 class Breaker:
@@ -140,6 +147,11 @@ class Calls:
     def _require_hope(self, breaker: Breaker) -> None:
         if self._given_up.is_set():
             raise RegistryUnavailable("MLflow is not asked any more: opmon is stopping")
+        if _hanging() >= _MOST_LEFT:
+            raise RegistryUnavailable(
+                f"{_MOST_LEFT} calls to MLflow still hang, the last ones at {self._where()}: no further one is begun "
+                f"until some have ended. Nothing is lost; restart the MLflow server."
+            )
         rest = breaker.enter()
         if rest:
             raise RegistryUnavailable(

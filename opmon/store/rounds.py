@@ -204,7 +204,10 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
     """Every round that is not closed, and every closed one whose labels have grown since its last estimate."""
     query = (
         sa.select(rounds)
-        .where(rounds.c.monitor == monitor, rounds.c.state.in_(UNFINISHED) | rounds.c.ready)
+        .where(
+            sa.and_(rounds.c.monitor == monitor, rounds.c.state.in_(UNFINISHED))  # an index for each
+            | sa.and_(rounds.c.monitor == monitor, rounds.c.ready)
+        )
         .order_by(rounds.c.number)
     )
     return [Round(**row._mapping) for row in connection.execute(query)]

@@ -74,7 +74,7 @@ def milliseconds(store: Store, what: str) -> str:
             else:
                 found = len(rounds.unfinished(connection, "m7"))
         taken.append(1000 * (time.perf_counter() - begun))
-    return f"{statistics.median(taken):6.1f} ms (longest {max(taken):.1f}; {found} found)"
+    return f"{statistics.median(taken):6.1f} ms ({min(taken):.1f} to {max(taken):.1f}; {found} found)"
 
 
 def measure(kind: str, url: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -107,6 +108,10 @@ def test_the_mark_is_what_looking_through_everything_says(store: Store, seed: in
     for _ in range(80):
         step(store, dice)
         assert marked(store) == by_looking_through_everything(store)
+    with store.write() as connection:  # and what a database of the first schema is given
+        connection.execute(rounds.rounds.update().values(ready=False))
+        connection.exec_driver_sql(import_module("opmon.store.migrations.versions.0002_ready_rounds")._READY)
+    assert marked(store) == by_looking_through_everything(store)
     with store.read() as connection:
         names = readiness.monitors_with_work(connection, NOW)
         unfinished = {round_.id for name in MONITORS for round_ in rounds.unfinished(connection, name)}
