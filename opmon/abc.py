@@ -28,12 +28,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Batch, Draw, Estimate, Frame, Sample, Slice
+from opmon.quantities import PROBLEMS, Problem
+from opmon.types import Batch, Draw, Estimate, Frame, Sample, Slice, Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
+
+    from opmon.decisions.case import Case
 
 ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
 """``(activations, predicted class) -> value`` of the inputs of a batch."""
@@ -52,6 +55,9 @@ class Sampler(Plugin, ABC):
 
     ``draw.design`` names the estimator that understands its draws.
     """
+
+    design: ClassVar[str | None] = None
+    """The design of its draws; None where it is the name that the sampler is registered under."""
 
     @property
     def activation_levels(self) -> int | None:
@@ -129,6 +135,45 @@ class Head(Plugin):
 
     def function(self, reference: Any) -> ArrayFunction | None:
         """The same in NumPy, given the fitted :class:`~opmon.scoring.reference.fitted.Reference`; None without one."""
+        return None
+
+
+class Rule(Plugin, ABC):
+    """Concludes something from the rounds of one model version, one after another in the order of the rounds. Pure."""
+
+    name: str
+    """What its verdicts and events are known by: a field, so that a monitor may have two of a kind."""
+
+    problems: ClassVar[tuple[Problem, ...]] = PROBLEMS
+    """The problems that it is for."""
+    advisory: ClassVar[bool] = False
+    """Whether its alarms are advice: kept and shown, told to no action, and nothing the model's status follows."""
+    counts: ClassVar[bool] = False
+    """Whether it also judges rounds that end without an estimate."""
+    bets: ClassVar[bool] = False
+    """Whether it bets on the values of draws, which are known for the designs of :mod:`opmon.decisions.draw_values`
+    alone: with a sampler of another design such a rule is refused when the configuration is read."""
+
+    def rival_version(self) -> str | None:
+        """The address of the model version that is to answer the drawn inputs too; None where it compares with none."""
+        return None
+
+    def watched_robustness(self) -> str | None:
+        """Whose robustness it wants to know: a saved query's name, or ``""`` for that of all tests; None for none."""
+        return None
+
+    @abstractmethod
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on one round.
+
+        What it puts into ``details`` comes back as ``case.before`` with the next round of the same model version.
+        """
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The verdict on a round that was judged before, now after other rounds before it; None: it stays as it was.
+
+        ``details`` are those of its verdict. Asked for where a label came late for an earlier round.
+        """
         return None
 
 

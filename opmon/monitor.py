@@ -29,6 +29,7 @@ from opmon.errors import InputError, LeaseLost, OpmonError
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.stages.compare import compare
+from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.estimate import estimate_round
 from opmon.stages.open import gathers, open_round
@@ -204,8 +205,10 @@ class Monitor:
                 case "labelling" | "estimated" | "closed":
                     new = estimate_round(work, round_)
                     round_ = self._again(round_)
+                    judged = round_.state == "estimated" and decide_round(work, round_)
+                    round_ = self._again(round_) if judged else round_
                     told = self._owes_report(round_) and report_round(work, round_)
-                    if not new and not told:
+                    if not new and not judged and not told:
                         return round_.state
             round_ = self._again(round_)
         return round_.state

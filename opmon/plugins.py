@@ -20,7 +20,6 @@ from typing import Any
 
 from opmon import abc
 from opmon.errors import InputError, OpmonError, PluginError
-from opmon.quantities import PROBLEMS, Problem
 
 GROUPS: Mapping[str, str] = {
     "sampler": "opmon.samplers",
@@ -37,17 +36,12 @@ CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "sampler": abc.Sampler,
     "estimator": abc.Estimator,
     "source": abc.Source,
+    "rule": abc.Rule,
     "action": abc.Action,
     "perturbation": abc.Perturbation,
     "head": abc.Head,
 }
 """What a plugin of each kind subclasses."""
-
-
-def problems_of(rule: Any) -> tuple[Problem, ...]:
-    """The problems that a rule, or its class, is for: its class attribute ``problems``; without one it is for all."""
-    found: tuple[Problem, ...] = getattr(rule, "problems", PROBLEMS)
-    return found
 
 
 def names(kind: str) -> list[str]:

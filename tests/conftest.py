@@ -168,8 +168,10 @@ class Workbench:
         options = {} if clock is None else {"clock": clock}
         return Monitor.from_settings(settings, self.name, **options)
 
-    def answer(self, monitor, wrong: float = 0.0, skip: float = 0.0, limit: int | None = None) -> int:  # type: ignore[no-untyped-def]
-        """Answer open tasks as the annotator ``ann`` would; the same tasks always get the same answers."""
+    def answer(  # type: ignore[no-untyped-def]
+        self, monitor, wrong: float = 0.0, skip: float = 0.0, limit: int | None = None, only: int | None = None
+    ) -> int:
+        """Answer open tasks, or those of one round ``only``, as the annotator ``ann`` would; always in the same way."""
         import zlib
 
         from opmon.store import queue
@@ -179,6 +181,8 @@ class Workbench:
             tasks = queue.open_tasks(connection, self.name, limit)
         given = []
         for task in tasks:
+            if only not in (None, task.round):
+                continue
             dice = zlib.crc32(task.input_id.encode()) / 2**32
             truth: str | None = self.truth[task.input_id]
             if dice < wrong:

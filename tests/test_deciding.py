@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from opmon.errors import InputError
+from opmon.errors import InputError, OpmonError
 from opmon.store import outbox, queue, rounds, schema, verdicts
 from opmon.types import Label, Verdict
 
 LEVEL = {"type": "accuracy_level", "threshold": 0.85, "name": "level"}
+EVEN = {"type": "ssrs", "budget": 40}
+"""Weights near 1, with which recovery takes few labels."""
+
+
+@pytest.fixture
+def sqlite(tmp_path: Any) -> str:
+    """Where what is tested is the same on every database."""
+    return f"sqlite:///{tmp_path / 'opmon.db'}"
 
 
 def live(workbench: Any, monitor: Any, count: int, wrong: float = 0.0, **more: Any) -> None:
@@ -59,19 +67,21 @@ def test_evidence_is_carried_from_round_to_round_until_it_alarms_once(workbench:
 
 
 def test_recovery_needs_evidence_and_makes_one_event(workbench: Any, database: str) -> None:
-    monitor = workbench.monitor(database, rules=[LEVEL | {"threshold": 0.8}])
-    live(workbench, monitor, 3, wrong=0.95)
-    assert verdicts_of(monitor, workbench.name, 3)[0].state == "alarm"
-    live(workbench, monitor, 6)
-    assert verdicts_of(monitor, workbench.name, 9)[0].state == "ok"
+    monitor = workbench.monitor(database, rules=[LEVEL | {"threshold": 0.8}], sampler=EVEN)
+    live(workbench, monitor, 2, wrong=0.95)
+    assert verdicts_of(monitor, workbench.name, 2)[0].state == "alarm"
+    live(workbench, monitor, 4)
+    assert verdicts_of(monitor, workbench.name, 6)[0].state == "ok"
     assert [event["type"] for event in events_of(monitor, workbench.name)] == ["opmon.alarm", "opmon.recovered"]
 
 
-def test_a_late_label_corrects_the_estimate_and_not_the_evidence(workbench: Any, database: str) -> None:
+def test_a_late_label_replaces_what_its_round_said_and_later_rounds_are_said_anew(
+    workbench: Any, database: str
+) -> None:
     monitor = workbench.monitor(database, rules=[LEVEL])
     live(workbench, monitor, 1, skip=0.4)
     live(workbench, monitor, 1)
-    before = verdicts_of(monitor, workbench.name, 1)[0]
+    first, second = (verdicts_of(monitor, workbench.name, number)[0] for number in (1, 2))
     with monitor.store.write() as connection:
         task = connection.execute(
             sa.select(schema.tasks).join(schema.labels).where(schema.labels.c.truth.is_(None))
@@ -79,11 +89,13 @@ def test_a_late_label_corrects_the_estimate_and_not_the_evidence(workbench: Any,
         late = Label(task.id, "ben", workbench.truth[task.input_id], datetime(2026, 3, 3, tzinfo=UTC))
         queue.record(connection, [late], monitor.clock())
     monitor.advance()
-    after = verdicts_of(monitor, workbench.name, 1)[0]
-    assert after.details == before.details
-    assert "late" in after.message
+    again, after = (verdicts_of(monitor, workbench.name, number)[0] for number in (1, 2))
+    assert again.details["round"]["growth"]["labels"] > first.details["round"]["growth"]["labels"]
+    assert after.details["evidence"] != second.details["evidence"]
+    assert after.details["round"] == second.details["round"]
     live(workbench, monitor, 1)
-    assert verdicts_of(monitor, workbench.name, 3)[0].details["rounds_judged"] == 3, "the chain goes on from round 2"
+    assert verdicts_of(monitor, workbench.name, 3)[0].details["rounds_judged"] == 3
+    assert events_of(monitor, workbench.name) == []
 
 
 def test_a_new_version_begins_a_baseline_of_its_own(workbench: Any, database: str, tmp_path: Any) -> None:
@@ -129,12 +141,12 @@ def test_an_action_waits_while_it_is_silent_and_is_spared_what_is_over(
 ) -> None:
     actions = [{"type": "registry_tag", "silence": ["sat,sun,mon,tue,wed,thu,fri"], "name": "quiet"}]
     rules = [LEVEL | {"threshold": 0.8}]
-    monitor = workbench.monitor(database, clock, rules=rules, actions=actions)
-    live(workbench, monitor, 3, wrong=0.95)
+    monitor = workbench.monitor(database, clock, rules=rules, actions=actions, sampler=EVEN)
+    live(workbench, monitor, 2, wrong=0.95)
     alarm = events_of(monitor, workbench.name)[0]
     assert [d["state"] for d in alarm["deliveries"]] == ["pending"]
     assert alarm["deliveries"][0]["next_at"] == clock() + timedelta(days=7)
-    live(workbench, monitor, 6)
+    live(workbench, monitor, 4)
     alarm, recovered = events_of(monitor, workbench.name)
     assert [d["state"] for d in alarm["deliveries"]] == ["withdrawn"]
     assert recovered["deliveries"] == []
@@ -204,26 +216,113 @@ def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, dat
     assert (now["robustness-level"], now["fog"]) == ("ok", "alarm"), "the timeline is newer than the tag"
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_rounds_are_judged_in_the_order_they_become_final(workbench: Any, database: str, late: bool) -> None:
-    monitor = workbench.monitor(database, rules=[LEVEL])
+def test_rounds_are_judged_in_their_order_and_one_drop_is_one_alarm(workbench: Any, database: str) -> None:
+    """Labelled in the order 1, 4, 2, 5, 3, wrong from round 3 on: no verdict before its turn, and one alarm."""
+    rules = [LEVEL, {"type": "accuracy_below", "threshold": 0.85, "certainty": "estimate", "name": "plain"}]
+    monitor = workbench.monitor(database, rules=rules, sampler=EVEN)
+    for _ in range(5):
+        workbench.write_window()
+    monitor.advance()
+    for number in (1, 4, 2, 5):
+        workbench.answer(monitor, wrong=0.95 if number > 2 else 0.0, only=number)
+        monitor.advance()
+    assert verdicts_of(monitor, workbench.name, 5) == []
+    assert events_of(monitor, workbench.name) == []
+    waiting = only_round(monitor, workbench.name, 4)
+    assert (waiting.state, waiting.reported) == ("estimated", 0), "its estimate is told meanwhile"
+    assert "after round 3, for which labels are still awaited, until" in (waiting.problem or "")
+    assert not monitor.has_work()
+    workbench.answer(monitor, wrong=0.95, only=3)
+    monitor.advance()
+    for place in (0, 1):
+        found = [verdicts_of(monitor, workbench.name, number)[place] for number in (1, 2, 3, 4, 5)]
+        assert [verdict.state for verdict in found][:2] == ["ok", "ok"]
+        assert found[-1].state == "alarm"
+    assert sorted((event["rule"], event["type"]) for event in events_of(monitor, workbench.name)) == [
+        ("level", "opmon.alarm"),
+        ("plain", "opmon.alarm"),
+    ]
+    closed = only_round(monitor, workbench.name, 4)
+    assert (closed.state, closed.problem) == ("closed", None)
+
+
+def test_a_round_waits_for_those_before_it_no_longer_than_their_deadline(
+    workbench: Any, sqlite: str, clock: Any
+) -> None:
+    monitor = workbench.monitor(sqlite, clock, rules=[LEVEL], labels={"max_wait": "2d"})
     workbench.write_window()
     workbench.write_window()
     monitor.advance()
-    with monitor.store.read() as connection:
-        tasks = queue.open_tasks(connection, workbench.name)
-    numbers = (2, 1) if late else (1, 2)
-    for number in numbers:
-        given = [
-            Label(task.id, "ann", workbench.truth[task.input_id], datetime(2026, 3, 2, tzinfo=UTC))
-            for task in tasks
-            if task.round == number
-        ]
+    workbench.answer(monitor, only=2)
+    monitor.advance()
+    assert only_round(monitor, workbench.name, 2).state == "estimated"
+    clock.pass_(days=3)
+    monitor.advance()
+    assert only_round(monitor, workbench.name, 2).state == "closed"
+    assert [verdict.state for verdict in verdicts_of(monitor, workbench.name, 2)] == ["ok"]
+
+
+def test_a_rule_changed_during_an_alarm_is_told_as_changed(workbench: Any, sqlite: str) -> None:
+    """75 % is an alarm; ``threshold`` is raised, and the next round is at 100 %: nobody hears of a recovery."""
+    rule = {"type": "accuracy_below", "threshold": 0.85, "certainty": "estimate", "name": "plain"}
+    actions = [{"type": "registry_alias"}]
+    monitor = workbench.monitor(sqlite, rules=[rule], actions=actions, sampler=EVEN)
+    live(workbench, monitor, 1, wrong=0.9)
+    version = monitor.registry.resolve(workbench.model)
+    assert monitor.registry.resolve("models:/digits@degraded").version == version.version
+    edited = workbench.monitor(sqlite, rules=[rule | {"threshold": 0.86}], actions=actions, sampler=EVEN)
+    live(workbench, edited, 1)
+    events = events_of(edited, workbench.name)
+    assert [event["type"] for event in events] == ["opmon.alarm", "opmon.changed"]
+    assert events[1]["body"]["state"] == "changed"
+    assert "threshold 0.85 → 0.86" in events[1]["body"]["message"]
+    with pytest.raises(OpmonError):
+        edited.registry.resolve("models:/digits@degraded")
+
+
+def test_the_alarm_of_a_rule_that_was_taken_out_is_closed(workbench: Any, sqlite: str) -> None:
+    rule = {"type": "accuracy_below", "threshold": 0.85, "certainty": "estimate", "name": "plain"}
+    live(workbench, workbench.monitor(sqlite, rules=[rule], sampler=EVEN), 1, wrong=0.9)
+    monitor = workbench.monitor(sqlite, rules=[], sampler=EVEN)
+    live(workbench, monitor, 2)
+    events = events_of(monitor, workbench.name)
+    assert [(event["type"], event["body"]["round"]) for event in events] == [("opmon.alarm", 1), ("opmon.changed", 2)]
+    assert [only_round(monitor, workbench.name, number).state for number in (2, 3)] == ["closed", "closed"]
+
+
+def test_nothing_is_computed_inside_a_transaction(workbench: Any, sqlite: str) -> None:
+    """While a rule judges, the sqlite can be written to by others."""
+    monitor = workbench.monitor(sqlite, rules=[LEVEL])
+    judged = []
+
+    def judge(case: Any) -> Verdict:
         with monitor.store.write() as connection:
-            queue.record(connection, given, monitor.clock())
-        monitor.advance()
-    judged = [verdicts_of(monitor, workbench.name, number)[0].details["rounds_judged"] for number in numbers]
-    assert judged == [1, 2]
+            connection.execute(schema.rounds.update().values(skew=0.125))
+        judged.append(case.number)
+        return Verdict("level", "ok", "fine")
+
+    object.__setattr__(monitor.settings.rules[0].plugin, "judge", judge)
+    live(workbench, monitor, 1)
+    assert judged == [1]
+    assert only_round(monitor, workbench.name, 1).state == "closed"
+
+
+def test_inputs_a_millisecond_apart_hang_nothing(workbench: Any, sqlite: str) -> None:
+    rules = [{"type": "accuracy_below", "threshold": 0.5, "patience": 3}]
+    monitor = workbench.monitor(sqlite, rules=rules)
+    live(workbench, monitor, 1)
+    with monitor.store.write() as connection:
+        first = rounds.get(connection, workbench.name, 1)
+    workbench.write_window()
+    monitor.advance()
+    with monitor.store.write() as connection:
+        second = rounds.get(connection, workbench.name, 2)
+        rounds.update(connection, second.id, ends_at=first.ends_at + timedelta(milliseconds=1))
+    workbench.answer(monitor)
+    monitor.advance()
+    verdict = verdicts_of(monitor, workbench.name, 2)[0]
+    assert verdict.details["rounds_in_a_year"] == 31_557_600_000
+    assert verdict.details["false_alarm_in_a_year"] == pytest.approx(1)
 
 
 def test_completeness_also_judges_a_round_that_ends_without_an_estimate(

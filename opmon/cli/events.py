@@ -56,7 +56,12 @@ def list_events(path: Path | None, monitor: str | None, number: int, only_open: 
             out.print(Text("  " + _delivery(delivery), style="yellow" if delivery["state"] != "delivered" else ""))
 
 
-_STYLES = {"opmon.alarm": "bold red", "opmon.recovered": "bold green", "opmon.advice": "bold yellow"}
+_STYLES = {
+    "opmon.alarm": "bold red",
+    "opmon.recovered": "bold green",
+    "opmon.changed": "bold yellow",
+    "opmon.advice": "bold yellow",
+}
 
 
 def _delivery(delivery: dict[str, Any]) -> str:

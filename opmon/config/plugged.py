@@ -6,7 +6,9 @@ that a wrong name or value is found then; the made object is kept in ``plugin``.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import json
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +27,7 @@ from pydantic import (
 )
 
 from opmon import plugins
-from opmon.abc import Plugin
+from opmon.abc import Plugin, Rule
 from opmon.config.fields import Count, Duration, absolute, folder_of, show_duration
 from opmon.config.part import Part, at_key, unknown, unknown_key
 from opmon.config.problems import words
@@ -137,7 +139,26 @@ class RuleSettings(Plugged):
     @property
     def acts(self) -> bool:
         """Whether actions are told of what it raises."""
-        return self.mode == "act" and not getattr(self.plugin, "advisory", False)
+        return self.mode == "act" and not self.rule.advisory
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that was made."""
+        made: Rule = self.plugin
+        return made
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes it this rule and no other: its type, whether it acts, and every parameter but the name.
+
+        Evidence belongs to one identity: with another threshold or another bound it is another rule that begins anew.
+        """
+        values = self.parameters
+        if dataclasses.is_dataclass(self.plugin):
+            values = {each.name: getattr(self.plugin, each.name) for each in dataclasses.fields(self.plugin)}
+        told = {key: shown(value, key) for key, value in values.items() if key != "name"}
+        identity: dict[str, Any] = json.loads(json.dumps({"type": self.type, "acts": self.acts, **told}, default=str))
+        return identity
 
     @model_serializer(mode="plain")
     def shown(self) -> dict[str, Any]:
@@ -151,7 +172,7 @@ class RuleSettings(Plugged):
 
     @property
     def name(self) -> str:
-        return str(getattr(self.plugin, "name", self.type))
+        return self.rule.name
 
 
 class ActionSettings(Plugged):

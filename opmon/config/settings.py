@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from opmon import plugins, quantities
-from opmon.abc import Sampler
+from opmon.abc import Rule, Sampler
 from opmon.config import document as documents
 from opmon.config.device import DeviceChoice, DeviceSettings
 from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
@@ -29,6 +29,7 @@ from opmon.config.part import Part, at_key, unknown
 from opmon.config.plugged import ActionSettings, HeadSettings, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.problems import config_error
 from opmon.config.robustness import RobustnessSettings
+from opmon.decisions.draw_values import DESIGNS
 from opmon.errors import NotFoundError
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
@@ -136,12 +137,9 @@ class MonitorSettings(Part):
     @model_validator(mode="after")
     def _rules_for_problem(self) -> Self:
         for rule in self.rules:
-            if self.problem not in plugins.problems_of(rule.plugin):
-                fitting = [
-                    name
-                    for name in plugins.names("rule")
-                    if self.problem in plugins.problems_of(plugins.load("rule", name))
-                ]
+            if self.problem not in rule.rule.problems:
+                made = {name: cast(type[Rule], plugins.load("rule", name)) for name in plugins.names("rule")}
+                fitting = [name for name, each in made.items() if self.problem in each.problems]
                 raise at_key(
                     "rules",
                     f"{rule.type!r} is no rule for problem: {self.problem}, which is told by its {self.quantity.name}; "
@@ -189,6 +187,21 @@ class MonitorSettings(Part):
         """The variables that the sampler names."""
         sampler: Sampler = self.sampler.plugin
         return sampler.drawn_by()
+
+    @model_validator(mode="after")
+    def _known_design(self) -> Self:
+        """Rules that bet on draws know those of some designs; another one would be taken for what it is not."""
+        sampler: Sampler = self.sampler.plugin
+        design = sampler.design or self.sampler.type
+        betting = [rule.type for rule in self.rules if rule.rule.bets]
+        if betting and design not in DESIGNS:
+            raise at_key(
+                "rules",
+                f"{betting[0]} bets on draws, and those of the sampler {self.sampler.type!r} (design {design!r}) are "
+                f"not known to it; use the rule accuracy_below, or one of the samplers {', '.join(DESIGNS)}. A sampler "
+                f'whose draws are of such a design says so: design = "srs"',
+            )
+        return self
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:

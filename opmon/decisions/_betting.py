@@ -1,4 +1,4 @@
-"""Betting against «the mean loss is at most m»: the growth of a stake over the draws of one round."""
+"""Betting on the draws of one round: the growth of a stake against «the mean loss is at most m», and «at least m»."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ The best bet against a failure rate of ``m + δ`` is about ``δ / Var(v)``: for 
 2 to 20 points and weights up to 10 it lies among these. A bet that is wrong by a factor of √2 grows 0.87 times as fast.
 """
 
+RECOVERY_BETS: Floats = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.9])
+"""Bets on recovery as shares of the largest there is, which is ``1/r`` where no value exceeds the line by more than
+``r``."""
+
 HIGHEST = 0.95
 """No stake is put at risk as a whole."""
 
@@ -29,3 +33,19 @@ def log_growth(drawn: DrawValues, line: float, bets: Floats = BETS) -> Floats:
     """
     staked = np.minimum(bets[:, None] * drawn.stakes, HIGHEST)
     return np.asarray(np.log1p(staked * (drawn.values / line - 1)).sum(axis=1))
+
+
+def recovery_growth(surplus: Floats, stakes: Floats, room: Floats | None, bets: Floats = RECOVERY_BETS) -> Floats:
+    r"""``log Π_j (1 − λ_{gj} c_j s_j)`` with :math:`\lambda_{gj} = f_g/r_j`: e-values against «the mean is at least 0».
+
+    ``surplus`` :math:`s_j = v_j - m` are the values above the line, ``room`` :math:`r_j` the most each could have been,
+    which is known before the labels. Without it nothing can be bet: one large loss not drawn yet might outweigh all.
+
+    >>> right = np.array([-0.1, -0.1])
+    >>> recovery_growth(right, np.ones(2), np.full(2, 0.9), np.array([0.9])).round(3)
+    array([0.191])
+    """
+    if room is None:
+        return np.zeros(len(bets))
+    staked = np.minimum(bets[:, None] * stakes, HIGHEST) / np.maximum(room, 1e-9)
+    return np.asarray(np.log1p(-staked * surplus).sum(axis=1))

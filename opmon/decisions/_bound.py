@@ -17,6 +17,8 @@ _TAIL = 20_000
 _SUM = math.fsum(1 / (k * math.log(k) ** 2) for k in range(1 + DELAY, _TAIL)) + 1 / math.log(_TAIL - 0.5)
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:per|/|a)\s*(year|month|week|day)\s*\Z")
 _DAYS = {"year": 365.25, "month": 365.25 / 12, "week": 7.0, "day": 1.0}
+FIRST_WATCH = 0.75
+"""The share of ``alpha`` that the watch up to the first alarm gets; the watches after a recovery share the rest."""
 MOST_AT_ONCE = 0.05
 """The most evidence that a single round may begin with, so that a pause in production does not stand for evidence."""
 
@@ -48,6 +50,20 @@ class Bound:
         if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < 1:
             raise InputError(f"alpha must lie strictly between 0 and 1, such as 0.05; got {alpha!r}")
         return cls(alpha=float(alpha))
+
+    def of_watch(self, number: int) -> Bound:
+        """The part of the bound for the ``number``-th watch of a life: 3/4, 1/8, 1/24, 1/48, …, which sum to 1.
+
+        Every watch begins to spend its part anew, so that the second alarm of a life is nearly as quick as the first,
+        however late it comes. A yearly rate is spent in time and needs no parts.
+
+        >>> [round(Bound(alpha=0.05).of_watch(number).alpha or 0, 5) for number in (1, 2, 3)]
+        [0.0375, 0.00625, 0.00208]
+        """
+        if self.alpha is None:
+            return self
+        share = FIRST_WATCH if number == 1 else (1 - FIRST_WATCH) / (number * (number - 1))
+        return Bound(alpha=self.alpha * share)
 
     def halved(self) -> Bound:
         """What is left where half of ``alpha`` was spent on something else; a rate stays as it is."""

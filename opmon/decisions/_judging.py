@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from opmon.decisions._own import Own
 from opmon.decisions._sequential import Step
 from opmon.decisions._words import found
-from opmon.decisions.case import Case
+from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
-from opmon.types import Estimate, Verdict
+from opmon.types import Verdict
 
 
 def verdict(
-    rule: str, taken: Step, estimate: Estimate, threshold: float, hypothesis: str, recovery: float, intro: str = ""
+    rule: str, taken: Step, own: Own, threshold: float, hypothesis: str, recovery: float, intro: str = ""
 ) -> Verdict:
     """The verdict that a step leads to."""
+    estimate = own.estimate
     message = f"{found(estimate)}; {intro}{taken.words(hypothesis, recovery)} ({taken.details['bound']})"
-    distance = estimate.value - threshold
+    told = {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": estimate.value - threshold}
     return Verdict(
         rule=rule,
         state=taken.state,
         message=message,
         value=estimate.value,
         threshold=threshold,
-        details=taken.details | {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": distance},
+        details=taken.details | told | {OWN: own.kept()},
     )
 
 
@@ -30,13 +32,16 @@ def unanswered(rule: str, case: Case, threshold: float | None) -> Verdict:
     message = (
         "no round has an estimate yet" if not case.estimates else "the round has no answers; evidence is unchanged"
     )
-    return Verdict(rule, "unknown", message, threshold=threshold, details=dict(case.before))
+    return Verdict(rule, "unknown", message, threshold=threshold, details=carried(case.before))
 
 
-def checked_patience(recovery: float) -> float:
-    """The rounds between false recoveries, or an error."""
+def checked_recovery(recovery: float) -> float:
+    """How much evidence ends an alarm, or an error."""
     if isinstance(recovery, bool) or not isinstance(recovery, int | float) or not 1 < recovery <= 1e9:
-        raise InputError(f"recovery must be a number of rounds above 1, such as 20; got {recovery!r}")
+        raise InputError(
+            f"recovery must be a number above 1, such as 20: an alarm ends for nothing with probability 1/20 at most; "
+            f"got {recovery!r}"
+        )
     return float(recovery)
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions._betting import BETS, HIGHEST
-from opmon.decisions.draw_values import terms
+from opmon.decisions._betting import BETS, HIGHEST, recovery_growth
+from opmon.decisions._watch import Growth
+from opmon.decisions.draw_values import bounded, terms
 from opmon.types import Sample
 
 Floats = NDArray[np.float64]
@@ -17,20 +18,20 @@ BOLD = 2.0
 """Differences are rare and small in variance: bets are this many times bolder than those on a level."""
 
 
-def paired_growth(
-    sample: Sample, differences: Floats, margin: float, coefficients: Floats | None = None
-) -> tuple[Floats, Floats, Floats, int] | None:
+def paired_growth(sample: Sample, differences: Floats, margin: float) -> tuple[Growth, float, int] | None:
     r"""``log Π_j (1 + λ_g c_j x_j)`` with unbiased values ``x`` of the mean of ``differences − margin``.
 
-    Also ``x``, the stakes, and how many draws differ at all. None where a draw weighs more than the bets allow for.
+    Also the mean difference, and how many draws differ at all. None where a draw weighs more than the bets allow for.
     ``x`` is at least ``−(1 + d)·r``, hence :math:`\lambda_g = f_g / ((1 + d) r)` with the reach ``r`` of the wave.
     """
     heard = sample.answered & ~np.isnan(differences)
     surplus = np.where(heard, np.nan_to_num(differences) - margin, 0.0)
-    found = terms(replace(sample, outcomes=np.where(heard, sample.outcomes, np.nan)), surplus, coefficients)
+    found = terms(replace(sample, outcomes=np.where(heard, sample.outcomes, np.nan)), surplus)
     if found.excess or not heard.any():
         return None
     values, stakes = found.of(surplus)[heard], found.stakes[heard]
     bets = np.minimum(BOLD * BETS[:, None] * stakes, HIGHEST) / ((1 + margin) * found.reach[heard])
-    disagree = int((np.abs(differences[heard]) > 0).sum())
-    return np.log1p(bets * values).sum(axis=1), values, stakes, disagree
+    back = recovery_growth(values, stakes, found.highest(1 - margin)[heard] if bounded(sample) else None)
+    growth = Growth(np.log1p(bets * values).sum(axis=1), back, len(values))
+    ahead = float(stakes @ (values + margin) / stakes.sum())
+    return growth, ahead, int((np.abs(differences[heard]) > 0).sum())

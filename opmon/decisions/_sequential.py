@@ -1,4 +1,4 @@
-"""One step of a sequential rule: from this round's draws to the evidence so far, and to a verdict in words."""
+"""One step of a sequential rule: from what a round adds to the evidence so far, and to a verdict in words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions._betting import log_growth
+from opmon.decisions._betting import log_growth, recovery_growth
 from opmon.decisions._bound import Bound
-from opmon.decisions._watch import Watch, recovery_growth
+from opmon.decisions._watch import Growth, Watch
 from opmon.decisions._words import labels_to_go, share_of_line
 from opmon.decisions.draw_values import DrawValues
 from opmon.types import VerdictState
+from opmon.wording import percent
 
 Floats = NDArray[np.float64]
 
@@ -26,62 +27,57 @@ class Step:
 
     watch: Watch
     was_alarmed: bool
-    labels: int
-    best: float
-    """How much the round multiplied the strongest stake by, as a logarithm."""
+    growth: Growth
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def state(self) -> VerdictState:
         return "alarm" if self.watch.alarmed else "ok"
 
-    def words(self, hypothesis: str, patience: float) -> str:
+    def words(self, hypothesis: str, recovery: float) -> str:
         """The evidence, how far it is from the line, and what would change it."""
+        wrongly = f"which a model that has not recovered ever reaches with probability {percent(1 / recovery)} at most"
         if self.watch.alarmed and not self.was_alarmed:
             return f"the evidence against {hypothesis} is {share_of_line(self.watch.evidence)}: alarm"
         if self.watch.alarmed:
             return (
-                f"the alarm of an earlier round holds: evidence of recovery {self.watch.recovery:.2g} of the "
-                f"{patience:g} that ending it takes; rounds on the good side of the line raise it"
+                f"the alarm of an earlier round holds: the evidence of recovery is "
+                f"{share_of_line(self.watch.recovery, 'ending it')}, {wrongly}"
             )
         if self.was_alarmed:
-            return f"recovered: the rounds since the alarm are {hypothesis}; the watch begins anew"
+            return (
+                f"recovered: the evidence for {hypothesis} since the alarm is what ending it takes, {wrongly}; the "
+                f"watch begins anew"
+            )
         text = f"the evidence against {hypothesis} is {share_of_line(self.watch.evidence)}"
-        more = labels_to_go(self.watch.evidence, self.best, self.labels)
+        more = labels_to_go(self.watch.evidence, float(self.growth.alarm[self._strongest]), self.growth.labels)
         if more is None:
             return f"{text}; rounds like this one do not raise it"
         return f"{text}; about {more:,} more labels like these would make an alarm, good ones lower it"
 
+    @property
+    def _strongest(self) -> int:
+        return int(np.argmax(self.watch.capital if self.watch.evidence > 0 else self.growth.alarm))
 
-def step(
-    drawn: DrawValues,
-    line: float,
-    before: Mapping[str, Any],
-    setting: Mapping[str, Any],
-    bound: Bound,
-    elapsed: timedelta | None,
-    patience: float,
-) -> Step:
-    """Judge one round on the level ``line`` of the mean loss."""
-    growth = log_growth(drawn, line)
-    return advance(growth, drawn.values - line, drawn.stakes, before, setting, bound, elapsed, patience)
+
+def weigh(drawn: DrawValues, line: float) -> Growth:
+    """What the draws of a round say of the level ``line`` of the mean loss."""
+    room = None if drawn.highest is None else drawn.highest - line
+    back = recovery_growth(drawn.values - line, drawn.stakes, room)
+    return Growth(log_growth(drawn, line), back, len(drawn))
 
 
 def advance(
-    growth: Floats,
-    surplus: Floats,
-    stakes: Floats,
+    growth: Growth,
     before: Mapping[str, Any],
     setting: Mapping[str, Any],
     bound: Bound,
     elapsed: timedelta | None,
-    patience: float,
+    recovery: float,
 ) -> Step:
-    """Judge one round by the growth of every bet; ``surplus`` are the draws' values above the line."""
+    """The evidence after one more round."""
     known = Watch.of(before, setting)
-    weight = bound.weight(known.judged, elapsed)
-    now = known.after(growth, weight, recovery_growth(surplus, stakes), patience)
-    strongest = int(np.argmax(now.capital if now.evidence > 0 else growth))
+    now = known.after(growth, bound, elapsed, recovery)
     details = {
         "evidence": now.evidence,
         "needed": 1.0,
@@ -90,4 +86,6 @@ def advance(
         "setting": dict(setting),
         "watch": now.kept(),
     }
-    return Step(now, known.alarmed, len(surplus), float(growth[strongest]), details)
+    if now.alarmed:
+        details["recovery"] = now.recovery
+    return Step(now, known.alarmed, growth, details)

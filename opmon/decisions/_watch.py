@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from opmon.decisions._betting import BETS, RECOVERY_BETS
+from opmon.decisions._bound import Bound
 
 Floats = NDArray[np.float64]
 
 PRIOR: Floats = np.array([1, 2, 3, 4, 3, 2, 1]) / 16
 """How the stake is split over the bets of :data:`opmon.decisions._betting.BETS`."""
 
-RECOVERY_BETS: Floats = np.array([0.5, 1.0, 2.0])
+RECOVERY_PRIOR: Floats = np.full(len(RECOVERY_BETS), 1 / len(RECOVERY_BETS))
 MOST = 1e30
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """What one round adds to the evidence, whatever the rounds around it say: the logarithms of its e-values."""
+
+    alarm: Floats
+    """For each of :data:`BETS`, against «the mean loss is at most m»."""
+    recovery: Floats
+    """For each of :data:`RECOVERY_BETS`, against «the mean loss is at least m»."""
+    labels: int
+
+    @classmethod
+    def none(cls) -> Growth:
+        return cls(np.zeros(len(BETS)), np.zeros(len(RECOVERY_BETS)), 0)
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Growth:
+        """As kept by :meth:`kept`."""
+        return cls(np.asarray(kept["alarm"]), np.asarray(kept["recovery"]), int(kept["labels"]))
+
+    def kept(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"alarm": _digits(self.alarm), "recovery": _digits(self.recovery), "labels": self.labels}
+
+    def and_(self, other: Growth) -> Growth:
+        """Of two rounds together: e-values are multiplied."""
+        return Growth(self.alarm + other.alarm, self.recovery + other.recovery, self.labels + other.labels)
 
 
 @dataclass(frozen=True)
@@ -26,16 +58,22 @@ class Watch:
     Per bet ``g``: :math:`M_g \leftarrow (M_g + w_s \pi_g) E_g`, where :math:`E_g` is the e-value of the round and
     :math:`w_s` the weight of beginning now (:mod:`_bound`). The evidence is :math:`\sum_g M_g`; an alarm takes 1.
 
-    An alarm holds until ``recovery`` reaches the number of rounds asked for: the same recursion
-    :math:`R \leftarrow (R + 1) E`, with normal e-values against «the mean loss is at least m»; a model that stays
-    exactly at the line is called recovered once in that many rounds on average at most. Then the evidence begins anew
-    with what is left of the weights, so the bound holds for all healthy times of a life together.
+    An alarm holds until the same recursion against the opposite, «the mean loss is at least m in every round», reaches
+    1 with weights that sum to :math:`\alpha_r = 1/\text{recovery}`: a model that stays at the line or on its wrong side
+    is *ever* called recovered with probability :math:`\alpha_r` at most, for each alarm (Ville). Then a new watch
+    begins with a part of ``alpha`` of its own, so the bound holds for all healthy times of a life together, and the
+    next alarm does not wait longer because life was long.
     """
 
     capital: tuple[float, ...] = (0.0,) * len(PRIOR)
+    recovered: tuple[float, ...] = (0.0,) * len(RECOVERY_PRIOR)
     judged: int = 0
+    """The rounds judged, in the whole life."""
+    since: int = 0
+    """How many of them had been when the present watch, or the present alarm, began."""
+    number: int = 1
+    """Which watch of its life this is: one more with every recovery."""
     alarmed: bool = False
-    recovery: float = 0.0
 
     @classmethod
     def of(cls, details: Mapping[str, Any], setting: Mapping[str, Any]) -> Watch:
@@ -43,49 +81,57 @@ class Watch:
         found = details.get("watch")
         if not isinstance(found, Mapping) or details.get("setting") != dict(setting):
             return cls()
-        capital = tuple(float(value) for value in found["capital"])
+        capital, recovered = (_numbers(found.get(key)) for key in ("capital", "recovered"))
         if len(capital) != len(PRIOR):
             return cls()
-        return cls(capital, int(found["judged"]), bool(found["alarmed"]), float(found["recovery"]))
+        if len(recovered) != len(RECOVERY_PRIOR):
+            recovered = cls().recovered
+        counts = {key: int(found.get(key, default)) for key, default in (("judged", 0), ("since", 0), ("number", 1))}
+        return cls(capital, recovered, alarmed=bool(found.get("alarmed")), **counts)
 
     def kept(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {
-            "capital": [float(f"{value:.12g}") for value in self.capital],
+            "capital": _digits(self.capital),
+            "recovered": _digits(self.recovered),
             "judged": self.judged,
+            "since": self.since,
+            "number": self.number,
             "alarmed": self.alarmed,
-            "recovery": float(f"{self.recovery:.12g}"),
         }
 
     @property
     def evidence(self) -> float:
+        """Against «the mean loss is at most m»; an alarm takes 1. Once there is one, it is as it was then."""
         return math.fsum(self.capital)
 
-    def after(self, log_growth: Floats, weight: float, log_recovery: float, patience: float) -> Watch:
+    @property
+    def recovery(self) -> float:
+        """Against «the mean loss is at least m» since the alarm; ending it takes 1."""
+        return math.fsum(self.recovered)
+
+    def after(self, growth: Growth, bound: Bound, elapsed: timedelta | None, recovery: float) -> Watch:
         """The watch after one more round."""
-        begun = np.array(self.capital) + weight * PRIOR
-        capital = np.minimum(begun * np.exp(np.minimum(log_growth, 600.0)), MOST)
-        grown = replace(self, capital=tuple(capital.tolist()), judged=self.judged + 1)
-        if not self.alarmed:
-            return replace(grown, alarmed=True, recovery=0.0) if grown.evidence >= 1 else grown
-        recovery = min((self.recovery + 1) * math.exp(min(log_recovery, 60.0)), MOST)
-        if recovery < patience:
-            return replace(grown, recovery=recovery)
-        return Watch(judged=self.judged + 1)
+        lasted, judged = self.judged - self.since, self.judged + 1
+        if self.alarmed:
+            weight = Bound(alpha=1 / recovery).weight(lasted, None)
+            grown = replace(
+                self, judged=judged, recovered=_grown(self.recovered, weight * RECOVERY_PRIOR, growth.recovery)
+            )
+            return Watch(judged=judged, since=judged, number=self.number + 1) if grown.recovery >= 1 else grown
+        weight = bound.of_watch(self.number).weight(lasted, elapsed)
+        grown = replace(self, judged=judged, capital=_grown(self.capital, weight * PRIOR, growth.alarm))
+        return replace(grown, alarmed=True, since=judged) if grown.evidence >= 1 else grown
 
 
-def recovery_growth(values: Floats, stakes: Floats) -> float:
-    """The logarithm of an e-value against «the mean of ``values`` is at least 0», from their normal approximation.
+def _grown(capital: Sequence[float], begun: Floats, log_growth: Floats) -> tuple[float, ...]:
+    found = (np.asarray(capital) + begun) * np.exp(np.minimum(log_growth, 600.0))
+    return tuple(np.minimum(found, MOST).tolist())
 
-    ``log mean_h exp(h z − h²/2)`` with ``z = −mean / s``. One more draw like the largest is counted into ``s``, a whole
-    failure where all are equal, so that a round without any failure is not taken for certain.
-    """
-    n = len(values)
-    if n == 0:
-        return 0.0
-    mean = float(stakes @ values / stakes.sum()) if stakes.sum() > 0 else 0.0
-    more = float((values**2).max()) if values.max() > values.min() else 1.0
-    s = math.sqrt((float(((values - mean) ** 2).sum()) + more) / n / n)
-    z = float(np.clip(-mean / s, -50, 50))
-    powers = RECOVERY_BETS * z - RECOVERY_BETS**2 / 2
-    return float(np.logaddexp.reduce(powers) - math.log(len(powers)))
+
+def _digits(values: Sequence[float] | Floats) -> list[float]:
+    return [float(f"{value:.12g}") for value in values]
+
+
+def _numbers(kept: object) -> tuple[float, ...]:
+    return tuple(float(value) for value in kept) if isinstance(kept, list | tuple) else ()

@@ -18,17 +18,17 @@ def found(estimate: Estimate) -> str:
     return text + (", provisional while answers come in" if estimate.provisional else "")
 
 
-def share_of_line(evidence: float) -> str:
-    """How much of the evidence that an alarm takes is there.
+def share_of_line(evidence: float, what: str = "an alarm") -> str:
+    """How much of the evidence that ``what`` takes is there.
 
     >>> share_of_line(0.04), share_of_line(0.0), share_of_line(12.0)
     ('4 % of what an alarm takes', 'less than 0.1 % of what an alarm takes', '12 times what an alarm takes')
     """
     if evidence >= 1:
-        return f"{evidence:,.3g} times what an alarm takes" if evidence < 1e6 else "far beyond what an alarm takes"
+        return f"{evidence:,.3g} times what {what} takes" if evidence < 1e6 else f"far beyond what {what} takes"
     if evidence < 0.001:
-        return "less than 0.1 % of what an alarm takes"
-    return f"{100 * evidence:.2g} % of what an alarm takes"
+        return f"less than 0.1 % of what {what} takes"
+    return f"{100 * evidence:.2g} % of what {what} takes"
 
 
 def labels_to_go(evidence: float, growth: float, labels: int) -> int | None:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from opmon.abc import Rule
 from opmon.decisions._bound import Bound
-from opmon.decisions._judging import checked_name, checked_patience, unanswered
+from opmon.decisions._judging import checked_name, checked_recovery, unanswered
+from opmon.decisions._own import kept_time, time_kept
 from opmon.decisions._paired import paired_growth
 from opmon.decisions._sequential import advance
-from opmon.decisions.case import Case
+from opmon.decisions._watch import Growth
+from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Problem, Verdict
 from opmon.wording import points
 
 
 @dataclass(frozen=True)
-class AccuracyBehind:
+class AccuracyBehind(Rule):
     r"""Alarms when the watched model is less accurate than ``rival`` by more than ``margin`` on the same inputs.
 
     ``rival`` is the address of another version, ``models:/digits/4`` or ``models:/digits@challenger``; it answers the
@@ -26,8 +30,9 @@ class AccuracyBehind:
 
     Hypothesis: the frame's mean of :math:`u_i = y_i - y'_i - d`, loss less the rival's loss less the margin, is at most
     0. Inputs on which both are right or both are wrong tell nothing and cost nothing, which is why a paired comparison
-    needs a fraction of the labels of two samples. Evidence and bound are those of the level rule. Bets stay below
-    :math:`1/(w(1 + d))` where ``w`` is the largest weight of a draw.
+    needs a fraction of the labels of two samples. Evidence, bound and recovery are those of the level rule, and so is
+    **what it promises**: it is about *every* round. Bets stay below :math:`1/(w(1 + d))` where ``w`` is the largest
+    weight of a draw.
     """
 
     rival: str
@@ -38,10 +43,11 @@ class AccuracyBehind:
     recovery: float = 20.0
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_name(self.name)
-        checked_patience(self.recovery)
+        checked_recovery(self.recovery)
         if not isinstance(self.rival, str) or not self.rival.startswith("models:/"):
             raise InputError(
                 f"rival must be the address of a model, such as models:/digits@challenger; got {self.rival!r}"
@@ -50,30 +56,41 @@ class AccuracyBehind:
             raise InputError(f"margin must lie in 0..1, such as 0.01; got {self.margin!r}")
         Bound.of(self.alpha, self.false_alarms)
 
+    def rival_version(self) -> str:
+        """The version that answers the drawn inputs too."""
+        return self.rival
+
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, None)
         if case.rival is None:
             message = f"{self.rival} is this version, or has not answered its inputs; nothing to compare"
-            return Verdict(self.name, "unknown", message, details=dict(case.before))
-        losses, bound = case.sample.outcomes, Bound.of(self.alpha, self.false_alarms)
-        paired = paired_growth(case.sample, losses - case.rival, self.margin, case.coefficients)
+            return Verdict(self.name, "unknown", message, details=carried(case.before))
+        paired = paired_growth(case.sample, case.sample.outcomes - case.rival, self.margin)
         if paired is None:
             message = "a draw weighs more than bets allow for: set defensive of the sampler to 0.1"
-            return Verdict(self.name, "unknown", message, details=dict(case.before))
-        growth, surplus, stakes, disagree = paired
+            return Verdict(self.name, "unknown", message, details=carried(case.before))
+        growth, ahead, disagree = paired
+        value = case.estimate.value if np.isfinite(case.estimate.value) else None
+        own = {"growth": growth.kept(), "difference": ahead, "disagreements": disagree, "value": value}
+        return self._verdict(case.before, own | time_kept(case.elapsed))
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from what the round said by itself."""
+        return self._verdict(before, details[OWN]) if OWN in details else None
+
+    def _verdict(self, before: Mapping[str, Any], own: Mapping[str, Any]) -> Verdict:
+        bound, growth, elapsed = Bound.of(self.alpha, self.false_alarms), Growth.of(own["growth"]), kept_time(own)
         setting = {"rival": self.rival, "margin": self.margin, "bound": bound.words()}
-        taken = advance(growth, surplus, stakes, case.before, setting, bound, case.elapsed, self.recovery)
-        ahead = float(stakes @ (surplus + self.margin) / stakes.sum())
+        taken = advance(growth, before, setting, bound, elapsed, self.recovery)
+        ahead, disagree = own["difference"], own["disagreements"]
         side = "ahead of" if ahead > 0 else "behind"
         hypothesis = f"«{self.rival} is at most {points(self.margin)} better»"
         message = (
             f"{self.rival} is {points(ahead)} {side} the watched version in this round, told apart by "
-            f"{disagree:,} of {len(surplus):,} draws; {taken.words(hypothesis, self.recovery)} "
+            f"{disagree:,} of {growth.labels:,} draws; {taken.words(hypothesis, self.recovery)} "
             f"({taken.details['bound']})"
         )
-        details = taken.details | {"difference": ahead, "disagreements": disagree, "n": len(surplus)}
-        state = taken.state
-        value = case.estimate.value if np.isfinite(case.estimate.value) else None
-        return Verdict(self.name, state, message, value, None, details)
+        details = {"difference": ahead, "disagreements": disagree, "n": growth.labels, OWN: dict(own)}
+        return Verdict(self.name, taken.state, message, own["value"], None, taken.details | details)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from itertools import takewhile
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from opmon.abc import Rule
+from opmon.decisions._own import estimate_kept, kept_estimate, kept_time, time_kept
 from opmon.decisions._words import found
-from opmon.decisions.case import Case
+from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
-from opmon.types import Estimate, Problem, Verdict
+from opmon.types import Estimate, Problem, Verdict, VerdictState
 from opmon.wording import percent, points
 
 
 @dataclass(frozen=True)
-class AccuracyBelow:
+class AccuracyBelow(Rule):
     r"""Alarms when the accuracy of ``patience`` rounds running lies under ``threshold``.
 
     With ``certainty="interval"`` a round counts when the upper end of its interval lies under the line,
@@ -40,7 +43,7 @@ class AccuracyBelow:
 
     A model well above the line alarms far less often: the line of the table is the worst case of a healthy one. With
     ``certainty="estimate"`` :math:`q` is about one half: only for accuracies known almost exactly. An alarm ends with
-    ``recovery`` rounds running that do not count.
+    ``recovery`` rounds running that do not count, which is no evidence that the model has recovered.
 
     >>> from opmon.types import Estimate
     >>> low = Estimate(value=0.85, low=0.80, high=0.90, n=200, frame_size=5000, response=1.0, method="srs wilson")
@@ -74,49 +77,58 @@ class AccuracyBelow:
     def decide(self, estimates: Sequence[Estimate]) -> Verdict:
         """The verdict on the last round, given the rounds of one model version, oldest first."""
         if not estimates or estimates[-1].n < 1:
-            message = "no round has an estimate yet" if not estimates else "the last round has no answers yet"
-            return Verdict(self.name, "unknown", f"{message}; nothing is known about the line {self.threshold:g}",
-                           threshold=self.threshold)  # fmt: skip
-        last = estimates[-1]
-        running = len(list(takewhile(self._below, reversed(estimates))))
-        alarm = self._stands(estimates)
-        return Verdict(
-            rule=self.name,
-            state="alarm" if alarm else "ok",
-            message=self._message(last, running, held=alarm and running < self.patience),
-            value=last.value,
-            threshold=self.threshold,
-            details={
-                "low": last.low,
-                "high": last.high,
-                "level": last.level,
-                "n": last.n,
-                "distance": last.value - self.threshold,
-                "certainty": self.certainty,
-                "rounds_below": running,
-                "patience": self.patience,
-            },
-        )
-
-    def _stands(self, estimates: Sequence[Estimate]) -> bool:
-        """Whether the alarm is on: from ``patience`` rounds below running until ``recovery`` others running."""
-        alarm, below, others = False, 0, 0
-        for estimate in estimates:
-            below, others = (below + 1, 0) if self._below(estimate) else (0, others + 1)
-            alarm = below >= self.patience or (alarm and others < self.recovery)
-        return alarm
+            return self._nothing(bool(estimates), {})
+        before: Mapping[str, Any] = {}
+        for estimate in estimates[:-1]:
+            before = self._after(before, estimate)
+        return self._verdict(before, estimates[-1], None)
 
     def judge(self, case: Case) -> Verdict:
-        """The verdict on the last round, with how often this rule alarms for nothing in a year of such rounds."""
-        verdict = self.decide(case.estimates)
-        if verdict.state == "unknown" or case.elapsed is None or case.elapsed <= timedelta():
-            return verdict
-        rounds = max(1, round(timedelta(days=365.25) / case.elapsed))
-        q = (1 - case.estimates[-1].level) / 2 if self.certainty == "interval" else 0.5
-        chance = false_alarm(q, rounds, self.patience)
-        told = f"; no bound is kept: a model exactly at the line alarms within a year with probability {chance:.2g}"
-        details = {**verdict.details, "false_alarm_in_a_year": chance, "rounds_in_a_year": rounds}
-        return replace(verdict, message=verdict.message + told, details=details)
+        """The verdict on one round, with how often this rule alarms for nothing in a year of such rounds."""
+        if case.estimate is None or case.estimate.n < 1:
+            return self._nothing(case.estimate is not None, case.before)
+        return self._verdict(case.before, case.estimate, case.elapsed)
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from the round's own estimate."""
+        own = details.get(OWN)
+        return None if own is None else self._verdict(before, kept_estimate(own), kept_time(own))
+
+    def _nothing(self, any_round: bool, before: Mapping[str, Any]) -> Verdict:
+        message = "the last round has no answers yet" if any_round else "no round has an estimate yet"
+        message += f"; nothing is known about the line {self.threshold:g}"
+        return Verdict(self.name, "unknown", message, threshold=self.threshold, details=carried(before))
+
+    def _after(self, before: Mapping[str, Any], estimate: Estimate) -> dict[str, Any]:
+        """Whether the alarm is on: from ``patience`` rounds below running until ``recovery`` others running."""
+        below, others = (before.get(key, 0) for key in ("rounds_below", "rounds_not_below"))
+        below, others = (below + 1, 0) if self._below(estimate) else (0, others + 1)
+        alarmed = below >= self.patience or (bool(before.get("alarmed")) and others < self.recovery)
+        return {"rounds_below": below, "rounds_not_below": others, "alarmed": alarmed}
+
+    def _verdict(self, before: Mapping[str, Any], last: Estimate, elapsed: timedelta | None) -> Verdict:
+        now = self._after(before, last)
+        message = self._message(last, now["rounds_below"], held=now["alarmed"] and now["rounds_below"] < self.patience)
+        details = {
+            **now,
+            "low": last.low,
+            "high": last.high,
+            "level": last.level,
+            "n": last.n,
+            "distance": last.value - self.threshold,
+            "certainty": self.certainty,
+            "patience": self.patience,
+            OWN: estimate_kept(last) | time_kept(elapsed),
+        }
+        if elapsed is not None and elapsed > timedelta():
+            rounds = max(1, round(timedelta(days=365.25) / elapsed))
+            chance = false_alarm((1 - last.level) / 2 if self.certainty == "interval" else 0.5, rounds, self.patience)
+            message += (
+                f"; no bound is kept: a model exactly at the line alarms within a year with probability {chance:.2g}"
+            )
+            details |= {"false_alarm_in_a_year": chance, "rounds_in_a_year": rounds}
+        state: VerdictState = "alarm" if now["alarmed"] else "ok"
+        return Verdict(self.name, state, message, last.value, self.threshold, details)
 
     def _below(self, estimate: Estimate) -> bool:
         return self._evidence(estimate) < self.threshold and estimate.n > 0
@@ -145,15 +157,22 @@ class AccuracyBelow:
         return ""
 
 
+_LONGEST = 64
+"""Up to this patience the probability is computed exactly; beyond it even ``q = 1/2`` leaves 1e-19 a round at most."""
+
+
 def false_alarm(q: float, rounds: int, patience: int) -> float:
     """The probability that ``patience`` of ``rounds`` independent rounds running, each with probability ``q``, alarm.
 
-    Exact: the chain of how many rounds running there are now, with the alarm as its end.
+    A power of the chain of how many rounds running there are now, with the alarm as its end: exact, and as quick for a
+    million rounds as for ten. Beyond 64 rounds of patience the sum over where such a run may begin stands for it.
 
     >>> round(false_alarm(0.025, 168, 1), 2), round(false_alarm(0.025, 8760, 3), 2)
     (0.99, 0.12)
     """
-    running = [1.0] + [0.0] * (patience - 1)
-    for _ in range(rounds):
-        running = [(1 - q) * sum(running), *(q * share for share in running[:-1])]
-    return min(max(1 - sum(running), 0.0), 1.0)
+    if patience > _LONGEST:
+        return min(max(rounds - patience + 1, 0) * q**patience, 1.0)
+    chain = np.diag(np.full(patience, q), k=1)
+    chain[:-1, 0] += 1 - q
+    chain[-1, -1] = 1.0
+    return float(min(np.linalg.matrix_power(chain, rounds)[0, -1], 1.0))

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar
 
+from opmon.abc import Rule
 from opmon.decisions._bound import Bound
-from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered, verdict
-from opmon.decisions._sequential import step
+from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered, verdict
+from opmon.decisions._own import Own
+from opmon.decisions._sequential import advance, weigh
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
@@ -19,19 +21,24 @@ from opmon.wording import percent, points
 
 
 @dataclass(frozen=True)
-class AccuracyDrop:
+class AccuracyDrop(Rule):
     r"""Alarms when the accuracy has dropped by more than ``drop`` from the baseline.
 
     The baseline is ``baseline``, an accuracy known beforehand (of a large test set); or ``period``, the first and last
-    number of rounds of the model version in the past; or else the first ``rounds`` rounds of the model version that the
-    rule judges: a new version behind the alias begins a baseline of its own.
+    number of rounds of the model version in the past; or else the first ``rounds`` rounds of the model version: a new
+    version behind the alias begins a baseline of its own. Once taken it stays.
+
+    **What it promises** is about *every* round, as with ``accuracy_level``: while no round lies more than ``drop``
+    below the accuracy that the model had in its baseline, a false alarm has probability ``alpha`` at most.
 
     An estimated baseline :math:`b` has an error of its own. Its lower bound :math:`\underline{b}` at confidence
     :math:`1 - \alpha/2` stands for it, and the level rule watches the line :math:`\underline{b} - d` with the other
-    :math:`\alpha/2`; together they keep :math:`\alpha`. The bound of the baseline pools the rounds' intervals,
-    :math:`\underline{b} = \hat b - \frac{z_{1-\alpha/2}}{z_c}\sqrt{\sum W_r^2 (\hat\xi_r - low_r)^2}`, and is
-    asymptotic; all that follows is exact. With ``false_alarms`` the baseline's bound has confidence 97.5 %, and the
-    rate holds given that it covers.
+    :math:`\alpha/2`; together they keep :math:`\alpha`. The bound of the baseline pools the rounds,
+    :math:`\underline{b} = \hat b - z_{1-\alpha/2}\sqrt{\sum W_r^2 s_r^2}` with
+    :math:`s_r^2 = (\hat\xi_r - low_r)^2/z_c^2 + \tilde\theta_r(1-\tilde\theta_r)/N_r`: the interval tells how far the
+    estimate is from the accuracy of the round's own inputs, the second term how far those may be from the inputs to
+    come; a round labelled whole is not the whole truth. It is asymptotic; all that follows is exact. With
+    ``false_alarms`` the baseline's bound has confidence 97.5 %, and the rate holds given that it covers.
 
     A wide baseline makes a low line: more ``rounds`` bring it nearer.
     """
@@ -46,11 +53,12 @@ class AccuracyDrop:
     recovery: float = 20.0
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_share(self.drop, "drop")
         checked_name(self.name)
-        checked_patience(self.recovery)
+        checked_recovery(self.recovery)
         if self.baseline is not None:
             checked_share(self.baseline, "baseline", high=1.0 + 1e-12)
             if self.baseline - self.drop <= 0:
@@ -67,25 +75,32 @@ class AccuracyDrop:
         """The verdict on one round; «unknown» while the baseline is being taken."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, None)
-        bound = Bound.of(self.alpha, self.false_alarms)
-        known = self._baseline(case, bound)
+        known = self._baseline(case)
         if "line" not in known:
-            return self._taking(case, known)
-        line = 1 - float(known["line"])
+            return self._taking(case)
+        growth = weigh(draw_values(case.sample), 1 - float(known["line"]))
+        return self._verdict(case.before, Own(growth, case.estimate, case.elapsed), known)
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from what the round said by itself, with the baseline that was taken for it."""
+        own = Own.of(details)
+        return None if own is None else self._verdict(before, own, details["baseline"])
+
+    def _verdict(self, before: Mapping[str, Any], own: Own, known: Mapping[str, Any]) -> Verdict:
+        bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"drop": self.drop, "line": known["line"], "bound": bound.words()}
         left = bound if self.baseline is not None else bound.halved()
-        drawn = draw_values(case.sample, case.coefficients)
-        taken = step(drawn, line, case.before, setting, left, case.elapsed, self.recovery)
-        taken.details["baseline"] = known
-        taken.details["bound"] = bound.words(case.elapsed)
+        taken = advance(own.growth, before, setting, left, own.elapsed, self.recovery)
+        taken.details["baseline"] = dict(known)
+        taken.details["bound"] = bound.words(own.elapsed)
         intro = f"the baseline is {percent(known['value'])}"
         if self.baseline is None:
             intro += f" ({percent(known['low'])} at least, from {known['rounds']} rounds)"
         intro += f", the line {points(self.drop)} below it {percent(known['line'])}; "
         hypothesis = f"a drop of {points(self.drop)} or less"
-        return verdict(self.name, taken, case.estimate, known["line"], hypothesis, self.recovery, intro)
+        return verdict(self.name, taken, own, known["line"], hypothesis, self.recovery, intro)
 
-    def _baseline(self, case: Case, bound: Bound) -> dict[str, Any]:
+    def _baseline(self, case: Case) -> dict[str, Any]:
         """What the drop is measured from; without ``line`` while it is being taken. Never changed afterwards."""
         if self.baseline is not None:
             return {"value": self.baseline, "low": self.baseline, "line": self.baseline - self.drop}
@@ -93,35 +108,41 @@ class AccuracyDrop:
         asked: dict[str, Any] = {"drop": self.drop, "asked": list(self.period) if self.period else self.rounds}
         if isinstance(kept, Mapping) and "line" in kept and all(kept.get(key) == asked[key] for key in asked):
             return dict(kept)
-        if self.period is not None:
-            first, last = self.period
-            pairs = zip(case.numbers, case.estimates, strict=True)
-            past = [_kept(estimate) for number, estimate in pairs if first <= number <= last]
-            return _pooled(past, self.drop, bound) | asked if past and case.number > last else asked
-        taken = case.before.get("taken")
-        before = list(taken) if isinstance(taken, list) else []
-        if before and len(before) >= self.rounds:
-            return _pooled(before[: self.rounds], self.drop, bound) | asked
-        return asked
+        past = self._past(case)
+        complete = case.number > self.period[1] if self.period is not None else len(past) == self.rounds
+        if not past or not complete:
+            return {}
+        return (
+            _pooled([_kept(estimate) for estimate in past], self.drop, Bound.of(self.alpha, self.false_alarms)) | asked
+        )
 
-    def _taking(self, case: Case, known: dict[str, Any]) -> Verdict:
+    def _past(self, case: Case) -> Sequence[Estimate]:
+        """The rounds before this one that make the baseline."""
+        if self.period is None:
+            return case.estimates[:-1][: self.rounds]
+        first, last = self.period
+        pairs = zip(case.numbers, case.estimates, strict=True)
+        return [estimate for number, estimate in pairs if first <= number <= last]
+
+    def _taking(self, case: Case) -> Verdict:
         estimate = case.estimates[-1]
-        before = case.before.get("taken")
-        taken = [*(before if isinstance(before, list) else []), _kept(estimate)]
+        taken = [] if self.period is not None else [_kept(each) for each in case.estimates]
         message = f"taking the baseline: round {len(taken)} of {self.rounds}, {percent(estimate.value)} so far"
         if self.period is not None:
-            taken = []
             message = (
                 f"the baseline is that of rounds {self.period[0]} to {self.period[1]}, which are not all there yet"
             )
-        return Verdict(self.name, "unknown", message, estimate.value, None, {"taken": taken, "baseline": known})
+        return Verdict(self.name, "unknown", message, estimate.value, None, {"taken": taken})
 
 
 def _kept(estimate: Estimate) -> dict[str, float]:
+    """A round's value, and its error as a statement about the inputs to come: no discount for a finite frame."""
     z = NormalDist().inv_cdf((1 + estimate.level) / 2)
+    loss = (estimate.n * (1 - estimate.value) + 1) / (estimate.n + 2)  # never quite 0 or 1
+    between = abs(loss * (1 - loss)) / estimate.frame_size
     return {
         "value": estimate.value,
-        "error": (estimate.value - estimate.low) / z,
+        "error": math.hypot((estimate.value - estimate.low) / z, math.sqrt(between)),
         "frame_size": float(estimate.frame_size),
     }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from opmon.abc import Rule
 from opmon.decisions._bound import Bound
-from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered, verdict
-from opmon.decisions._sequential import step
+from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered, verdict
+from opmon.decisions._own import Own
+from opmon.decisions._sequential import advance, weigh
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
 from opmon.types import Problem, Verdict
@@ -15,8 +18,13 @@ from opmon.wording import percent
 
 
 @dataclass(frozen=True)
-class AccuracyLevel:
+class AccuracyLevel(Rule):
     r"""Alarms when there is enough evidence that the accuracy lies under ``threshold`` (``accuracy < 0.92``).
+
+    **What it promises** is about *every* round: while the accuracy is at least ``threshold`` in each round, a false
+    alarm has probability ``alpha`` at most. It promises nothing about the mean over rounds: with a mean two points
+    above the line and rounds that vary by three points, some rounds lie below it, and the rule may rightly alarm on
+    them. Where that is not what is meant, ``accuracy_mean`` watches the mean of so many rounds.
 
     Hypothesis: the mean loss is at most :math:`m = 1 - t` in every round. Each round bets against it with the values
     :math:`v_j` of its draws, each of which estimates the mean loss without bias (:mod:`draw_values`):
@@ -32,8 +40,11 @@ class AccuracyLevel:
 
     The bound is exact for finite rounds, whatever the sampler, except CES, and holds however often the rule is looked
     at. It needs answers that are missing at random, and each round a draw of its own. A model that is better than the
-    line alarms far less often. An alarm ends when the rounds since speak for recovery: ``recovery`` is how many rounds
-    on average a model that stays at the line takes to be called recovered by mistake.
+    line alarms far less often.
+
+    An alarm ends when the rounds since are evidence of recovery, which has a bound of its own: a model that stays at
+    the line or below is ever called recovered with probability ``1 / recovery`` at most (5 % by default), for each
+    alarm. Squared errors have no upper bound, and an alarm on them does not end by evidence.
 
     Reference: Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, JRSS B 86, 2024;
     Shin, Ramdas and Rinaldo, *E-detectors*, New England J. of Stat. in Data Science, 2023.
@@ -53,20 +64,29 @@ class AccuracyLevel:
     recovery: float = 20.0
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold", low=-1e9)  # 1 − squared error may be below 0
         checked_name(self.name)
-        checked_patience(self.recovery)
+        checked_recovery(self.recovery)
         Bound.of(self.alpha, self.false_alarms)
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round, with the evidence of all before it."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, self.threshold)
+        growth = weigh(draw_values(case.sample), 1 - self.threshold)
+        return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from what the round said by itself."""
+        own = Own.of(details)
+        return None if own is None else self._verdict(before, own)
+
+    def _verdict(self, before: Mapping[str, Any], own: Own) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
-        drawn = draw_values(case.sample, case.coefficients)
         setting = {"threshold": self.threshold, "bound": bound.words()}
-        taken = step(drawn, 1 - self.threshold, case.before, setting, bound, case.elapsed, self.recovery)
+        taken = advance(own.growth, before, setting, bound, own.elapsed, self.recovery)
         hypothesis = f"{percent(self.threshold)} or better"
-        return verdict(self.name, taken, case.estimate, self.threshold, hypothesis, self.recovery)
+        return verdict(self.name, taken, own, self.threshold, hypothesis, self.recovery)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions._betting import BETS, HIGHEST
+from opmon.abc import Rule
+from opmon.decisions._betting import BETS, HIGHEST, recovery_growth
 from opmon.decisions._bound import Bound
-from opmon.decisions._judging import checked_name, checked_patience, checked_share, unanswered
+from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered
+from opmon.decisions._own import kept_time, time_kept
 from opmon.decisions._sequential import Step, advance
-from opmon.decisions.case import Case
-from opmon.decisions.draw_values import terms
+from opmon.decisions._watch import Growth
+from opmon.decisions.case import OWN, Case, carried
+from opmon.decisions.draw_values import bounded, terms
 from opmon.errors import InputError
 from opmon.types import Problem, Sample, Verdict, VerdictState
 from opmon.wording import percent
 
 
 @dataclass(frozen=True)
-class AccuracySlices:
+class AccuracySlices(Rule):
     r"""Alarms when the accuracy of some slice lies under ``threshold``, and names the slices.
 
     ``by`` is ``prediction`` (one slice per predicted class, or those of ``classes`` only) or the name of an auxiliary
@@ -33,6 +37,8 @@ class AccuracySlices:
     unbiased values. Each of the ``K`` slices gets the K-th part of the bound, so the probability that *any* slice
     alarms for nothing is at most ``alpha``. The number of slices must be known beforehand: ``classes``, the model's
     classes, or ``edges``.
+
+    **What it promises** is about *every* round, as with ``accuracy_level``; a slice's alarm ends as one there does.
 
     Slices are rarely drawn in, so this rule is slow for small ones: a slice of a tenth of the inputs takes about ten
     times the labels of the level rule.
@@ -48,11 +54,12 @@ class AccuracySlices:
     recovery: float = 20.0
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold")
         checked_name(self.name)
-        checked_patience(self.recovery)
+        checked_recovery(self.recovery)
         if self.by == "prediction" and self.edges is not None:
             raise InputError("edges cut a variable: name it in «by», such as by: confidence")
         if self.by != "prediction" and (not self.edges or list(self.edges) != sorted(set(self.edges))):
@@ -66,19 +73,34 @@ class AccuracySlices:
         members = self._members(case)
         if members is None:
             message = f"slices by {self.by!r} are not known for this round; its variables: {', '.join(case.variables)}"
-            return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
-        excess = terms(case.sample, np.zeros(len(case.sample.draw)), case.coefficients).excess
+            return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
+        excess = terms(case.sample, np.zeros(len(case.sample.draw))).excess
         if excess:
             message = f"a draw weighs {excess:.3g}, more than bets allow for: set defensive of the sampler to 0.1"
-            return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
+            return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
+        growths = {name: self._growth(case.sample, inside) for name, inside in members.items()}
+        return self._judged(case.before, growths, case.elapsed)
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from what the round said by itself."""
+        own = details.get(OWN)
+        if own is None:
+            return None
+        growths = {name: Growth.of(growth) for name, growth in own["growths"].items()}
+        return self._judged(before, growths, kept_time(own))
+
+    def _judged(self, before: Mapping[str, Any], growths: Mapping[str, Growth], elapsed: timedelta | None) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
-        setting = {"threshold": self.threshold, "by": self.by, "slices": list(members), "bound": bound.words()}
-        before = case.before if case.before.get("setting") == setting else {}
+        setting = {"threshold": self.threshold, "by": self.by, "slices": list(growths), "bound": bound.words()}
+        of = before.get("of", {}) if before.get("setting") == setting else {}
+        each = bound.shared(len(growths))
         steps = {
-            name: self._step(case, inside, before.get("of", {}).get(name, {}), bound.shared(len(members)))
-            for name, inside in members.items()
+            name: advance(growth, of.get(name, {}), {}, each, elapsed, self.recovery)
+            for name, growth in growths.items()
         }
-        return self._verdict(steps, setting, bound.words(case.elapsed))
+        found = self._verdict(steps, setting, bound.words(elapsed))
+        own = {"growths": {name: growth.kept() for name, growth in growths.items()}} | time_kept(elapsed)
+        return replace(found, details={**found.details, OWN: own})
 
     def _members(self, case: Case) -> dict[str, NDArray[np.bool_]] | None:
         """The draws of every slice, by its name."""
@@ -92,15 +114,15 @@ class AccuracySlices:
         values, cuts = case.variables[self.by], (-np.inf, *self.edges, np.inf)
         return {f"{self.by} {low:g} to {high:g}": (values >= low) & (values < high) for low, high in pairwise(cuts)}
 
-    def _step(self, case: Case, inside: NDArray[np.bool_], before: Mapping[str, Any], bound: Bound) -> Step:
+    def _growth(self, sample: Sample, inside: NDArray[np.bool_]) -> Growth:
         m = 1 - self.threshold
-        sample: Sample = case.sample  # type: ignore[assignment]
         surplus = np.where(inside & sample.answered, np.nan_to_num(sample.outcomes) - m, 0.0)
-        found, answered = terms(sample, surplus, case.coefficients), sample.answered
+        found, answered = terms(sample, surplus), sample.answered
         values, stakes = found.of(surplus)[answered], found.stakes[answered]
         bets = np.minimum(BETS[:, None] * stakes, HIGHEST) / (m * found.reach[answered])
-        growth = np.log1p(bets * values).sum(axis=1)
-        return advance(growth, values, stakes, before, {}, bound, case.elapsed, self.recovery)
+        room = found.highest(1 - m)[answered] if bounded(sample) else None
+        back = recovery_growth(values, stakes, room)
+        return Growth(np.log1p(bets * values).sum(axis=1), back, len(values))
 
     def _verdict(self, steps: Mapping[str, Step], setting: Mapping[str, Any], bound: str) -> Verdict:
         alarmed = [name for name, taken in steps.items() if taken.watch.alarmed]

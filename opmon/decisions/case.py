@@ -12,14 +12,22 @@ from numpy.typing import NDArray
 
 from opmon.types import Estimate, Sample
 
+OWN = "round"
+"""Where the details of a verdict keep what the round says by itself, whatever the rounds before it said."""
+
+
+def carried(before: Mapping[str, Any]) -> dict[str, Any]:
+    """The details of a round that tells nothing: what was known before it, for the next one."""
+    return {key: value for key, value in before.items() if key != OWN}
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One round of one model version, as it is judged.
 
-    A round is judged once, when its estimate becomes final. Rounds may become final in another order than they were
-    opened; the order of a rule's evidence is the order of judgement. A label that comes later corrects the estimate,
-    not the evidence: evidence that could be revised afterwards would have to be paid for twice.
+    Rounds are judged in their order, whatever the order in which their labels come in: one whose labels are complete
+    waits for those before it. A label that comes after that replaces what its round adds to the evidence, as long as
+    the rule has not alarmed or recovered since; that it has is a fact which no late label takes back.
     """
 
     number: int
@@ -28,7 +36,7 @@ class Case:
     sample: Sample | None = None
     """This round's draws with their outcomes."""
     before: Mapping[str, Any] = field(default_factory=dict)
-    """The details of the verdict that this rule gave before on this model version; empty at first."""
+    """The details of this rule's verdict on the round before, of the same model version; empty at first."""
     elapsed: timedelta | None = None
     """The production time since the round judged before: what a yearly rate is counted in."""
     classes: NDArray[np.str_] | None = None
@@ -37,8 +45,6 @@ class Case:
     """All classes of the model."""
     variables: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """The auxiliary variables of every draw."""
-    coefficients: NDArray[np.float64] | None = None
-    """``a_k`` of the mean loss ``Σ a_k y_k`` for every draw, where the estimator tells."""
     rival: NDArray[np.float64] | None = None
     """The outcome of every draw under another model version, for rules that compare; NaN without an answer."""
     asked: int = 0

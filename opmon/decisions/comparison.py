@@ -99,16 +99,17 @@ def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Compariso
     sides: tuple[tuple[Winner, float], ...] = (("second", 1.0), ("first", -1.0))
     for entry in rounds:
         for winner, sign in sides:
-            grown = paired_growth(entry.first, sign * entry.differences, 0.0, entry.coefficients)
-            if grown is None:
+            paired = paired_growth(entry.first, sign * entry.differences, 0.0)
+            if paired is None:
                 continue
-            wealth[winner] = wealth[winner] + grown[0]
+            growth, _, differ = paired
+            wealth[winner] = wealth[winner] + growth.alarm
             evidence = float(PRIOR @ np.exp(np.minimum(wealth[winner], 600.0))) * alpha / 2
             most[winner] = max(most[winner], evidence)
             if evidence >= 1 and decided is None:
                 decided = winner
             if winner == "second":
-                labels, disagreements = labels + len(grown[1]), disagreements + grown[3]
+                labels, disagreements = labels + growth.labels, disagreements + differ
     difference, error = _difference(rounds)
     reach = NormalDist().inv_cdf(0.975) * error
     return Comparison(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from opmon.abc import Rule
 from opmon.decisions._judging import checked_name, checked_share
-from opmon.decisions.case import Case
+from opmon.decisions.case import OWN, Case
 from opmon.errors import InputError
 from opmon.types import Verdict, VerdictState
 from opmon.wording import percent
 
 
 @dataclass(frozen=True)
-class Completeness:
+class Completeness(Rule):
     """Alarms when too few of the inputs could be scored, or too few of the tasks were answered.
 
     ``scored`` is the least share of the received inputs that the model could answer, ``answered`` the least share of
@@ -27,7 +30,7 @@ class Completeness:
     name: str = "completeness"
     patience: int = 1
 
-    counts = True
+    counts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_share(self.scored, "scored", low=-1e-12, high=1 + 1e-12)
@@ -38,22 +41,33 @@ class Completeness:
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round's counts."""
+        return self._verdict(
+            case.before,
+            {
+                "scored": case.scored / case.received if case.received else None,
+                "answered": case.answered / case.asked if case.asked else None,
+            },
+        )
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from the round's own counts."""
+        return self._verdict(before, details[OWN]) if OWN in details else None
+
+    def _verdict(self, before: Mapping[str, Any], own: Mapping[str, float | None]) -> Verdict:
         shares = {
-            "scored": (case.scored / case.received if case.received else None, self.scored, "inputs could be scored"),
-            "answered": (case.answered / case.asked if case.asked else None, self.answered, "tasks were answered"),
+            "scored": (own["scored"], self.scored, "inputs could be scored"),
+            "answered": (own["answered"], self.answered, "tasks were answered"),
         }
         short = [
             f"only {percent(share)} of the {what}, the least is {percent(least)}"
             for share, least, what in shares.values()
             if share is not None and share < least
         ]
-        running = int(case.before.get("rounds_short", 0)) + 1 if short else 0
-        details = {"rounds_short": running, "patience": self.patience} | {
-            name: share for name, (share, _, _) in shares.items()
-        }
+        running = int(before.get("rounds_short", 0)) + 1 if short else 0
+        details = {"rounds_short": running, "patience": self.patience, **own, OWN: dict(own)}
         told = [f"{percent(share)} of the {what}" for share, _, what in shares.values() if share is not None]
         message = "; ".join(short) if short else ", ".join(told) or "nothing was counted"
         if short and running < self.patience:
             message += f"; {running} rounds running, an alarm takes {self.patience}"
         state: VerdictState = "alarm" if running >= self.patience else "ok"
-        return Verdict(self.name, state, message, shares["scored"][0], self.scored, details)
+        return Verdict(self.name, state, message, own["scored"], self.scored, details)

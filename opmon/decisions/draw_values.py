@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.errors import InputError
 from opmon.response import shares, stands_for
 from opmon.types import Sample
 
@@ -17,6 +18,9 @@ WIDEST = 10.0
 """The largest weight of a draw that bets allow for: ``1 / defensive``."""
 WIDEST_OF_RHC = 20.0
 """RHC multiplies it by how far the sum of a random group is from the mean."""
+
+DESIGNS = ("adaptive", "ces", "css", "deepest", "gbs", "rhc", "srs", "ssrs", "sups", "two_stage")
+"""The designs whose draws are known to estimate the mean loss one by one; with another no rule can bet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,13 @@ class DrawValues:
 
     values: Floats
     stakes: Floats
+    highest: Floats | None = None
+    r"""The most that each value could have been, known before the labels of its wave; None where losses have no bound.
+
+    With it the same holds of bets on values *below* a line: :math:`E[\prod_j (1 + \lambda c_j (m - v_j))] \le 1` if
+    :math:`\theta \ge m`, for :math:`\lambda c_j (v^{max}_j - m) < 1`: products of decreasing functions obey the same
+    inequalities.
+    """
 
     def __len__(self) -> int:
         return len(self.values)
@@ -82,24 +93,34 @@ class Terms:
         beyond = self.factors > self.bound * (1 + 1e-9)
         return float(self.factors[beyond].max()) if beyond.any() else 0.0
 
+    def highest(self, loss: float) -> Floats:
+        """The most that a value could be where no loss exceeds ``loss``; no bound where a factor is beyond its own."""
+        return np.asarray(self.known + self.bound * loss if not self.excess else np.full(len(self.known), np.inf))
+
     def of(self, losses: Floats) -> Floats:
         """``v_j``; a draw without an answer has the value 0."""
         return np.asarray(self.known + self.factors * np.nan_to_num(losses))
 
 
-def draw_values(sample: Sample, coefficients: Floats | None = None) -> DrawValues:
-    """The values of the answered draws; ``coefficients`` of the estimator are for designs that are not built in.
+def draw_values(sample: Sample) -> DrawValues:
+    """The values of the answered draws; a design that is not one of :data:`DESIGNS` is refused.
 
     >>> from opmon.types import Draw
     >>> draw = Draw("sups", 100, np.array([3, 5]), columns={"probability": np.array([0.02, 0.01])})
     >>> draw_values(Sample(draw, np.array([1.0, 0.0]))).values
     array([0.5, 0. ])
     """
-    found, answered = terms(sample, sample.outcomes, coefficients), sample.answered
-    return DrawValues(found.of(sample.outcomes)[answered], found.stakes[answered])
+    found, answered = terms(sample, sample.outcomes), sample.answered
+    highest = found.highest(1.0)[answered] if bounded(sample) else None
+    return DrawValues(found.of(sample.outcomes)[answered], found.stakes[answered], highest)
 
 
-def terms(sample: Sample, losses: Floats, coefficients: Floats | None = None) -> Terms:
+def bounded(sample: Sample) -> bool:
+    """Whether no loss can exceed 1: a squared error can."""
+    return sample.problem != "regression" and not (sample.outcomes > 1).any()
+
+
+def terms(sample: Sample, losses: Floats) -> Terms:
     """The terms of ``losses`` under the design of ``sample``, given which of its draws have an answer."""
     draw, y = sample.draw, np.where(sample.answered, np.nan_to_num(losses), 0.0)
     n, N, columns, constants = len(draw), draw.frame_size, draw.columns, draw.constants
@@ -126,8 +147,10 @@ def terms(sample: Sample, losses: Floats, coefficients: Floats | None = None) ->
             return _waves(sample, y)
         case "adaptive":
             return _own_strata(sample, y)
-    factors = even if coefficients is None else even.sum() * coefficients
-    return Terms(factors, np.zeros(n), even, np.full(n, WIDEST))
+    raise InputError(
+        f"no rule can bet on draws of the design {draw.design!r}: that each of them estimates the mean loss is known "
+        f"of {', '.join(DESIGNS)}. Use one of these samplers, or accuracy_below, which looks at estimates alone."
+    )
 
 
 def _weighted(sample: Sample, factors: Floats, stratum: Counts, widest: float) -> Terms:

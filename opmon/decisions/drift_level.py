@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from opmon.abc import Rule
 from opmon.decisions._judging import checked_name, checked_share
 from opmon.decisions.case import Case
 from opmon.types import Verdict
@@ -11,7 +13,7 @@ from opmon.wording import percent
 
 
 @dataclass(frozen=True)
-class DriftLevel:
+class DriftLevel(Rule):
     """Advises where more than a share ``threshold`` of the columns has drifted.
 
     Drift is not loss: inputs may move without the model getting worse, and it may get worse while no column moves.
@@ -23,7 +25,7 @@ class DriftLevel:
     threshold: float = 0.5
     name: str = "drift-level"
 
-    advisory = True
+    advisory: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold")

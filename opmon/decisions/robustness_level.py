@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from opmon.abc import Rule
 from opmon.decisions._judging import checked_name, checked_share
-from opmon.decisions.case import Case
+from opmon.decisions.case import OWN, Case, carried
 from opmon.types import Verdict
 from opmon.wording import percent
 
 
 @dataclass(frozen=True)
-class RobustnessLevel:
+class RobustnessLevel(Rule):
     """Alarms when the aggregate robustness measured last lies under ``threshold``, and until it is above ``recovered``.
 
     The robustness comes from a run over perturbations, which is a measurement of one model version and not of a round:
@@ -33,17 +36,27 @@ class RobustnessLevel:
         if self.recovered is not None:
             checked_share(self.recovered, "recovered", low=self.threshold - 1e-12, high=1 + 1e-12)
 
+    def watched_robustness(self) -> str:
+        """That of the query, or of all tests."""
+        return self.query or ""
+
     def judge(self, case: Case) -> Verdict:
         """The verdict on the robustness known at this round."""
         if case.robustness is None:
             message = "no robustness was measured yet for this model version"
-            return Verdict(self.name, "unknown", message, None, self.threshold, dict(case.before))
-        was = bool(case.before.get("alarmed", False))
+            return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
+        return self._verdict(case.before, case.robustness)
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from what was known at the round."""
+        return self._verdict(before, details[OWN]) if OWN in details else None
+
+    def _verdict(self, before: Mapping[str, Any], robustness: float) -> Verdict:
         line = min(self.threshold + 0.01, 1.0) if self.recovered is None else self.recovered
-        alarmed = case.robustness < (line if was else self.threshold)
+        alarmed = robustness < (line if before.get("alarmed") else self.threshold)
         what = "robustness" if self.query is None else f"robustness to {self.query!r}"
-        message = f"{what} {percent(case.robustness)}, the line is {percent(self.threshold)}"
-        if alarmed and case.robustness >= self.threshold:
+        message = f"{what} {percent(robustness)}, the line is {percent(self.threshold)}"
+        if alarmed and robustness >= self.threshold:
             message += f"; the alarm ends at {percent(line)}"
-        details = {"alarmed": alarmed, "distance": case.robustness - self.threshold}
-        return Verdict(self.name, "alarm" if alarmed else "ok", message, case.robustness, self.threshold, details)
+        details = {"alarmed": alarmed, "distance": robustness - self.threshold, OWN: robustness}
+        return Verdict(self.name, "alarm" if alarmed else "ok", message, robustness, self.threshold, details)

@@ -28,15 +28,16 @@ class Failure:
     truth: str
     prediction: str | None
     confidence: float | None = None
-    weight: float = 1.0
-    """How many inputs of the frame this one stands for: the inverse of its expected number of draws."""
+    weight: float | None = 1.0
+    """How many inputs of the frame this one stands for: the inverse of its expected number of draws; None where the
+    design does not tell."""
     annotators: tuple[str, ...] = ()
     pointer: str | None = None
     """Where the input was read, such as ``part.parquet#17``."""
     payload: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.weight > 0:
+        if self.weight is not None and not self.weight > 0:
             raise InputError(f"a weight is a number above 0; got {self.weight} for input {self.input_id!r}")
 
     @property

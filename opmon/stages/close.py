@@ -6,7 +6,7 @@ import shutil
 from datetime import timedelta
 
 from opmon.reports.timeline import RoundFacts, timeline_metrics
-from opmon.stages.judge import judge_counts
+from opmon.stages.judge import WITHOUT_ESTIMATE, judge_counts, write_conclusions
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.rounds import Round
@@ -23,7 +23,8 @@ def close_without_estimate(work: Toolbox, round_: Round, problem: str, *, asked:
         work.registry.log_metrics(round_.timeline_run_id, metrics, round_.number, at)
         work.registry.log_metrics(round_.run_id, metrics, round_.number, at)
         work.registry.finish_run(round_.run_id)
+    found = judge_counts(work, round_, asked)
     with work.write() as connection:
         rounds.update(connection, round_.id, state="closed", closed_at=work.clock(), problem=problem)
-        judge_counts(work, connection, round_, asked)
+        write_conclusions(work, connection, round_, WITHOUT_ESTIMATE, found)
     shutil.rmtree(work.round_folder(round_), ignore_errors=True)

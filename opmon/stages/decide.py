@@ -1,8 +1,8 @@
-"""From a final estimate to verdicts and events, in the transaction that saves the estimate.
+"""From a final estimate to verdicts and events.
 
-A round is judged once, when its estimate becomes final. A rule's evidence is kept in its verdict's details and handed
-back with the next round of the model version. A label that comes later makes a revision of the estimate: rules on
-estimates look again, sequential ones repeat what they said, and nobody is woken up for it.
+Rounds are judged in their order, whatever the order in which annotators label them: one whose labels are complete waits
+for those before it that are still being labelled, until their deadline at the latest. A label that comes later makes a
+revision of the estimate, and the rules look again (:mod:`chain`). Nothing is computed inside a transaction.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon import plugins
+from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
-from opmon.stages.judge import judge, raise_event
+from opmon.stages.estimate import Answers, read_answers
+from opmon.stages.judge import conclusions, read_chains, write_conclusions
 from opmon.stages.rivals import rival_outcomes
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds, verdicts
 from opmon.store.engine import Connection
 from opmon.store.queue import Answered
+from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
-from opmon.types import Estimate, Sample
+from opmon.types import Sample
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ the name behind it, that of a saved query."""
 
 @dataclass(frozen=True)
 class Witness:
-    """What rules may ask for and the database does not know: gathered before the transaction."""
+    """What rules may ask for and the database does not know."""
 
     rivals: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """By rule: the outcomes of the draws under the version it compares with."""
@@ -45,81 +47,97 @@ class Witness:
     """By rule: the robustness it watches."""
 
 
-def hear(work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample) -> Witness:
+def decide_round(work: Toolbox, round_: Round) -> bool:
+    """Keep what every rule says of the newest revision, and the events that follow; false where nothing was said.
+
+    That is where it was said before, where rounds before this one are waited for, and where answers have come in since
+    the estimate was made: the round is estimated again first.
+    """
+    with work.store.read() as connection:
+        revision = revisions.latest_estimate(connection, round_.id)
+        if revision is None or verdicts.is_judged(connection, round_.id, revision.revision):
+            return False
+        awaited = rounds.awaited(connection, round_, work.clock())
+        answers = read_answers(connection, round_)
+        case = _case(work, connection, round_, answers)
+        chains = read_chains(work, connection, round_)
+    if awaited and work.settings.rules:
+        _tell_waiting(work, round_, awaited)
+        return False
+    if answers.labels_seen != revision.labels_seen:
+        return False
+    witness = _hear(work, round_, answers.tasks, answers.sample)
+
+    def case_for(rule: RuleSettings) -> Case:
+        known = {"rival": witness.rivals.get(rule.name), "robustness": witness.robustness.get(rule.name)}
+        return replace(case, **known)  # type: ignore[arg-type]
+
+    found = conclusions(work.settings.rules, chains, round_.number, case_for)
+    if not found and round_.reported < revision.revision:
+        return False  # there is no rule: the report closes the round
+    with work.write() as connection:
+        write_conclusions(work, connection, round_, revision.revision, found)
+        reported = min(round_.reported, revision.revision - 1)  # what MLflow was told did not hold the verdicts
+        rounds.update(connection, round_.id, reported=reported, problem=None)
+    return True
+
+
+def is_decided(work: Toolbox, connection: Connection, round_: Round, revision: Revision) -> bool:
+    """Whether a round's newest revision waits for no verdict."""
+    if revision.estimate.provisional or not work.settings.rules:
+        return True
+    return verdicts.is_judged(connection, round_.id, revision.revision)
+
+
+def _tell_waiting(work: Toolbox, round_: Round, awaited: Sequence[Round]) -> None:
+    """Say what the round waits for, once."""
+    names = ", ".join(str(each.number) for each in awaited)
+    last = max((each.deadline_at for each in awaited if each.deadline_at is not None), default=None)
+    until = "" if last is None else f", until {last:%Y-%m-%d %H:%M} UTC at the latest"
+    plural = "s" if len(awaited) > 1 else ""
+    text = f"it is judged after round{plural} {names}, for which labels are still awaited{until}"
+    if round_.problem != text:
+        with work.write() as connection:
+            rounds.update(connection, round_.id, problem=text)
+
+
+def _hear(work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample) -> Witness:
     """Ask for what the configured rules need; what cannot be had leaves its rule without an answer."""
     rivals: dict[str, NDArray[np.float64]] = {}
     robustness: dict[str, float] = {}
-    for rule in work.settings.rules:
-        address = getattr(rule.plugin, "rival", None)
+    for settings in work.settings.rules:
+        address, query = settings.rule.rival_version(), settings.rule.watched_robustness()
         try:
             if address is not None:
-                found = rival_outcomes(work, round_, tasks, sample, str(address))
+                found = rival_outcomes(work, round_, tasks, sample, address)
                 if found is not None:
-                    rivals[rule.name] = found
-            elif rule.type == "robustness_level":
-                known = _robustness(work, round_, rule.plugin.query)
+                    rivals[settings.name] = found
+            if query is not None:
+                known = _robustness(work, round_, query)
                 if known is not None:
-                    robustness[rule.name] = known
+                    robustness[settings.name] = known
         except OpmonError as exc:
-            log.warning("rule %s: %s", rule.name, exc)
+            log.warning("rule %s: %s", settings.name, exc)
     return Witness(rivals, robustness)
 
 
-def decide(
-    work: Toolbox,
-    connection: Connection,
-    round_: Round,
-    tasks: Sequence[Answered],
-    sample: Sample,
-    estimate: Estimate,
-    revision: int,
-    witness: Witness,
-) -> None:
-    """Keep what every rule says of the round, and the events that follow."""
-    found = []
-    case = _case(work, connection, round_, tasks, sample)
-    for rule in work.settings.rules:
-        judged = verdicts.of_round(connection, round_.id, rule.name)
-        if judged is not None and hasattr(rule.plugin, "judge") and not hasattr(rule.plugin, "decide"):
-            found.append(replace(judged, message=f"{judged.message.removesuffix(_LATE)}{_LATE}"))
-            continue
-        before = verdicts.newest(connection, work.name, round_.model, rule.name)
-        heard = replace(case, robustness=witness.robustness.get(rule.name))
-        verdict = judge(rule, heard, before.details if before else {}, witness.rivals.get(rule.name))
-        found.append(verdict)
-        if judged is None:
-            raise_event(work, connection, round_, rule, verdict, estimate)
-    verdicts.add_verdicts(connection, round_.id, revision, found)
-
-
-_LATE = " (labels came late: they correct the estimate, not the evidence)"
-
-
-def _case(
-    work: Toolbox,
-    connection: Connection,
-    round_: Round,
-    tasks: Sequence[Answered],
-    sample: Sample,
-) -> Case:
+def _case(work: Toolbox, connection: Connection, round_: Round, answers: Answers) -> Case:
     found = revisions.latest_estimates(connection, work.name, model=round_.model)
     history = [r for r in found if r.round_number <= round_.number and not r.estimate.provisional]
-    by_position = {task.position: task for task in tasks}
-    drawn = [by_position[int(position)] for position in sample.draw.positions]
-    estimator = plugins.make("estimator", sample.draw.design)
+    by_position = {task.position: task for task in answers.tasks}
+    drawn = [by_position[int(position)] for position in answers.sample.draw.positions]
     names = set(drawn[0].variables) if drawn else set()
     return Case(
         number=round_.number,
         estimates=[revision.estimate for revision in history],
         numbers=[revision.round_number for revision in history],
-        sample=sample,
+        sample=answers.sample,
         elapsed=_elapsed(connection, work, round_),
         classes=np.array([task.prediction for task in drawn], dtype=np.str_),
         class_names=tuple(round_.classes or ()),
         variables={name: np.array([task.variables.get(name, np.nan) for task in drawn]) for name in names},
-        coefficients=estimator.coefficients(sample) if hasattr(estimator, "coefficients") else None,
-        asked=len(tasks),
-        answered=sum(task.answer is not None and task.answer.truth is not None for task in tasks),
+        asked=len(answers.tasks),
+        answered=answers.returned,
         received=round_.received,
         scored=round_.received - (round_.unscorable or 0),
         drift=(round_.drift or {}).get("share"),
@@ -137,10 +155,10 @@ def _elapsed(connection: Connection, work: Toolbox, round_: Round) -> timedelta:
     return max(ends - began, timedelta())
 
 
-def _robustness(work: Toolbox, round_: Round, query: str | None) -> float | None:
+def _robustness(work: Toolbox, round_: Round, query: str) -> float | None:
     """What the model version's timeline tells last, of all tests or of a saved query; or else the version's tag."""
-    metric = ROBUSTNESS_METRIC if query is None else ROBUSTNESS_QUERY + query
-    tag = ROBUSTNESS_TAG if query is None else f"{ROBUSTNESS_TAG}.{query}"
+    metric = ROBUSTNESS_QUERY + query if query else ROBUSTNESS_METRIC
+    tag = f"{ROBUSTNESS_TAG}.{query}" if query else ROBUSTNESS_TAG
     if round_.timeline_run_id is not None:
         history = work.registry.metric_history(round_.timeline_run_id, metric)
         if history:

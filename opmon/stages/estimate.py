@@ -1,4 +1,4 @@
-"""labelling → estimated: from the labels so far to an estimate, verdicts and events, all in one transaction."""
+"""labelling → estimated: from the labels so far to an estimate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from opmon.errors import InputError
 from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
 from opmon.stages.close import close_without_estimate
-from opmon.stages.decide import Witness, decide, hear
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.toolbox import Toolbox, quantity_of
 from opmon.stages.weights import linear
@@ -119,7 +118,7 @@ def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate
 
 def _at_worst(sample: Sample) -> tuple[str, ...]:
     """How far the silent draws could lead at worst, for designs whose weights are known."""
-    estimator = linear(sample.draw)
+    estimator = linear(sample)
     if estimator is None:
         return ()
     low, high = worst_case(estimator, sample)
@@ -145,9 +144,8 @@ def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
 
 def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) -> None:
     now = work.clock()
-    witness = Witness() if estimate.provisional else hear(work, round_, answers.tasks, answers.sample)
     with work.write() as connection:
-        revision = revisions.add_estimate(
+        revisions.add_estimate(
             connection,
             round_.id,
             estimate,
@@ -157,4 +155,3 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) ->
         )
         if not estimate.provisional:
             rounds.update(connection, round_.id, state="estimated", problem=None)
-            decide(work, connection, round_, answers.tasks, answers.sample, estimate, revision, witness)

@@ -14,13 +14,13 @@ _EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseli
 
 
 def event_of(
-    work: Toolbox, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, alarmed: bool
+    work: Toolbox, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, state: str
 ) -> dict[str, Any]:
     run = round_.run_id or ""
     return {
         "id": outbox.event_id(work.name, verdict.rule, round_.model_version, kind, round_.key),
         "type": kind,
-        "state": "alarm" if alarmed else "ok",
+        "state": state,
         "monitor": work.name,
         "rule": verdict.rule,
         "round": round_.number,

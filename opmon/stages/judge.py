@@ -1,33 +1,93 @@
-"""A rule judges a case, and what follows is an event for the actions; in the caller's transaction."""
+"""What every rule says of a round: read, concluded outside any transaction, and written with the events that follow."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from opmon.config import RuleSettings
-from opmon.decisions.case import Case
+from opmon.decisions.case import Case, carried
+from opmon.stages.chain import Call, Chain, Conclusion, closed, conclude
 from opmon.stages.events import event_of
 from opmon.stages.toolbox import Toolbox
-from opmon.store import outbox, verdicts
+from opmon.store import outbox, revisions, rounds, verdicts
 from opmon.store.engine import Connection
 from opmon.store.rounds import Round
 from opmon.triggers.silence import silent_until
-from opmon.types import Estimate, Verdict
+from opmon.types import Verdict
 
 log = logging.getLogger(__name__)
 
 WITHOUT_ESTIMATE = -1
 """The revision of what rules on counts say of a round that has no estimate."""
 
+_KINDS = {"alarm": outbox.ALARM, "recovered": outbox.RECOVERED, "changed": outbox.CHANGED}
 
-def judge_counts(work: Toolbox, connection: Connection, round_: Round, asked: int) -> None:
+
+@dataclass(frozen=True)
+class Chains:
+    """What was said of the rounds around one: by each configured rule, and by those that are configured no more."""
+
+    of: Mapping[str, Chain]
+    gone: Mapping[str, Chain]
+
+
+def read_chains(work: Toolbox, connection: Connection, round_: Round) -> Chains:
+    configured = [rule.name for rule in work.settings.rules]
+    gone = verdicts.rules_before(connection, work.name, round_.model, round_.number) - set(configured)
+    of, left = ({name: _chain(connection, round_, name) for name in names} for names in (configured, sorted(gone)))
+    return Chains(of, left)
+
+
+def _chain(connection: Connection, round_: Round, rule: str) -> Chain:
+    place = (connection, round_.monitor, round_.model, rule)
+    return Chain(
+        before=verdicts.last_before(*place, round_.number),
+        stood=verdicts.standing(*place, before=round_.number),
+        own=verdicts.of_round(*place, round_.number),
+        later=verdicts.all_after(*place, round_.number),
+    )
+
+
+def conclusions(
+    rules: Sequence[RuleSettings], chains: Chains, number: int, case_for: Callable[[RuleSettings], Case]
+) -> list[Conclusion]:
+    """What the rules say of the round, each in its chain."""
+    found = [
+        conclude(rule, chains.of[rule.name], number, lambda before, rule=rule: judge(rule, case_for(rule), before))  # type: ignore[misc]
+        for rule in rules
+    ]
+    over = [closed(name, chain, number) for name, chain in chains.gone.items() if not chain.later]
+    return [*found, *(each for each in over if each is not None)]
+
+
+def judge(rule: RuleSettings, case: Case, before: Mapping[str, Any]) -> Verdict:
+    """What the rule says; a fault of its own is told and stops nothing else."""
+    try:
+        verdict = rule.rule.judge(replace(case, before=before))
+    except Exception as exc:
+        log.exception("rule %s failed", rule.name)
+        message = f"the rule failed on this round ({type(exc).__name__}: {exc}); its evidence is unchanged"
+        return Verdict(rule.name, "unknown", message, details=carried(before))
+    return replace(verdict, rule=rule.name)
+
+
+def write_conclusions(
+    work: Toolbox, connection: Connection, round_: Round, revision: int, found: Sequence[Conclusion]
+) -> None:
+    """The verdicts and, in the same transaction, the events: neither exists without the other."""
+    verdicts.add_verdicts(connection, round_.id, revision, [each.verdict for each in found])
+    for conclusion in found:
+        for entry, verdict in conclusion.restated:
+            verdicts.restate(connection, entry, verdict)
+        for call in conclusion.calls:
+            _raise(work, connection, round_, call)
+
+
+def judge_counts(work: Toolbox, round_: Round, asked: int) -> list[Conclusion]:
     """A round is closed without an estimate: rules that only count (``counts = True``) have something to say of it."""
     case = Case(
         round_.number,
@@ -37,66 +97,44 @@ def judge_counts(work: Toolbox, connection: Connection, round_: Round, asked: in
         scored=round_.received - (round_.unscorable or 0),
         drift=(round_.drift or {}).get("share"),
     )
-    for rule in work.settings.rules:
-        if getattr(rule.plugin, "counts", False) and verdicts.of_round(connection, round_.id, rule.name) is None:
-            before = verdicts.newest(connection, work.name, round_.model, rule.name)
-            verdict = judge(rule, case, before.details if before else {})
-            raise_event(work, connection, round_, rule, verdict, None)
-            verdicts.add_verdicts(connection, round_.id, WITHOUT_ESTIMATE, [verdict])
+    with work.store.read() as connection:
+        chains = read_chains(work, connection, round_)
+    rules = [rule for rule in work.settings.rules if rule.rule.counts and chains.of[rule.name].own is None]
+    return conclusions(rules, replace(chains, gone={}), round_.number, lambda _: case)
 
 
-def judge(
-    rule: RuleSettings, case: Case, before: Mapping[str, Any], rival: NDArray[np.float64] | None = None
-) -> Verdict:
-    """What the rule says; a fault of its own is told and stops nothing else."""
-    try:
-        if hasattr(rule.plugin, "judge"):
-            own = replace(case, before=before, rival=rival)
-            verdict: Verdict = rule.plugin.judge(own)
-        else:
-            verdict = rule.plugin.decide(case.estimates)
-    except Exception as exc:
-        log.exception("rule %s failed", rule.name)
-        message = f"the rule failed on this round ({type(exc).__name__}: {exc}); its evidence is unchanged"
-        return Verdict(rule.name, "unknown", message, details=dict(before))
-    return replace(verdict, rule=rule.name)
+def _raise(work: Toolbox, connection: Connection, judged: Round, call: Call) -> None:
+    """One event when a rule begins to alarm and one when that is over, not one a round."""
+    round_ = judged if call.number == judged.number else rounds.get(connection, work.name, call.number)
+    latest = revisions.latest_estimate(connection, round_.id)
+    estimate = None if latest is None else latest.estimate
+    kind = _KINDS[call.turn] if call.acts else outbox.ADVICE
+    body = event_of(work, round_, call.verdict, estimate, kind, state=_STATES[call.turn])
+    told = _deliveries(work, connection, round_, call.verdict.rule, kind)
+    outbox.add(connection, round_.id, body, told, work.clock())
+    log.warning("%s: %s", kind, call.verdict.message, extra={"opmon_event": body["id"]})
 
 
-def raise_event(
-    work: Toolbox,
-    connection: Connection,
-    round_: Round,
-    rule: RuleSettings,
-    verdict: Verdict,
-    estimate: Estimate | None,
-) -> None:
-    """One event when a rule begins to alarm and one when it recovers, not one a round."""
-    sequential = hasattr(rule.plugin, "judge") and not hasattr(rule.plugin, "decide")
-    newest = verdicts.standing(connection, work.name, round_.model, rule.name)
-    if newest is not None and newest.round_number > round_.number and not sequential:
-        return  # a round long past changes what is known of it, and wakes nobody
-    was, now = newest is not None and newest.alarmed, verdicts.alarmed(verdict)
-    if now is None or now == was:
-        return
-    kind = outbox.ADVICE if not rule.acts else outbox.ALARM if now else outbox.RECOVERED
-    body = event_of(work, round_, verdict, estimate, kind, alarmed=now)
-    outbox.add(connection, round_.id, body, _deliveries(work, connection, round_, rule, kind), work.clock())
-    log.warning("%s: %s", kind, verdict.message, extra={"opmon_event": body["id"]})
+_STATES = {"alarm": "alarm", "recovered": "ok", "changed": "changed"}
 
 
-def _deliveries(
-    work: Toolbox, connection: Connection, round_: Round, rule: RuleSettings, kind: str
-) -> dict[str, datetime]:
+def _deliveries(work: Toolbox, connection: Connection, round_: Round, rule: str, kind: str) -> dict[str, datetime]:
     """Which actions hear of it, and from when on: after the rule's cooldown and their own silence."""
     if kind == outbox.ADVICE:
         return {}
     now = work.clock()
     told = {action.name: action for action in work.settings.actions}
     start = now
-    if kind == outbox.RECOVERED:
-        unheard = outbox.withdraw(connection, work.name, rule.name, round_.model_uri, now)
+    cooldown = _cooldown(work, rule)
+    if kind != outbox.ALARM:
+        why = "it recovered" if kind == outbox.RECOVERED else "the rule was changed"
+        unheard = outbox.withdraw(connection, work.name, rule, round_.model_uri, now, why)
         told = {name: action for name, action in told.items() if name not in unheard}
-    elif rule.cooldown is not None:
-        last = outbox.last_alarm(connection, work.name, rule.name)
-        start = now if last is None else max(now, last + rule.cooldown)
+    elif cooldown is not None:
+        last = outbox.last_alarm(connection, work.name, rule)
+        start = now if last is None else max(now, last + cooldown)
     return {name: silent_until(action.windows, start) for name, action in told.items()}
+
+
+def _cooldown(work: Toolbox, rule: str) -> timedelta | None:
+    return next((each.cooldown for each in work.settings.rules if each.name == rule), None)

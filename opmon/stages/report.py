@@ -21,6 +21,7 @@ from opmon.reports.labels import write_labels
 from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.reports.timeline import RoundFacts, timeline_metrics
+from opmon.stages.decide import is_decided
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.packages import installed
 from opmon.stages.points import estimate_points
@@ -38,7 +39,9 @@ log = logging.getLogger(__name__)
 
 
 def report_round(work: Toolbox, round_: Round) -> bool:
-    """Log the newest revision of a round; a final one closes the round. False where it was not told.
+    """Log the newest revision of a round; a final one closes the round once the rules have judged it.
+
+    False where it was not told.
 
     It is not where answers have come in since: the round is estimated again first. To tell other counts under the same
     revision after a kill is more than MLflow takes.
@@ -47,6 +50,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         revision = revisions.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
         found = verdicts.latest_verdicts(connection, round_.id)
+        decided = revision is not None and is_decided(work, connection, round_, revision)
     if revision is None or round_.run_id is None or round_.timeline_run_id is None:
         return False
     if answers.labels_seen != revision.labels_seen and answers.returned:
@@ -59,17 +63,19 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         with work.store.read() as connection:
             points = estimate_points(work, connection, revision.estimate.quantity)
         _write_report(work, round_, revision, answers, facts, found, points, folder)
-        if round_.state != "closed":
+        if decided and round_.state != "closed":
             _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
         _figure(work, round_, revision.estimate.quantity, points, folder.parent)
         work.registry.log_params(round_.run_id, _parameters(round_))
         work.registry.finish_run(round_.run_id)
         _tag_version(work, round_, revision, found)
+    closing = decided and not revision.estimate.provisional
     with work.write() as connection:
-        closing = {} if revision.estimate.provisional else {"state": "closed", "closed_at": work.clock()}
-        rounds.update(connection, round_.id, reported=revision.revision, problem=None, **closing)
-    if not revision.estimate.provisional:
+        closed = {"state": "closed", "closed_at": work.clock()} if closing else {}
+        told = {} if not decided else {"problem": None}  # one that waits for its verdicts says so
+        rounds.update(connection, round_.id, reported=revision.revision, **told, **closed)
+    if closing:
         shutil.rmtree(work.round_folder(round_), ignore_errors=True)  # MLflow has it all now
     return True
 
@@ -184,17 +190,17 @@ def _told(revision: Revision) -> dict[str, Any]:
 
 def _failures(answers: Answers) -> list[Failure]:
     weights = weight_of(answers.sample)
-    return [_failure(task, weights[task.position]) for task in answers.failures]
+    return [_failure(task, None if weights is None else weights[task.position]) for task in answers.failures]
 
 
-def _failure(task: Answered, weight: float) -> Failure:
+def _failure(task: Answered, weight: float | None) -> Failure:
     said = task.answer
     return Failure(
         input_id=task.input_id,
         truth=(said.truth if said else None) or "",
         prediction=task.prediction,
         confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
-        weight=max(weight, 1e-9),
+        weight=None if weight is None else max(weight, 1e-9),
         annotators=said.annotators if said else (),
         payload=task.payload,
     )

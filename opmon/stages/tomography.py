@@ -134,6 +134,8 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
                 continue
             answers = read_answers(connection, other)
             weight = weight_of(answers.sample)
+            if weight is None:
+                continue  # nobody knows how many inputs each stands for
             for task in answers.tasks:
                 said = None if task.answer is None else task.answer.truth
                 if said is not None or settings.relation == "own":
@@ -141,7 +143,7 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
                     truth.append(said)
                     weights.append(max(weight.get(task.position, 0.0), 1e-9))
     if not rows:
-        raise InputError("no input of this model version has a label yet")
+        raise InputError("no input of this model version has a label yet, drawn by a design whose weights are known")
     return Labelled(rows[: settings.max_inputs], truth[: settings.max_inputs], weights[: settings.max_inputs])
 
 

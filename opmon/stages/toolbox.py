@@ -95,9 +95,9 @@ class Toolbox:
         """A version was downloaded: those go that no open round, no monitor and no rule needs any more."""
         with self.store.read() as connection:
             needed = rounds.versions_needed(connection, new.name) | {new.version}
-        rivals = (getattr(rule.plugin, "rival", None) for rule in self.settings.rules)
+        rivals = (rule.rule.rival_version() for rule in self.settings.rules)
         try:
-            named = [self.registry.resolve(str(uri)) for uri in (self.settings.model, *rivals) if uri is not None]
+            named = [self.registry.resolve(uri) for uri in (self.settings.model, *rivals) if uri is not None]
         except OpmonError as exc:
             log.warning("old versions of %s are kept for now: %s", new.name, exc)
             return

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-
 from opmon import plugins
 from opmon.estimators._linear import LinearEstimator
-from opmon.types import Draw, Sample
+from opmon.types import Sample
 
 
-def linear(draw: Draw) -> LinearEstimator | None:
-    """The estimator of a draw's design, where it is one weighted sum."""
-    estimator = plugins.make("estimator", draw.design)
-    return estimator if hasattr(estimator, "coefficients") else None
+def linear(sample: Sample) -> LinearEstimator | None:
+    """The estimator of a sample's design, where it is one weighted sum."""
+    estimator = plugins.make("estimator", sample.draw.design)
+    return None if estimator.coefficients(sample) is None else estimator
 
 
-def weight_of(sample: Sample) -> dict[int, float]:
-    """How many inputs of the frame each answered one stands for; of an input drawn twice, both times together."""
-    draw, estimator = sample.draw, linear(sample.draw)
-    even = np.full(len(draw), 1 / len(draw))
-    each = draw.frame_size * (even if estimator is None else estimator.coefficients(sample))
+def weight_of(sample: Sample) -> dict[int, float] | None:
+    """How many inputs of the frame each answered one stands for; of an input drawn twice, both times together.
+
+    None where the design's estimator does not tell: equal weights would be wrong without a word.
+    """
+    draw, estimator = sample.draw, linear(sample)
+    if estimator is None:
+        return None
+    each = draw.frame_size * estimator.coefficients(sample)
     weights: Counter[int] = Counter()
     for position, weight in zip(draw.positions.tolist(), each.tolist(), strict=True):
         weights[position] += weight

@@ -20,8 +20,9 @@ from opmon.store.schema import deliveries, events
 
 log = logging.getLogger(__name__)
 
-ALARM, RECOVERED, ADVICE = "opmon.alarm", "opmon.recovered", "opmon.advice"
-"""The types of events. Advice is kept and shown; no action hears of it."""
+ALARM, RECOVERED, CHANGED, ADVICE = "opmon.alarm", "opmon.recovered", "opmon.changed", "opmon.advice"
+"""The types of events. An alarm ends with a recovery, or because its rule was changed, which is none. Advice is kept
+and shown; no action hears of it."""
 
 _NAMESPACE = uuid.UUID("6f1d5b0e-58c3-4b7e-9a35-0d2f0f4f6a11")
 
@@ -76,10 +77,12 @@ def last_alarm(connection: Connection, monitor: str, rule: str) -> datetime | No
     return found
 
 
-def withdraw(connection: Connection, monitor: str, rule: str, model_uri: str, at: datetime) -> set[str]:
-    """Take back the deliveries of the rule's alarms that wait for a cooldown or a silence to end, because it recovered.
+def withdraw(
+    connection: Connection, monitor: str, rule: str, model_uri: str, at: datetime, why: str = "it recovered"
+) -> set[str]:
+    """Take back the deliveries of the rule's alarms that wait for a cooldown or a silence to end: the alarm is over.
 
-    Gives the actions that were not told of the alarm and so need not hear of the recovery.
+    Gives the actions that were not told of the alarm and so need not hear of its end.
     """
     query = (
         sa.select(deliveries.c.id, deliveries.c.action, events.c.body)
@@ -92,7 +95,7 @@ def withdraw(connection: Connection, monitor: str, rule: str, model_uri: str, at
         connection.execute(
             deliveries.update()
             .where(deliveries.c.id == row.id)
-            .values(state="withdrawn", problem="it recovered before this was due")
+            .values(state="withdrawn", problem=f"{why} before this was due")
         )
     return {row.action for row in waiting}
 

@@ -1,8 +1,9 @@
 """Which monitors have something to do before their schedule says so: one indexed query for all of them.
 
 A round is *ready* where labels let it go on: all its tasks were spoken of, it has an estimate that is not told yet, or
-labels came after it was closed. The mark is kept in the transactions that change what it depends on: those that record
-labels and those that move a round; so nobody has to look through the labels to find out.
+labels came after that. One that is told and waits for its turn to be judged goes on with the round it waits for. The
+mark is kept in the transactions that change what it depends on: those that record labels and those that move a round;
+so nobody has to look through the labels to find out.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def mark(connection: Connection, round_ids: Collection[int]) -> None:
     connection.execute(rounds.update().where(rounds.c.id.in_(round_ids)).values(ready=_READY))
 
 
-_OPEN_TASK = (
+OPEN_TASK = (
     sa.select(tasks.c.id)
     .where(tasks.c.round_id == rounds.c.id)
     .where(~sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists())
@@ -50,11 +51,13 @@ _OPEN_TASK = (
 """Whether a round has a task that nobody has spoken of."""
 
 _SEEN = sa.select(sa.func.max(estimates.c.labels_seen)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
+_REVISION = sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
 _HAVE = sa.select(sa.func.count()).where(labels.c.round_id == rounds.c.id).scalar_subquery()
 _ANSWERS = sa.select(sa.func.count(labels.c.truth)).where(labels.c.round_id == rounds.c.id).scalar_subquery()
 
 _READY = sa.case(
-    (rounds.c.state == "labelling", ~_OPEN_TASK),
+    (rounds.c.state == "labelling", ~OPEN_TASK),
+    (sa.and_(rounds.c.state == "estimated", rounds.c.reported >= _REVISION, _HAVE <= _SEEN), sa.false()),
     (rounds.c.state == "estimated", sa.true()),
     # one that was closed without an estimate waits for a first answer: skips alone change nothing
     (sa.and_(rounds.c.state == "closed", _SEEN.is_(None)), _ANSWERS > 0),

@@ -186,7 +186,7 @@ def slices_of(connection: Connection, round_id: int) -> list[Slice]:
 
 def update(connection: Connection, round_id: int, **values: Any) -> None:
     connection.execute(rounds.update().where(rounds.c.id == round_id).values(**values))
-    if "state" in values:
+    if values.keys() & {"state", "reported"}:
         readiness.mark(connection, [round_id])
 
 
@@ -232,6 +232,24 @@ def versions_needed(connection: Connection, model_name: str) -> set[str]:
         if row.open or newest_two[row.monitor] <= 2:
             found.add(row.model_version)
     return found
+
+
+def awaited(connection: Connection, round_: Round, now: datetime) -> list[Round]:
+    """The rounds before this one, of the same model version, whose labels are still coming in; oldest first.
+
+    One that could not be drawn yet, that has all its labels and still cannot go on, or whose deadline is over keeps no
+    other waiting.
+    """
+    query = (
+        sa.select(rounds)
+        .where(rounds.c.monitor == round_.monitor, rounds.c.number < round_.number)
+        .where(rounds.c.model_name == round_.model_name, rounds.c.model_version == round_.model_version)
+        .where(rounds.c.state.in_(("drawn", "labelling")))
+        .where(sa.or_(rounds.c.deadline_at.is_(None), rounds.c.deadline_at > now))
+        .where(sa.or_(readiness.OPEN_TASK, rounds.c.problem.is_(None)))
+        .order_by(rounds.c.number)
+    )
+    return [Round(**row._mapping) for row in connection.execute(query)]
 
 
 def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> None:

@@ -1,7 +1,7 @@
-"""What rules said, in the order in which rounds were judged.
+"""What rules said, in the order of the rounds.
 
-A round is judged once by each rule: the verdict of its lowest revision. Later revisions repeat or correct it, and are
-no part of the chain.
+Of a round the verdicts of its newest revision count. They are conclusions, not records: where a label comes late, those
+of later rounds are stated anew (:func:`restate`).
 """
 
 from __future__ import annotations
@@ -16,40 +16,22 @@ from sqlalchemy.engine import Connection
 from opmon.store.schema import rounds, verdicts
 from opmon.types import Verdict
 
+Model = tuple[str, str]
+"""A model's name and version."""
+
 
 @dataclass(frozen=True)
-class Standing:
-    """How a rule stands: the last round in which it knew, and whether it alarms."""
+class Entry:
+    """The newest verdict of one rule on one round."""
 
-    round_number: int
-    alarmed: bool
+    round_id: int
+    number: int
+    revision: int
+    verdict: Verdict
 
-
-def of_round(connection: Connection, round_id: int, rule: str) -> Verdict | None:
-    """What the rule said of the round when it judged it."""
-    query = (
-        sa.select(verdicts)
-        .where(verdicts.c.round_id == round_id, verdicts.c.rule == rule)
-        .order_by(verdicts.c.revision)
-        .limit(1)
-    )
-    row = connection.execute(query).first()
-    return None if row is None else _verdict(row)
-
-
-def newest(connection: Connection, monitor: str, model: tuple[str, str], rule: str) -> Verdict | None:
-    """The rule's verdict on the round of the model version that it judged last."""
-    row = connection.execute(_chain(monitor, model, rule).limit(1)).first()
-    return None if row is None else _verdict(row)
-
-
-def standing(connection: Connection, monitor: str, model: tuple[str, str], rule: str) -> Standing | None:
-    """How the rule stands; verdicts that know nothing change nothing."""
-    for row in connection.execute(_chain(monitor, model, rule)):
-        found = alarmed(_verdict(row))
-        if found is not None:
-            return Standing(row.number, found)
-    return None
+    @property
+    def alarmed(self) -> bool | None:
+        return alarmed(self.verdict)
 
 
 def alarmed(verdict: Verdict) -> bool | None:
@@ -59,41 +41,65 @@ def alarmed(verdict: Verdict) -> bool | None:
     return verdict.state == "alarm" or bool(verdict.details.get("advice"))
 
 
-def _chain(monitor: str, model: tuple[str, str], rule: str) -> sa.Select[Any]:
-    first = (
-        sa.select(sa.func.min(verdicts.c.id).label("id"))
-        .join(rounds, rounds.c.id == verdicts.c.round_id)
-        .where(rounds.c.monitor == monitor, verdicts.c.rule == rule)
-        .where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
-        .group_by(verdicts.c.round_id)
-        .subquery()
-    )
-    return (
-        sa.select(verdicts, rounds.c.number)
-        .join(rounds, rounds.c.id == verdicts.c.round_id)
-        .join(first, first.c.id == verdicts.c.id)
-        .order_by(verdicts.c.id.desc())
-    )
+def of_round(connection: Connection, monitor: str, model: Model, rule: str, number: int) -> Entry | None:
+    """What the rule says of the round."""
+    return _first(connection, _entries(monitor, model, rule).where(rounds.c.number == number))
 
 
-def _verdict(row: Any) -> Verdict:
-    return Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
+def last_before(connection: Connection, monitor: str, model: Model, rule: str, number: int) -> Entry | None:
+    """What it says of the round before, of those it has judged."""
+    return _first(connection, _entries(monitor, model, rule).where(rounds.c.number < number))
+
+
+def all_after(connection: Connection, monitor: str, model: Model, rule: str, number: int) -> list[Entry]:
+    """What it says of the rounds after, in their order."""
+    query = _entries(monitor, model, rule).where(rounds.c.number > number)
+    return [_entry(row) for row in connection.execute(query)][::-1]
+
+
+def standing(connection: Connection, monitor: str, model: Model, rule: str, before: int | None = None) -> Entry | None:
+    """How the rule stands: on the last round of which it knows something, or the last one ``before`` a number."""
+    query = _entries(monitor, model, rule).where(verdicts.c.state != "unknown")
+    return _first(connection, query if before is None else query.where(rounds.c.number < before))
+
+
+def rules_before(connection: Connection, monitor: str, model: Model, number: int) -> set[str]:
+    """The rules that judged the last round before ``number`` which any of them judged."""
+    last = (
+        sa.select(sa.func.max(rounds.c.number))
+        .join(verdicts, verdicts.c.round_id == rounds.c.id)
+        .where(*_of(monitor, model), rounds.c.number < number)
+        .scalar_subquery()
+    )
+    query = (
+        sa.select(verdicts.c.rule)
+        .join(rounds, rounds.c.id == verdicts.c.round_id)
+        .where(*_of(monitor, model), rounds.c.number == last)
+    )
+    return set(connection.scalars(query))
+
+
+def is_judged(connection: Connection, round_id: int, revision: int) -> bool:
+    """Whether anything was said of this revision of the round."""
+    query = sa.select(verdicts.c.id).where(verdicts.c.round_id == round_id, verdicts.c.revision == revision)
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def add_verdicts(connection: Connection, round_id: int, revision: int, found: Sequence[Verdict]) -> None:
     for verdict in found:
         connection.execute(
-            verdicts.insert().values(
-                round_id=round_id,
-                revision=revision,
-                rule=verdict.rule,
-                state=verdict.state,
-                message=verdict.message,
-                value=verdict.value,
-                threshold=verdict.threshold,
-                details=dict(verdict.details),
-            )
+            verdicts.insert().values(round_id=round_id, revision=revision, rule=verdict.rule, **_values(verdict))
         )
+
+
+def restate(connection: Connection, entry: Entry, verdict: Verdict) -> None:
+    """Let another verdict stand where this one did."""
+    place = (
+        verdicts.c.round_id == entry.round_id,
+        verdicts.c.revision == entry.revision,
+        verdicts.c.rule == entry.verdict.rule,
+    )
+    connection.execute(verdicts.update().where(*place).values(**_values(verdict)))
 
 
 def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
@@ -104,10 +110,7 @@ def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
         .where(verdicts.c.round_id == round_id, verdicts.c.revision == newest_revision.scalar_subquery())
         .order_by(verdicts.c.id)
     )
-    return [
-        Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
-        for row in connection.execute(query)
-    ]
+    return [_verdict(row) for row in connection.execute(query)]
 
 
 def alarming_rounds(connection: Connection, monitor: str) -> set[int]:
@@ -124,3 +127,46 @@ def alarming_rounds(connection: Connection, monitor: str) -> set[int]:
         .where(rounds.c.monitor == monitor, verdicts.c.state == "alarm")
     )
     return set(connection.scalars(query))
+
+
+def _of(monitor: str, model: Model) -> tuple[sa.ColumnElement[bool], ...]:
+    return rounds.c.monitor == monitor, rounds.c.model_name == model[0], rounds.c.model_version == model[1]
+
+
+def _entries(monitor: str, model: Model, rule: str) -> sa.Select[Any]:
+    """The newest verdict of every round, last round first."""
+    newer = verdicts.alias()
+    is_newest = ~sa.exists().where(
+        newer.c.round_id == verdicts.c.round_id,
+        newer.c.rule == verdicts.c.rule,
+        newer.c.revision > verdicts.c.revision,
+    )
+    return (
+        sa.select(verdicts, rounds.c.number)
+        .join(rounds, rounds.c.id == verdicts.c.round_id)
+        .where(*_of(monitor, model), verdicts.c.rule == rule, is_newest)
+        .order_by(rounds.c.number.desc())
+    )
+
+
+def _first(connection: Connection, query: sa.Select[Any]) -> Entry | None:
+    row = connection.execute(query.limit(1)).first()
+    return None if row is None else _entry(row)
+
+
+def _entry(row: Any) -> Entry:
+    return Entry(row.round_id, row.number, row.revision, _verdict(row))
+
+
+def _verdict(row: Any) -> Verdict:
+    return Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
+
+
+def _values(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "state": verdict.state,
+        "message": verdict.message,
+        "value": verdict.value,
+        "threshold": verdict.threshold,
+        "details": dict(verdict.details),
+    }

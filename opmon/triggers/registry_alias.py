@@ -13,7 +13,7 @@ from opmon.types import ModelVersion
 
 @dataclass(frozen=True)
 class RegistryAlias(OnRegistry):
-    """On an alarm, gives the model version the alias ``alias``; on a recovery takes it away where ``remove``.
+    """On an alarm, gives the model version the alias ``alias``; once that is over takes it away where ``remove``.
 
     For example ``degraded``: whoever reads ``models:/digits@degraded`` finds the version to replace. Setting it twice
     changes nothing, so a repeated delivery is harmless. The alias by which production finds its model is left alone:
@@ -34,5 +34,5 @@ class RegistryAlias(OnRegistry):
         version = ModelVersion(name=str(model["name"]), version=str(model["version"]), flavors=())
         if event["type"] == "opmon.alarm":
             self.registry.set_alias(version, self.alias)
-        elif event["type"] == "opmon.recovered" and self.remove:
+        elif event["type"] in ("opmon.recovered", "opmon.changed") and self.remove:
             self.registry.remove_alias(version, self.alias)

@@ -39,9 +39,9 @@ def lives(pool: Pool, count: int, rounds: int, rng: np.random.Generator) -> Roun
 
 
 def evidence(growths: Sequence[Floats], chosen: Sequence[Rounds], bound: Bound, prior: Floats = PRIOR) -> Floats:
-    """The evidence of :class:`opmon.decisions._watch.Watch` after every round, through phases of a life."""
+    """The evidence of a life's first :class:`opmon.decisions._watch.Watch` after every round, phase by phase."""
     capital = np.zeros((chosen[0].shape[0], len(prior)))
-    path, judged = [], 0
+    path, judged, bound = [], 0, bound.of_watch(1)
     for growth, rows in zip(growths, chosen, strict=True):
         factor = np.exp(np.minimum(growth, 600.0))
         for t in range(rows.shape[1]):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.decisions._betting import BETS, log_growth
-from opmon.decisions._watch import recovery_growth
+from opmon.decisions._betting import BETS, RECOVERY_BETS
+from opmon.decisions._sequential import weigh
 from opmon.decisions.draw_values import draw_values
 from opmon.plugins import make
 from opmon.testing.populations import Population
@@ -32,7 +32,7 @@ class Pool:
     growth: Floats
     estimates: Floats
     recovery: Floats
-    """The logarithm of the e-value for recovery."""
+    """``recovery`` (rounds × bets): the logarithms of the e-values for recovery."""
     below: NDArray[np.bool_]
     """Whether the 95 % interval lies under the line."""
     surely_below: NDArray[np.bool_]
@@ -43,14 +43,15 @@ def pool(sampler: str, populations: list[Population], line: float, budget: int, 
     """``rounds`` rounds of ``budget`` labels from populations of the same mean loss."""
     rng = np.random.default_rng(seed)
     chosen, estimator = make("sampler", sampler), make("estimator", sampler)
-    growth, estimates, recovery = np.empty((rounds, len(BETS))), np.empty(rounds), np.empty(rounds)
+    growth, recovery = np.empty((rounds, len(BETS))), np.empty((rounds, len(RECOVERY_BETS)))
+    estimates = np.empty(rounds)
     below, surely = np.empty(rounds, dtype=bool), np.empty(rounds, dtype=bool)
     for k, sample in enumerate(samples(chosen, populations, budget, rounds, rng)):
-        drawn = draw_values(sample)
-        growth[k], recovery[k] = log_growth(drawn, line), recovery_growth(drawn.values - line, drawn.stakes)
-        found = estimator.estimate(sample)
-        estimates[k] = 1 - found.value
-        below[k] = found.high < 1 - line
+        found = weigh(draw_values(sample), line)
+        growth[k], recovery[k] = found.alarm, found.recovery
+        estimate = estimator.estimate(sample)
+        estimates[k] = 1 - estimate.value
+        below[k] = estimate.high < 1 - line
         surely[k] = below[k] and estimator.estimate(sample, 1 - 2 * 0.05 / 1000).high < 1 - line
     loss = 1 - float(np.mean([population.truth for population in populations]))
     return Pool(loss, growth, estimates, recovery, below, surely)

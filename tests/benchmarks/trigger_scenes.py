@@ -1,20 +1,27 @@
-"""Other lives than a sudden drop: slow drift, a drop that recovers, seasons on the good side of the line."""
+"""Other lives than a sudden drop: slow drift, a drop that recovers or does not, seasons, a baseline labelled whole."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from trigger_lives import AFTER, BEFORE, delay, evidence, lives
+from trigger_lives import AFTER, BEFORE, HOUR, delay, evidence, lives
 from trigger_pools import Pool
 
 from opmon.decisions._bound import Bound
-from opmon.decisions._watch import Watch
+from opmon.decisions._sequential import weigh
+from opmon.decisions._watch import Growth, Watch
+from opmon.decisions.accuracy_drop import AccuracyDrop
+from opmon.decisions.case import Case
+from opmon.decisions.draw_values import draw_values
+from opmon.estimators.srs import SimpleRandomEstimator
+from opmon.types import Draw, Sample
 
 ALPHA = 0.05
+RECOVERY = 20
+"""An alarm ends for nothing with probability 1/20 at most."""
 WALKED = 200
 """Lives that are walked round by round with the rule's own :class:`Watch`."""
 
@@ -40,7 +47,15 @@ def scenes(
     }
     good = made(max(line - 0.04, line / 2), options.pool // 3)
     yield {"rule": "level", "scene": "drop of 10 points, then recovery"} | _recovery(dropped, good, bound, options, rng)
+    behind = made(line + 0.01, options.pool // 3)
+    yield {"rule": "level", "scene": "stays a point below the line"} | _stays(dropped, behind, bound, options, rng)
     yield {"rule": "level", "scene": "seasons up to the line"} | _seasons(good, healthy, bound, options, rng)
+
+
+def _after(watch: Watch, pool: Pool, bound: Bound, rng: np.random.Generator) -> Watch:
+    """One round of the pool."""
+    k = int(rng.integers(len(pool.estimates)))
+    return watch.after(Growth(pool.growth[k], pool.recovery[k], 1), bound, HOUR, RECOVERY)
 
 
 def _recovery(
@@ -51,15 +66,63 @@ def _recovery(
     for _ in range(WALKED):
         watch, ended = Watch(), None
         for t in range(150):
-            pool = dropped if t < 50 else good
-            k = int(rng.integers(len(pool.estimates)))
             was = watch.alarmed
-            watch = watch.after(pool.growth[k], bound.weight(watch.judged, timedelta()), float(pool.recovery[k]), 20)
+            watch = _after(watch, dropped if t < 50 else good, bound, rng)
             if was and not watch.alarmed and t >= 50:
                 ended = ended or t - 49
             again += t >= 50 and watch.alarmed and not was
         waited.append(ended or 100)
     return {"labels_to_recovery": round(float(np.median(waited)) * options.labels), "alarms_after": again / WALKED}
+
+
+def _stays(
+    dropped: Pool, behind: Pool, bound: Bound, options: argparse.Namespace, rng: np.random.Generator
+) -> dict[str, Any]:
+    """A drop of ten points, then 400 rounds a point below the line: how many of them are called ok.
+
+    And how long the drop takes to be seen by the watch after a false recovery, set against the first one.
+    """
+    ok = rounds = lives_recovered = 0
+    for _ in range(WALKED):
+        watch = Watch()
+        while not watch.alarmed:
+            watch = _after(watch, dropped, bound, rng)
+        for _ in range(400):
+            watch = _after(watch, behind, bound, rng)
+            ok, rounds = ok + (not watch.alarmed), rounds + 1
+        lives_recovered += watch.number > 1
+    waited = {}
+    for name, begun in (("first", Watch()), ("again", Watch(judged=1000, since=1000, number=2))):
+        found = []
+        for _ in range(WALKED):
+            watch = begun
+            while not watch.alarmed:
+                watch = _after(watch, dropped, bound, rng)
+            found.append(watch.judged - begun.judged)
+        waited[f"labels_to_{name}_alarm"] = round(float(np.median(found)) * options.labels)
+    return {"rounds_called_ok": round(ok / rounds, 4), "lives_recovered": lives_recovered / WALKED} | waited
+
+
+def baselines(rng: np.random.Generator, count: int = 100, rounds: int = 400) -> dict[str, Any]:
+    """Constant accuracy of 90 %, frames of 50 inputs that are labelled whole: how many lives the drop rule alarms."""
+    rule, alarms = AccuracyDrop(0.005, rounds=3), 0
+    bound = Bound.of(rule.alpha, rule.false_alarms).halved()
+    for _ in range(count):
+        samples = [_census(int(failed)) for failed in rng.binomial(50, 0.1, 4)]
+        estimates = [SimpleRandomEstimator().estimate(sample) for sample in samples]
+        line = 1 - float(rule.judge(Case(4, estimates, samples[-1])).details["baseline"]["line"])
+        growths, watch = [weigh(draw_values(_census(failed)), line) for failed in range(51)], Watch()
+        for failed in rng.binomial(50, 0.1, rounds):
+            watch = watch.after(growths[failed], bound, HOUR, RECOVERY)
+            if watch.alarmed:
+                alarms += 1
+                break
+    return {"rule": "drop of 0.5 points", "scene": "frames of 50 labelled whole", "false_alarms": alarms / count}
+
+
+def _census(failed: int) -> Sample:
+    draw = Draw("srs", 50, np.arange(50), constants={"replacement": np.array(False)})
+    return Sample(draw, (np.arange(50) < failed) * 1.0, "classification")
 
 
 def _seasons(

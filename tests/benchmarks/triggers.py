@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from trigger_lives import AFTER, BEFORE, best_cusum, delay, evidence, first, lives, oracle
 from trigger_pools import SAMPLERS, STRATIFIED, Pool, pool, with_loss
-from trigger_scenes import scenes
+from trigger_scenes import baselines, scenes
 
 from opmon.decisions._bound import Bound
 from opmon.testing.populations import Population, classifier
@@ -108,6 +108,17 @@ def verdicts(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, bool]]:
                 f"{row['subject']} {row['sampler']} {key}: {row[key]} labels, CUSUM {tuned[key]}: {ratios[-1]:.2f} x"
             )
             yield "delay", found, ratios[-1] <= 2
+    for row in rows:
+        head = f"{row['subject']} {row['sampler']}, {row.get('scene')}"
+        if "rounds_called_ok" in row:
+            share, first, again = (
+                row[key] for key in ("rounds_called_ok", "labels_to_first_alarm", "labels_to_again_alarm")
+            )
+            yield "false recoveries", f"{head}: {share:.1%} of the rounds called ok", share <= ALPHA
+            yield "alarm after one", f"{head}: {again} labels, the first took {first}", again <= 2 * first
+        if row["sampler"] == "census":
+            found = f"{head}: {row['false_alarms']:.1%} of lives"
+            yield "false alarms", found, row["false_alarms"] <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / 100)
     yield "delay on average", f"{np.mean(ratios):.2f} x, largest {max(ratios):.2f} x", float(np.mean(ratios)) <= 1.6
 
 
@@ -121,6 +132,9 @@ def main() -> None:
             for row in study(name, base, sampler, options):
                 rows.append(row)
                 print(json.dumps(row) if options.json else _words(row), flush=True)
+    if options.scenes:
+        rows.append({"subject": "constant", "sampler": "census"} | baselines(np.random.default_rng(options.seed)))
+        print(json.dumps(rows[-1]) if options.json else _words(rows[-1]), flush=True)
     if options.json:
         return
     print(f"\n{time.perf_counter() - began:.0f} s")

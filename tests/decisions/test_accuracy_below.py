@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opmon.abc import Rule
 from opmon.decisions.accuracy_below import AccuracyBelow
 from opmon.errors import InputError
-from opmon.plugins import Rule, make
+from opmon.plugins import make
 from opmon.types import Estimate
 
 

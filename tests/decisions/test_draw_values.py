@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opmon.decisions._betting import BETS, log_growth
+from opmon.decisions._betting import BETS, log_growth, recovery_growth
 from opmon.decisions._bound import Bound
 from opmon.decisions._paired import paired_growth
 from opmon.decisions.accuracy_slices import AccuracySlices
 from opmon.decisions.case import Case
-from opmon.decisions.draw_values import DrawValues, draw_values, terms
+from opmon.decisions.draw_values import DESIGNS, DrawValues, draw_values, terms
+from opmon.errors import InputError
 from opmon.plugins import make
 from opmon.testing.populations import Population, classifier
 from opmon.types import Draw, Estimate, Sample
@@ -95,11 +96,41 @@ def test_draws_without_an_answer_are_left_out() -> None:
     assert len(draw_values(Sample(draw, np.array([1.0, np.nan, 0.0])))) == 2
 
 
-def test_an_unknown_design_takes_the_estimators_coefficients() -> None:
-    draw = Draw("mine", 10, np.arange(4))
-    sample = Sample(draw, np.array([1.0, 0.0, 1.0, 0.0]))
-    drawn = draw_values(sample, np.array([0.1, 0.2, 0.3, 0.4]))
-    assert drawn.values.mean() == pytest.approx(0.1 + 0.3)
+def test_a_design_that_is_not_known_is_refused_and_not_taken_for_a_simple_one() -> None:
+    sample = Sample(Draw("mine", 10, np.arange(4)), np.array([1.0, 0.0, 1.0, 0.0]))
+    with pytest.raises(InputError, match=r"design 'mine'.*adaptive, ces.*accuracy_below"):
+        draw_values(sample)
+    with pytest.raises(InputError, match="design 'mine'"):
+        paired_growth(sample, sample.outcomes, 0.0)
+
+
+@pytest.mark.parametrize("sampler", [*SAMPLERS, "ces"])
+def test_every_design_that_is_known_has_its_own_case(sampler: str) -> None:
+    assert sampler in DESIGNS
+    assert len(DESIGNS) == len(SAMPLERS) + 1
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_bets_on_recovery_of_a_model_at_the_line_do_not_grow_on_average(sampler: str) -> None:
+    """And they are never lost whole, because the most a value can be is known before the labels."""
+    population = classifier(500, accuracy=0.85, seed=4)
+    line = 1 - population.truth
+    found = []
+    for seed in range(800):
+        drawn = draw_values(sampled(sampler, population, 40, np.random.default_rng(seed)))
+        assert drawn.highest is not None
+        assert (drawn.values <= drawn.highest + 1e-9).all()
+        found.append(np.exp(recovery_growth(drawn.values - line, drawn.stakes, drawn.highest - line)))
+    assert np.isfinite(found).all()
+    error = np.std(found, axis=0) / math.sqrt(len(found))
+    assert (np.mean(found, axis=0) <= 1 + 4 * error).all(), (sampler, np.mean(found, axis=0))
+
+
+def test_squared_errors_have_no_highest_value() -> None:
+    draw = Draw("srs", 10, np.arange(3), constants={"replacement": np.array(False)})
+    assert draw_values(Sample(draw, np.array([0.1, 0.0, 0.4]), "regression")).highest is None
+    assert draw_values(Sample(draw, np.array([0.1, 7.0, 0.4]))).highest is None
+    assert draw_values(Sample(draw, np.array([1.0, 0.0, 0.0]))).highest is not None
 
 
 def test_terms_are_linear_in_the_outcome() -> None:
@@ -129,7 +160,7 @@ def test_bets_on_equal_versions_do_not_grow_on_average(sampler: str) -> None:
         sample = sampled(sampler, population, 40, np.random.default_rng(seed))
         paired = paired_growth(sample, sample.outcomes - other[sample.draw.positions], 0.0)
         assert paired is not None
-        grown.append(np.exp(paired[0][:5]))
+        grown.append(np.exp(paired[0].alarm[:5]))
     error = np.std(grown, axis=0) / math.sqrt(len(grown))
     assert (np.mean(grown, axis=0) <= 1 + 4 * error).all(), (sampler, np.mean(grown, axis=0))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opmon.abc import Rule
 from opmon.decisions.accuracy_behind import AccuracyBehind
 from opmon.decisions.accuracy_below import AccuracyBelow
 from opmon.decisions.accuracy_drop import AccuracyDrop
@@ -22,7 +23,7 @@ from opmon.decisions.drift_level import DriftLevel
 from opmon.decisions.robustness_level import RobustnessLevel
 from opmon.errors import InputError
 from opmon.estimators.srs import SimpleRandomEstimator
-from opmon.plugins import SequentialRule, make
+from opmon.plugins import make
 from opmon.types import Draw, Estimate, Sample, Verdict
 
 N, BUDGET = 2000, 100
@@ -43,7 +44,7 @@ def cases(losses: Sequence[float], seed: int = 0, **more: Any) -> Iterator[Case]
         yield Case(number, tuple(estimates), sample, elapsed=timedelta(hours=1), **more)
 
 
-def judged(rule: SequentialRule, rounds: Iterator[Case]) -> list[Verdict]:
+def judged(rule: Rule, rounds: Iterator[Case]) -> list[Verdict]:
     found: list[Verdict] = []
     for case in rounds:
         before = json.loads(json.dumps(dict(found[-1].details))) if found else {}
@@ -52,7 +53,9 @@ def judged(rule: SequentialRule, rounds: Iterator[Case]) -> list[Verdict]:
 
 
 RULES: dict[str, dict[str, Any]] = {
+    "accuracy_below": {"threshold": 0.9},
     "accuracy_level": {"threshold": 0.9},
+    "accuracy_mean": {"threshold": 0.9, "rounds": 2},
     "accuracy_drop": {"drop": 0.05},
     "accuracy_slices": {"threshold": 0.9},
     "accuracy_behind": {"rival": "models:/digits/2"},
@@ -65,7 +68,7 @@ RULES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", RULES)
 def test_every_rule_is_behind_an_entry_point_and_its_verdicts_are_json(kind: str) -> None:
     rule = make("rule", kind, RULES[kind])
-    assert isinstance(rule, SequentialRule)
+    assert isinstance(rule, Rule)
     for verdict in judged(rule, cases([0.1] * 5)):
         assert verdict.message
         assert json.dumps(dict(verdict.details))
@@ -78,6 +81,29 @@ def test_a_round_without_answers_is_unknown_and_loses_no_evidence(kind: str) -> 
     verdict = rule.judge(Case(1, (), None, before=before))
     if kind not in ("completeness", "drift_level"):
         assert (verdict.state, dict(verdict.details)) == ("unknown", before)
+
+
+@pytest.mark.parametrize("kind", [*RULES, "paired"])
+def test_restated_after_the_same_round_a_verdict_is_the_same(kind: str) -> None:
+    """What a round says by itself is enough to say again what was concluded."""
+    rule = AccuracyBehind("models:/m/2") if kind == "paired" else make("rule", kind, RULES[kind])
+    before: dict[str, Any] = {}
+    for case in cases([0.05] * 3 + [0.3] * 4, received=100, scored=99, asked=100, answered=90, robustness=0.4):
+        assert case.sample is not None
+        rival = np.zeros(BUDGET) if kind == "paired" else None
+        verdict = rule.judge(
+            replace(case, before=before, rival=rival, classes=np.full(BUDGET, "a"), class_names=("a",))
+        )
+        details = json.loads(json.dumps(dict(verdict.details)))
+        again = rule.restate(before, details)
+        if kind in ("drift_level", "accuracy_behind") or (kind == "accuracy_drop" and case.number <= 3):
+            assert again is None, "nothing of the kind was kept"
+        else:
+            assert again is not None
+            assert (again.state, again.message) == (verdict.state, verdict.message)
+            assert again.details.keys() == details.keys()
+            assert again.details.get("watch", {}).get("alarmed") == details.get("watch", {}).get("alarmed")
+        before = details
 
 
 # level

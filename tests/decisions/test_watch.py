@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opmon.decisions._betting import BETS, RECOVERY_BETS, recovery_growth
 from opmon.decisions._bound import DELAY, Bound
-from opmon.decisions._watch import PRIOR, Watch, recovery_growth
+from opmon.decisions._watch import Growth, Watch
 from opmon.errors import InputError
 
-FLAT = np.zeros(len(PRIOR))
+LIFE = Bound(alpha=0.05)
+
+
+def growth(alarm: float = 0.0, recovery: float = 0.0) -> Growth:
+    return Growth(np.full(len(BETS), alarm), np.full(len(RECOVERY_BETS), recovery), 20)
 
 
 def test_all_weights_of_a_life_sum_to_alpha() -> None:
@@ -52,40 +57,67 @@ def test_alpha_is_a_probability(alpha: float) -> None:
         Bound.of(alpha, None)
 
 
+def test_the_parts_of_all_watches_sum_to_alpha() -> None:
+    parts = [LIFE.of_watch(number).alpha or 0 for number in range(1, 2000)]
+    assert math.fsum(parts) == pytest.approx(0.05, rel=1e-3)
+    assert parts == sorted(parts, reverse=True)
+    yearly = Bound.of(None, "1 per year")
+    assert yearly.of_watch(7) == yearly
+
+
 def test_evidence_without_growth_is_what_was_spent() -> None:
-    bound, watch = Bound(alpha=0.05), Watch()
-    for judged in range(10):
-        watch = watch.after(FLAT, bound.weight(judged, None), 0.0, 20)
-    assert watch.evidence == pytest.approx(math.fsum(bound.weight(judged, None) for judged in range(10)))
+    watch, first = Watch(), LIFE.of_watch(1)
+    for _ in range(10):
+        watch = watch.after(growth(), LIFE, None, 20)
+    assert watch.evidence == pytest.approx(math.fsum(first.weight(judged, None) for judged in range(10)))
     assert not watch.alarmed
 
 
 def test_an_alarm_holds_until_the_rounds_speak_for_recovery_and_then_begins_anew() -> None:
-    watch = Watch().after(FLAT + 10.0, 0.01, 0.0, 20)
-    assert watch.alarmed
-    watch = watch.after(FLAT - 50.0, 0.01, 0.5, 20)
+    watch = Watch().after(growth(10.0), LIFE, None, 20)
+    assert (watch.alarmed, watch.since) == (True, 1)
+    watch = watch.after(growth(-50.0, recovery=0.5), LIFE, None, 20)
     assert watch.alarmed, "evidence that fades is no recovery"
-    watch = watch.after(FLAT - 1.0, 0.01, 2.0, 20)
-    watch = watch.after(FLAT - 1.0, 0.01, 2.0, 20)
-    assert (watch.alarmed, watch.evidence, watch.judged) == (False, 0, 4)
+    for _ in range(3):
+        watch = watch.after(growth(-1.0, recovery=2.0), LIFE, None, 20)
+    assert (watch.alarmed, watch.evidence, watch.recovery) == (False, 0, 0)
+    assert (watch.judged, watch.since, watch.number) == (5, 5, 2)
 
 
-def test_at_the_line_recovery_takes_the_rounds_asked_for() -> None:
+def test_a_second_alarm_is_nearly_as_quick_as_the_first_however_late_it_comes() -> None:
+    """The weight that a new watch begins with does not depend on how long life was."""
+    first = Watch().after(growth(), LIFE, None, 20).evidence
+    late = Watch(judged=5000).after(growth(), LIFE, None, 20).evidence
+    again = Watch(judged=5000, since=5000, number=2).after(growth(), LIFE, None, 20).evidence
+    assert late < first / 1000
+    assert again == pytest.approx(first / 6)
+
+
+def test_at_the_line_recovery_never_comes() -> None:
     watch = Watch(alarmed=True)
-    for _ in range(19):
-        watch = watch.after(FLAT, 0.0, 0.0, 20)
+    for _ in range(2000):
+        watch = watch.after(growth(), LIFE, None, 20)
     assert watch.alarmed
+    assert watch.recovery < 1 / 20
 
 
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=20), st.floats(1e-6, 0.05))
-def test_kept_and_read_again_is_the_same(growths: list[float], weight: float) -> None:
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=20))
+def test_kept_and_read_again_is_the_same(growths: list[float]) -> None:
     watch, setting = Watch(), {"threshold": 0.9}
-    for growth in growths:
-        watch = watch.after(FLAT + growth, weight, -growth, 20)
+    for each in growths:
+        own = growth(each, -each)
+        assert Growth.of(json.loads(json.dumps(own.kept()))).kept() == own.kept()
+        watch = watch.after(own, LIFE, None, 20)
     details = json.loads(json.dumps({"setting": setting, "watch": watch.kept()}))
     again = Watch.of(details, setting)
-    assert again.evidence == pytest.approx(watch.evidence, rel=1e-9)
-    assert (again.alarmed, again.judged) == (watch.alarmed, watch.judged)
+    assert (again.evidence, again.recovery) == pytest.approx((watch.evidence, watch.recovery), rel=1e-9)
+    assert (again.alarmed, again.judged, again.since) == (watch.alarmed, watch.judged, watch.since)
+
+
+def test_what_an_older_opmon_kept_is_read() -> None:
+    old = {"capital": [0.1] * 7, "judged": 3, "alarmed": True, "recovery": 7.5}
+    watch = Watch.of({"setting": {}, "watch": old}, {})
+    assert (watch.judged, watch.alarmed, watch.recovery) == (3, True, 0)
 
 
 def test_another_setting_begins_anew() -> None:
@@ -93,27 +125,49 @@ def test_another_setting_begins_anew() -> None:
     assert Watch.of(details, {"threshold": 0.8}).judged == 0
 
 
-def test_false_alarms_of_simulated_lives_stay_under_alpha() -> None:
-    """300 lives of 300 rounds of 20 coins exactly at the line; the share that alarms is at most 5 % within noise."""
-    rng, line, bound = np.random.default_rng(1), 0.2, Bound(alpha=0.05)
-    from opmon.decisions._betting import BETS
-
+def walk(alarmed: bool, line: float, rate: float, rounds: int, rng: np.random.Generator) -> list[Watch]:
+    """A life of rounds of 50 draws that fail at ``rate``."""
     up, down = np.log1p(BETS * (1 / line - 1)), np.log1p(-BETS)
-    alarms = 0
-    for _ in range(300):
-        watch = Watch()
-        for failed in rng.binomial(20, line, 300):
-            watch = watch.after(failed * up + (20 - failed) * down, bound.weight(watch.judged, None), 0.0, 20)
-            if watch.alarmed:
-                alarms += 1
-                break
+    back = [recovery_growth(np.array([loss - line]), np.ones(1), np.array([1 - line])) for loss in (1.0, 0.0)]
+    watch, found = Watch(alarmed=alarmed), []
+    for failed in rng.binomial(50, rate, rounds):
+        own = Growth(failed * up + (50 - failed) * down, failed * back[0] + (50 - failed) * back[1], 50)
+        watch = watch.after(own, LIFE, None, 20)
+        found.append(watch)
+    return found
+
+
+def test_false_alarms_of_simulated_lives_stay_under_alpha() -> None:
+    """300 lives of 300 rounds exactly at the line; the share that alarms is at most 5 % within noise."""
+    rng = np.random.default_rng(1)
+    alarms = sum(any(watch.alarmed for watch in walk(False, 0.2, 0.2, 300, rng)) for _ in range(300))
     assert alarms <= 300 * 0.05 + 3 * math.sqrt(300 * 0.05 * 0.95)
 
 
+@pytest.mark.parametrize("behind", [0.0, 0.01])
+def test_a_model_that_stays_at_the_line_or_behind_it_is_not_called_recovered(behind: float) -> None:
+    """200 alarmed lives of 400 rounds; 1/20 of them at most ever recover, within noise."""
+    rng = np.random.default_rng(2)
+    recovered = sum(walk(True, 0.1, 0.1 + behind, 400, rng)[-1].number > 1 for _ in range(200))
+    assert recovered <= 200 / 20 + 3 * math.sqrt(200 * 0.05 * 0.95)
+
+
+def test_a_model_that_is_right_again_recovers() -> None:
+    rng = np.random.default_rng(3)
+    waited = [next(i for i, watch in enumerate(walk(True, 0.1, 0.04, 200, rng)) if watch.number > 1) for _ in range(50)]
+    assert np.median(waited) < 15
+
+
 def test_recovery_is_seen_below_the_line_and_not_above() -> None:
+    room = np.full(50, 0.9)
     good, bad = np.full(50, -0.1), np.full(50, 0.1)
-    assert recovery_growth(good, np.ones(50)) > 0 > recovery_growth(bad, np.ones(50))
+    assert recovery_growth(good, np.ones(50), room).max() > 0 > recovery_growth(bad, np.ones(50), room).max()
+
+
+def test_where_losses_have_no_bound_there_is_no_evidence_of_recovery() -> None:
+    assert not recovery_growth(np.full(500, -0.1), np.ones(500), None).any()
+    assert not recovery_growth(np.full(500, -0.1), np.ones(500), np.full(500, np.inf)).any()
 
 
 def test_one_good_round_of_few_draws_is_no_recovery() -> None:
-    assert recovery_growth(np.full(5, -0.1), np.ones(5)) < math.log(20)
+    assert recovery_growth(np.full(5, -0.1), np.ones(5), np.full(5, 0.9)).max() < math.log(20)

@@ -125,3 +125,9 @@ def test_a_caption_says_what_was_said_and_what_is() -> None:
 def test_a_weight_is_positive(weight: float) -> None:
     with pytest.raises(InputError, match="above 0"):
         Failure("1", "a", "b", weight=weight)
+
+
+def test_a_weight_that_is_not_known_is_no_number(tmp_path: Path) -> None:
+    unknown = Failure("in-1", "8", "3", weight=None)
+    assert failures_table([unknown]).to_pylist()[0]["weight"] is None
+    assert '<td class="number">–</td>' in failures_page([unknown], tmp_path / "page.html").read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ def step(store: Store, dice: random.Random) -> None:
         open_round(store, dice.choice(MONITORS))
         return
     chosen = dice.choice(there)
-    kind = dice.choice(("ask", "label", "label", "label", "estimate", "state"))
+    kind = dice.choice(("ask", "label", "label", "label", "estimate", "tell", "state"))
     with store.write() as connection:
         if kind == "ask":
             position = connection.scalar(sa.select(sa.func.count()).select_from(tasks)) or 0
@@ -65,6 +65,9 @@ def step(store: Store, dice: random.Random) -> None:
             seen = queue.count(connection, chosen.id)
             revisions.add_estimate(connection, chosen.id, estimate, failures=0, labels_seen=seen, made_at=NOW)
             rounds.update(connection, chosen.id, state="labelling" if estimate.provisional else "estimated")
+        elif kind == "tell":
+            latest = revisions.latest_estimate(connection, chosen.id)
+            rounds.update(connection, chosen.id, reported=-1 if latest is None else latest.revision)
         else:
             rounds.update(connection, chosen.id, state=dice.choice(rounds.STATES))
 
@@ -75,6 +78,8 @@ def by_looking_through_everything(store: Store) -> set[int]:
         said = connection.execute(sa.select(labels.c.round_id, labels.c.task_id, labels.c.truth)).all()
         newest = sa.select(estimates.c.round_id, sa.func.max(estimates.c.labels_seen)).group_by(estimates.c.round_id)
         seen = {row[0]: row[1] for row in connection.execute(newest)}
+        last = sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision)).group_by(estimates.c.round_id)
+        made = {row[0]: row[1] for row in connection.execute(last)}
         asked = connection.execute(sa.select(tasks.c.id, tasks.c.round_id)).all()
         there = [round_ for monitor in MONITORS for round_ in rounds.newest(connection, monitor, 100)]
     spoken, ready = {row.task_id for row in said}, set()
@@ -83,6 +88,8 @@ def by_looking_through_everything(store: Store) -> set[int]:
         match round_.state:
             case "labelling":
                 is_ready = all(row.id in spoken for row in asked if row.round_id == round_.id)
+            case "estimated" if round_.id in seen:
+                is_ready = round_.reported < made[round_.id] or len(own) > seen[round_.id]
             case "estimated":
                 is_ready = True
             case "closed" if round_.id in seen:

@@ -1,0 +1,132 @@
+"""The level rule for the mean of many rounds: is the accuracy below a line over a day, a week?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from opmon.abc import Rule
+from opmon.decisions._bound import Bound
+from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered
+from opmon.decisions._own import Own, kept_time, time_kept
+from opmon.decisions._sequential import advance, weigh
+from opmon.decisions._watch import Growth, Watch
+from opmon.decisions._words import found
+from opmon.decisions.case import OWN, Case
+from opmon.decisions.draw_values import draw_values
+from opmon.errors import InputError
+from opmon.types import Problem, Verdict, VerdictState
+from opmon.wording import percent
+
+
+@dataclass(frozen=True)
+class AccuracyMean(Rule):
+    r"""Alarms when there is enough evidence that the mean accuracy of ``rounds`` rounds lies under ``threshold``.
+
+    **What it promises** is about the *mean*: rounds are taken in windows of ``rounds``, one window after another, and
+    while the mean accuracy of every window is at least ``threshold``, a false alarm has probability ``alpha`` at most
+    for ever, however much single rounds vary and however many of them lie below the line. A round counts in the mean
+    by its answered draws. ``accuracy_level`` promises the same about every single round, and is quicker: this rule
+    speaks at the end of a window only.
+
+    Why: with the same bet :math:`\lambda` in every round, and :math:`n_r` draws of mean loss :math:`\theta_r`,
+
+    .. math:: E\Big[\prod_r E_r\Big] \le \prod_r \big(1 + \lambda(\theta_r - m)\big)^{n_r}
+              \le \big(1 + \lambda(\bar\theta - m)\big)^n, \qquad \bar\theta = \sum_r n_r \theta_r / n
+
+    by the inequality of the means: what single rounds add to the evidence of the level rule makes, multiplied over a
+    whole window, an e-value against «the mean loss of the window is at most m». Windows are to this rule what rounds
+    are to the level rule; ``alpha``, ``false_alarms`` and ``recovery`` mean the same. A round without answers is in no
+    window.
+
+    >>> AccuracyMean(0.92, rounds=24).name
+    'accuracy-mean'
+    """
+
+    threshold: float
+    rounds: int
+    name: str = "accuracy-mean"
+    alpha: float | None = None
+    false_alarms: str | None = None
+    recovery: float = 20.0
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    bets: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_share(self.threshold, "threshold", low=-1e9)
+        checked_name(self.name)
+        checked_recovery(self.recovery)
+        if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 2:
+            raise InputError(
+                f"rounds must be a whole number of at least 2, such as 24; got {self.rounds!r}: for single rounds "
+                f"there is accuracy_level"
+            )
+        Bound.of(self.alpha, self.false_alarms)
+
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on one round: that of the last complete window, or of its own where it completes one."""
+        if case.sample is None or case.estimate is None or not case.sample.answered.any():
+            return unanswered(self.name, case, self.threshold)
+        growth = weigh(draw_values(case.sample), 1 - self.threshold)
+        return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The same from what the round said by itself."""
+        own = Own.of(details)
+        return None if own is None else self._verdict(before, own)
+
+    def _verdict(self, before: Mapping[str, Any], own: Own) -> Verdict:
+        bound = Bound.of(self.alpha, self.false_alarms)
+        setting = {"threshold": self.threshold, "rounds": self.rounds, "bound": bound.words()}
+        window = _Window.of(before, setting).with_(own)
+        so_far = f"{found(own.estimate)}; the mean of {window.rounds} of {self.rounds} rounds is {percent(window.mean)}"
+        kept = {OWN: own.kept(), "mean": window.mean, "window": window.kept()}
+        if window.rounds < self.rounds:
+            known = {key: value for key, value in before.items() if before.get("setting") == setting}
+            message = f"{so_far}, which is judged when they are complete"
+            return self._told(_state(known, setting), message, window, known | {"setting": setting} | kept)
+        taken = advance(window.growth, before, setting, bound, window.elapsed, self.recovery)
+        words = taken.words(f"a mean of {percent(self.threshold)} or better", self.recovery)
+        message = f"{so_far}; {words} ({taken.details['bound']})"
+        return self._told(taken.state, message, window, taken.details | kept | {"window": None})
+
+    def _told(self, state: VerdictState, message: str, window: _Window, details: dict[str, Any]) -> Verdict:
+        told = {"n": window.growth.labels, "distance": window.mean - self.threshold}
+        return Verdict(self.name, state, message, window.mean, self.threshold, details | told)
+
+
+def _state(known: Mapping[str, Any], setting: Mapping[str, Any]) -> VerdictState:
+    """What the last complete window led to."""
+    if "watch" not in known:
+        return "unknown"
+    return "alarm" if Watch.of(known, setting).alarmed else "ok"
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The rounds of a window that are there."""
+
+    rounds: int
+    mean: float
+    growth: Growth
+    elapsed: timedelta | None
+
+    @classmethod
+    def of(cls, before: Mapping[str, Any], setting: Mapping[str, Any]) -> _Window:
+        kept = before.get("window")
+        if not isinstance(kept, Mapping) or before.get("setting") != dict(setting):
+            return cls(0, 0.0, Growth.none(), None)
+        return cls(int(kept["rounds"]), float(kept["mean"]), Growth.of(kept["growth"]), kept_time(kept))
+
+    def kept(self) -> dict[str, Any]:
+        return {"rounds": self.rounds, "mean": self.mean, "growth": self.growth.kept()} | time_kept(self.elapsed)
+
+    def with_(self, own: Own) -> _Window:
+        """The window with one more round, which counts by its answered draws."""
+        growth = self.growth.and_(own.growth)
+        mean = self.mean + (own.estimate.value - self.mean) * own.growth.labels / growth.labels
+        times = [each for each in (self.elapsed, own.elapsed) if each is not None]
+        return _Window(self.rounds + 1, mean, growth, sum(times, timedelta()) if times else None)
