@@ -108,7 +108,11 @@ class Source(Plugin, ABC):
 
     @abstractmethod
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """The rows of the slices in order, the same ones every time it is asked."""
+        """The rows of the slices in order, the same ones every time it is asked.
+
+        Rows that cannot be read, where that does not stop the source, keep their numbers: their slice has fewer rows,
+        and one of its batches says in ``unreadable`` why, and how many.
+        """
 
     @abstractmethod
     def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:

@@ -33,6 +33,7 @@ from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.estimate import estimate_round
 from opmon.stages.open import gathers, open_round
+from opmon.stages.reopen import Reopened, reopen_round
 from opmon.stages.report import report_round
 from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
@@ -167,6 +168,11 @@ class Monitor:
                 rounds.abandon(connection, round_, why.strip(), self.clock())
             if round_.run_id is not None:
                 self.registry.finish_run(round_.run_id, "KILLED")
+
+    def reopen(self, number: int, without: Sequence[str] = ()) -> Reopened:
+        """Give the inputs of a round that was given up to a new round, but for the files that ``without`` names."""
+        with self._at_work() as work:
+            return reopen_round(work, number, without)
 
     def has_work(self) -> bool:
         """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""

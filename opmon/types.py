@@ -76,6 +76,8 @@ class Batch:
     slice_index: int
     first_row: int
     rows: pa.RecordBatch
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    """Rows of the slice that are left out, because they cannot be read: why, and how many. They keep their numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from opmon.checks.finding import Finding, short, trouble
 from opmon.config import MonitorSettings, Settings
-from opmon.errors import OpmonError, UnavailableError
+from opmon.errors import OpmonError, SourceError, UnavailableError
 from opmon.stages.open import gathers
 from opmon.store import migrate, rounds
 from opmon.store.engine import connect
@@ -116,10 +116,14 @@ def _slices(
 def _read(monitor: MonitorSettings, slices: Sequence[Slice]) -> pa.Table:
     """The first rows, as far as they have the same columns."""
     batches: list[pa.RecordBatch] = []
+    lost: list[str] = []
     for batch in monitor.source.plugin.read(slices):
+        lost += batch.unreadable
         if batches and batch.rows.schema != batches[0].schema:
             break
         batches.append(batch.rows)
         if sum(rows.num_rows for rows in batches) >= ROWS:
             break
+    if lost and not any(rows.num_rows for rows in batches):
+        raise SourceError(f"none of the first inputs can be read: {'; '.join(lost[:3])}")
     return pa.Table.from_batches(batches).slice(0, ROWS) if batches else pa.table({})

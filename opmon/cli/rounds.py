@@ -11,7 +11,7 @@ from opmon.cli.common import config_option, monitor_option, one_monitor, setting
 
 @click.group()
 def rounds() -> None:
-    """Give up a round that cannot go on; «opmon status» shows the rounds and what holds them up."""
+    """Give up a round that cannot go on, or begin it anew; «opmon status» shows the rounds and what holds them up."""
 
 
 @rounds.command()
@@ -22,7 +22,8 @@ def rounds() -> None:
 def abandon(path: Path | None, monitor: str | None, number: int, why: str) -> None:
     """Never work on round NUMBER again: its files are gone, its model was deleted, nobody will label it.
 
-    Its inputs stay read, its open tasks leave the queue, and it has no estimate. There is no way back.
+    Its inputs stay read, its open tasks leave the queue, and it has no estimate. «opmon rounds reopen» gives its inputs
+    to a new round.
     """
     from opmon.monitor import Monitor
 
@@ -30,3 +31,23 @@ def abandon(path: Path | None, monitor: str | None, number: int, why: str) -> No
     name = one_monitor(settings, monitor)
     Monitor.from_settings(settings, name).abandon(number, why)
     click.echo(f"round {number} of {name} is given up")
+
+
+@rounds.command()
+@config_option()
+@monitor_option()
+@click.argument("number", type=click.IntRange(min=1))
+@click.option("--without", multiple=True, metavar="FILE", help="Not this file of the round; a name, path or glob.")
+def reopen(path: Path | None, monitor: str | None, number: int, without: tuple[str, ...]) -> None:
+    """Give the inputs of round NUMBER, which was given up, to a new round.
+
+    It is read as the configuration says now, such as with other «types», or with «broken: skip». Files that cannot be
+    read at all are left out with --without: their inputs stay with the old round.
+    """
+    from opmon.monitor import Monitor
+
+    settings = settings_of(path)
+    name = one_monitor(settings, monitor)
+    found = Monitor.from_settings(settings, name).reopen(number, without)
+    left = f"; left out: {', '.join(found.left_out)}" if found.left_out else ""
+    click.echo(f"{found.received} inputs of round {number} of {name} are in round {found.number} now{left}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -15,22 +16,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from opmon.errors import InputError, SourceError
+from opmon.errors import InputError
+from opmon.sources._damage import Damaged
+from opmon.sources._flaws import no_text
 from opmon.sources._folder import Entry
-from opmon.sources._lines import BOM, Lines
+from opmon.sources._lines import BOM, Block, Lines, is_packed
 from opmon.sources._schema import conform
 
 _DELIMITERS = (",", "\t", ";", "|")
 _HEADER_BYTES = 1 << 16
+_SMALL_BYTES = 1 << 18
 _CODE = r"^[+-]?0[0-9]"
+_PERHAPS_CODE = re.compile(rb"(?<![0-9.])0[0-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     names: list[str]
     delimiter: str
-    end: int
-    """Where the first row starts."""
+    text: bytes
+    """The bytes before the first row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +53,20 @@ class Csv:
         header = self._header(entry)
         return Lines((header.delimiter if header else ",").encode(), self.max_row_bytes)
 
-    def begin(self, entry: Entry) -> int | None:
+    def header(self, entry: Entry) -> bytes | None:
+        """The bytes before the first row."""
         header = self._header(entry)
-        return header.end if header else None
+        return header.text if header else None
 
-    def infer(self, entry: Entry, data: bytes) -> pa.Schema:
+    def flaws(self, block: Block) -> dict[int, str]:
+        return no_text(block)
+
+    def infer(self, entry: Entry, data: bytes, mixed: bool) -> pa.Schema:
         """The types of the rows in ``data``."""
         table = self._read(entry, data, pacsv.ConvertOptions(strings_can_be_null=True, null_values=_NULLS))
         types = {field.name: _simple(field.type) for field in table.schema}
         whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
-        if whole:
+        if whole and _PERHAPS_CODE.search(data):
             text = self._read(
                 entry, data, pacsv.ConvertOptions(include_columns=whole, column_types=dict.fromkeys(whole, pa.string()))
             )
@@ -79,22 +88,29 @@ class Csv:
         columns = [_without_empty_text(column.combine_chunks()) for column in table.columns]
         if not columns:
             return pa.RecordBatch.from_struct_array(pa.nulls(table.num_rows, pa.struct([])))
-        return conform(pa.record_batch(columns, schema=table.schema), schema, entry.part)
+        return conform(pa.record_batch(columns, schema=table.schema), schema)
 
     def _read(self, entry: Entry, data: bytes, convert: pacsv.ConvertOptions) -> pa.Table:
         header = self._header(entry)
         assert header is not None
-        if b"\x00" in data:
-            raise ValueError("a NUL byte: this is not text (CSV must be UTF-8)")
         return pacsv.read_csv(
             pa.BufferReader(data),
-            read_options=pacsv.ReadOptions(column_names=header.names, block_size=len(data) + 1),
+            read_options=pacsv.ReadOptions(
+                column_names=header.names, block_size=len(data) + 1, use_threads=len(data) > _SMALL_BYTES
+            ),
             parse_options=pacsv.ParseOptions(delimiter=header.delimiter, newlines_in_values=b'"' in data),
             convert_options=convert,
         )
 
     def _header(self, entry: Entry) -> Header | None:
-        return _header(entry, self.delimiter, self.max_row_bytes)
+        """The first line that is not blank; None while it has no end."""
+        text = _first_line(entry, self.delimiter, self.max_row_bytes)
+        if text is None:
+            return None
+        try:
+            return _parsed(text, self.delimiter)
+        except ValueError as exc:
+            raise Damaged(f"{entry.part}: {exc}") from exc
 
 
 _NULLS = ["", "NULL", "null", "NA", "N/A", "n/a", "#N/A", "<NA>", "None"]
@@ -115,24 +131,38 @@ def _without_empty_text(column: pa.Array) -> pa.Array:
     return pc.if_else(empty, pa.scalar(None, pa.string()), column)
 
 
+def _first_line(entry: Entry, delimiter: str | None, max_row_bytes: int) -> bytes | None:
+    """The bytes to the end of the first line that is not blank."""
+    if entry.content is not None and not is_packed(entry):
+        line = entry.content[: entry.content.find(b"\n") + 1]
+        if line.strip() and b'"' not in line:
+            return line
+    return _first_row(entry, delimiter, max_row_bytes)
+
+
+@functools.lru_cache(maxsize=16)
+def _first_row(entry: Entry, delimiter: str | None, max_row_bytes: int) -> bytes | None:
+    lines = Lines((delimiter or ",").encode(), max_row_bytes, _HEADER_BYTES)
+    block = next(lines.blocks(entry, 0, None, take_tail=False), None)
+    return None if block is None or not len(block.ends) else block.data[: int(block.ends[0])]
+
+
 @functools.lru_cache(maxsize=64)
-def _header(entry: Entry, delimiter: str | None, max_row_bytes: int) -> Header | None:
-    """The first line that is not blank; None while it has no end."""
-    guess = (delimiter or ",").encode()
-    block = next(Lines(guess, max_row_bytes, _HEADER_BYTES).blocks(entry, 0, None, take_tail=False), None)
-    if block is None or not len(block.ends):
-        return None
-    line, end = block.data[int(block.starts[0]) : int(block.ends[0])], int(block.ends[0])
+def _parsed(text: bytes, delimiter: str | None) -> Header:
+    line = text.lstrip(b"\r\n")
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SourceError(f"{entry.part} is UTF-16; opmon reads CSV in UTF-8: write it again in UTF-8")
+        raise ValueError("this is UTF-16; opmon reads CSV in UTF-8: write it again in UTF-8")
     try:
-        text = line.removeprefix(BOM).decode().rstrip("\r\n")
+        plain = line.removeprefix(BOM).decode().rstrip("\r\n")
     except UnicodeDecodeError as exc:
-        raise SourceError(f"{entry.part}: the header is not UTF-8: {exc}. Write the file again in UTF-8.") from exc
-    delimiter = delimiter or max(_DELIMITERS, key=text.count)
-    names = [name or f"unnamed_{i}" for i, name in enumerate(next(csv.reader([text], delimiter=delimiter)))]
+        raise ValueError(f"the header is not UTF-8: {exc}. Write the file again in UTF-8.") from exc
+    delimiter = delimiter or max(_DELIMITERS, key=plain.count)
+    try:
+        names = [name or f"unnamed_{i}" for i, name in enumerate(next(csv.reader([plain], delimiter=delimiter)))]
+    except csv.Error as exc:  # a name of more than 131,072 characters
+        raise ValueError(f"the header is no line of column names: {exc}") from exc
     twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice or "\x00" in text:
-        wrong = f"names {twice[0]!r} more than once" if twice else "holds a NUL byte: this is not text"
-        raise SourceError(f"{entry.part}: the header {wrong}. The first line of a CSV file names each column once.")
-    return Header(names, delimiter, end)
+    if twice or "\x00" in plain or not line:
+        wrong = f"names {twice[0]!r} more than once" if twice else "holds a NUL byte, or is too long: this is not text"
+        raise ValueError(f"the header {wrong}. The first line of a CSV file names each column once.")
+    return Header(names, delimiter, text)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from opmon.errors import SourceError
 
 UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".inprogress", ".swp", "~")
+LONGEST_PART = 1000
 _MAGIC = frozenset("*?[")
+_NOTHING = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
+"""What is left alone: removed or renamed while we looked, or a link that leads nowhere."""
+
+LeaveOut = Callable[[SourceError], None]
+"""Hears of what cannot be read: raises it, or lets the other files go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,8 @@ class Entry:
     path: Path
     size: int
     modified_ns: int
+    content: bytes | None = field(default=None, repr=False)
+    """All its bytes, where it is small: read once, so that all that is asked of the file has one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +43,16 @@ class Folder:
 
     def entry(self, part: str) -> Entry:
         """One file by its part; it must still be there, and inside the root."""
-        path = self.root / PurePosixPath(part)
-        if ".." in PurePosixPath(part).parts or PurePosixPath(part).is_absolute():
+        pieces = part.split("/")
+        if ".." in pieces or part.startswith("/"):
             raise SourceError(f"{part!r} is not a file below {self.root}")
+        path = self.root / part
         try:
-            _require_inside(self.root, path, part)
-            found = path.stat()
+            found = path.lstat()
+            folders = (self.root.joinpath(*pieces[:depth]) for depth in range(1, len(pieces)))
+            if stat.S_ISLNK(found.st_mode) or any(folder.is_symlink() for folder in folders):
+                _require_inside(self.root, path, part)
+                found = path.stat()
         except FileNotFoundError as exc:
             raise SourceError(
                 f"{part} is gone from {self.root}, and a round still needs its rows. Put it back until the round is "
@@ -49,30 +62,23 @@ class Folder:
             raise SourceError(f"{part} in {self.root} cannot be read: {exc.strerror or exc}") from exc
         return Entry(part, path, found.st_size, found.st_mtime_ns)
 
-    def entries(self) -> list[Entry]:
+    def entries(self, leave_out: LeaveOut) -> list[Entry]:
         """All files there are, oldest first; names decide where times are the same."""
-        found: dict[Path, Entry] = {}
-        links: list[tuple[Path, Entry]] = []
-        for item, part in _walk(self.root, self.root, ""):
+        found: dict[str, Entry] = {}
+        links: list[tuple[str, Entry]] = []
+        for item, part in _walk(self.root, str(self.root), "", leave_out):
             if not self.matches(part):
                 continue
             try:
-                part.encode()
-                status = item.stat()
-            except UnicodeEncodeError as exc:
-                raise SourceError(f"a file in {self.root} has a name that is not UTF-8: {part!r}; rename it") from exc
-            except FileNotFoundError:
-                continue  # removed, or renamed, while we looked
-            except OSError as exc:
-                raise SourceError(f"{part} in {self.root} cannot be read: {exc.strerror or exc}") from exc
-            if not stat.S_ISREG(status.st_mode):
-                continue
-            path = Path(item.path)
-            entry = Entry(part, path, status.st_size, status.st_mtime_ns)
-            if item.is_symlink():
-                links.append((_require_inside(self.root, path, part), entry))
-            else:
-                found[path] = entry
+                entry = _entry_of(self.root, item, part)
+                if entry is None:
+                    continue
+                if item.is_symlink():
+                    links.append((_require_inside(self.root, entry.path, part), entry))
+                else:
+                    found[item.path] = entry
+            except SourceError as exc:
+                leave_out(exc)
         for target, entry in links:  # a link to a file that is read anyway would count its rows twice
             found.setdefault(target, entry)
         return sorted(found.values(), key=lambda entry: (entry.modified_ns, entry.part))
@@ -85,9 +91,14 @@ def open_folder(path: str, wanted: Callable[[str], bool]) -> Folder:
     plain = Path(*parts[:magic]) if magic else Path(path).expanduser()
     if magic == 0:
         plain = Path()
-    if not plain.exists():
-        raise SourceError(f"there is no file or folder {str(plain)!r} (path: {path!r}); create it, or correct the path")
-    root = plain.resolve()
+    try:
+        root = plain.resolve(strict=True)
+    except FileNotFoundError as exc:
+        raise SourceError(
+            f"there is no file or folder {str(plain)!r} (path: {path!r}); create it, or correct the path"
+        ) from exc
+    except (OSError, RuntimeError) as exc:  # a loop of links is a RuntimeError before Python 3.13
+        raise SourceError(f"the folder {str(plain)!r} cannot be opened: {exc}") from exc
     if magic is not None:
         pattern = PurePosixPath(*parts[magic:])
         return Folder(root, lambda part: match_path(part, pattern.parts))
@@ -99,7 +110,7 @@ def open_folder(path: str, wanted: Callable[[str], bool]) -> Folder:
 
 def match_path(part: str, pattern: tuple[str, ...]) -> bool:
     """Whether a path fits a glob, piece by piece; ``**`` stands for any number of folders."""
-    return _match(PurePosixPath(part).parts, pattern)
+    return _match(tuple(part.split("/")), pattern)
 
 
 def _match(pieces: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
@@ -110,30 +121,68 @@ def _match(pieces: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     return bool(pieces) and fnmatch.fnmatchcase(pieces[0], pattern[0]) and _match(pieces[1:], pattern[1:])
 
 
-def _walk(root: Path, folder: Path, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
+def _walk(root: Path, folder: str, prefix: str, leave_out: LeaveOut) -> Iterator[tuple[os.DirEntry[str], str]]:
+    """Every file below a folder with its part, links included; what a link to a folder holds is found where it is."""
     try:
         with os.scandir(folder) as found:
             items = sorted(found, key=lambda item: item.name)
-    except FileNotFoundError:
-        return
     except OSError as exc:
-        raise SourceError(f"the folder {folder} cannot be listed: {exc.strerror or exc}") from exc
+        if exc.errno not in _NOTHING:
+            leave_out(SourceError(f"the folder {_shown(folder)} cannot be listed: {exc.strerror or exc}"))
+        return
     for item in items:
         if item.name.startswith((".", "_")) or item.name.lower().endswith(UNFINISHED):
             continue
-        if item.is_dir(follow_symlinks=False):
-            yield from _walk(root, Path(item.path), f"{prefix}{item.name}/")
-        elif item.is_symlink() and item.is_dir():
-            _require_inside(root, Path(item.path), prefix + item.name)  # its files are found where they are
+        if not item.is_symlink() and _is_folder(item):
+            yield from _walk(root, item.path, f"{prefix}{item.name}/", leave_out)
+        elif _is_folder(item):
+            try:
+                _require_inside(root, Path(item.path), prefix + item.name)
+            except SourceError as exc:
+                leave_out(exc)
         else:
             yield item, prefix + item.name
 
 
-def _require_inside(root: Path, path: Path, part: str) -> Path:
-    target = path.resolve()
+def _entry_of(root: Path, item: os.DirEntry[str], part: str) -> Entry | None:
+    """The file that a folder lists; None where it is no regular file, or gone by now."""
+    try:
+        part.encode()
+        status = item.stat()
+    except UnicodeEncodeError as exc:
+        raise SourceError(f"a file in {root} has a name that is not UTF-8: {part!r}; rename it") from exc
+    except OSError as exc:
+        if exc.errno in _NOTHING:
+            return None
+        raise SourceError(f"{part} in {root} cannot be read: {exc.strerror or exc}") from exc
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    if len(part) > LONGEST_PART:
+        raise SourceError(f"{part[:80]}… in {root} has a path of {len(part)} characters; {LONGEST_PART} is the most")
+    return Entry(part, Path(item.path), status.st_size, status.st_mtime_ns)
+
+
+def _is_folder(item: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link that leads to one."""
+    try:
+        return item.is_dir()
+    except OSError:  # a loop of links leads nowhere
+        return False
+
+
+def _require_inside(root: Path, path: Path, part: str) -> str:
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError) as exc:  # a loop of links is a RuntimeError before Python 3.13
+        raise SourceError(f"{_shown(part)} in {root} is a link that cannot be followed: {exc}") from exc
     if not target.is_relative_to(root):
         raise SourceError(
-            f"{part} in {root} is a link that leaves the folder (to {target}); links must stay inside. Copy the file, "
-            f"or give the folder it lives in as the source's path."
+            f"{_shown(part)} in {root} is a link that leaves the folder (to {_shown(str(target))}); links must stay "
+            f"inside. Copy the file, or give the folder it lives in as the source's path."
         )
-    return target
+    return str(target)
+
+
+def _shown(path: str) -> str:
+    """A path that can be printed: what is not UTF-8 in it as escapes."""
+    return path.encode(errors="backslashreplace").decode()

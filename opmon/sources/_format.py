@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from opmon.sources._damage import Lost
 from opmon.sources._folder import Entry
 from opmon.sources._position import Position
 
@@ -19,6 +20,26 @@ class Span:
 
     stop: Position
     rows: int
+    lost: Lost | None = None
+    """The first of them that cannot be read, as far as counting tells: they are among ``rows`` all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the beginning of a file tells: its columns and their types."""
+
+    schema: pa.Schema
+    lost: Lost | None = None
+    """The first row of the slice in it that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of a file that are read together."""
+
+    entry: Entry
+    start: Position
+    stop: Position
 
 
 class Format(Protocol):
@@ -32,19 +53,31 @@ class Format(Protocol):
         ...
 
     def verify(self, entry: Entry, position: Position) -> None:
-        """Raise SourceError unless the file is still the one in which ``position`` was reached."""
+        """Raise Damaged unless the file is still the one in which ``position`` was reached."""
         ...
 
-    def schema(self, entry: Entry, stop: Position) -> pa.Schema:
-        """The columns and their types, from the file's beginning, not beyond ``stop``."""
+    def kind(self, entry: Entry) -> bytes | None:
+        """What small files have in common that can be joined; None where this one cannot."""
         ...
 
-    def batches(self, entry: Entry, start: Position, stop: Position, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The rows as ``schema`` has them: a column that the file does not have is null."""
+    def joined(self, pieces: Sequence[Piece]) -> Piece:
+        """The rows of small files of one kind as if they stood in one file."""
         ...
 
-    def take(
-        self, entry: Entry, start: Position, stop: Position, rows: Sequence[int], schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
-        """Single rows, counted from ``start``; ``rows`` are in order, each once."""
+    def head(self, piece: Piece, mixed: bool = True) -> Head:
+        """The columns and their types, from the file's beginning, not beyond where the piece stops.
+
+        ``mixed``: whether a column of text may hold different kinds of values; otherwise that raises Damaged.
+        """
+        ...
+
+    def batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch | Lost]:
+        """The rows as ``schema`` has them, and in their place those that cannot be read.
+
+        A column that the file does not have is null.
+        """
+        ...
+
+    def take(self, piece: Piece, rows: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Single rows, counted from the piece's start; ``rows`` are in order, each once."""
         ...

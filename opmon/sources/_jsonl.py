@@ -7,15 +7,22 @@ column is text) goes through Python's, line by line. A column with different kin
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pajson
 
+from opmon.sources._damage import Damaged
+from opmon.sources._flaws import no_object, no_text
 from opmon.sources._folder import Entry
-from opmon.sources._lines import BOM, Lines, read_range
+from opmon.sources._lines import BOM, Block, Lines, read_range
+from opmon.sources._schema import leaves
+
+MOST_COLUMNS = 50_000
+_CELLS = 1 << 22
+_SMALL_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +34,25 @@ class Jsonl:
     def lines(self, entry: Entry) -> Lines:
         return Lines(None, self.max_row_bytes)
 
-    def begin(self, entry: Entry) -> int | None:
-        return len(BOM) if read_range(entry, 0, len(BOM)) == BOM else 0
+    def header(self, entry: Entry) -> bytes:
+        """The byte-order mark, where there is one."""
+        return BOM if read_range(entry, 0, len(BOM)) == BOM else b""
 
-    def infer(self, entry: Entry, data: bytes) -> pa.Schema:
+    def flaws(self, block: Block) -> dict[int, str]:
+        return no_text(block) if block.too_long else no_text(block) | no_object(block)
+
+    def infer(self, entry: Entry, data: bytes, mixed: bool) -> pa.Schema:
         """The types of the rows in ``data``."""
-        try:
-            schema = _read(data, None).schema
-        except pa.ArrowException:
-            rows = _objects(data)
-            names = list(dict.fromkeys(name for row in rows for name in row))
-            schema = pa.schema([(name, _kind([row.get(name) for row in rows])) for name in names])
-        return pa.schema([(field.name, _simple(field.type)) for field in schema])
+        types: dict[str, pa.DataType] = {}
+        for rows in _portions(data):
+            for name, kind in _types(rows, mixed).items():
+                types[name] = _either(types[name], kind, mixed) if name in types else kind
+            if sum(map(leaves, types.values())) > MOST_COLUMNS:
+                raise Damaged(
+                    f"{entry.part} has more than {MOST_COLUMNS:,} different keys in its first rows: keys must name "
+                    f"columns. What changes from row to row belongs into a value."
+                )
+        return pa.schema(list(types.items()))
 
     def parse(self, entry: Entry, data: bytes, schema: pa.Schema) -> pa.RecordBatch:
         """The rows in ``data`` as ``schema`` has them."""
@@ -54,10 +68,49 @@ class Jsonl:
         return pa.record_batch([_column(rows, field) for field in schema], schema=schema)
 
 
+def _portions(data: bytes) -> Iterator[bytes]:
+    """Some rows at a time, so few that a table of them stays small though each of them had keys of its own."""
+    portion: list[bytes] = []
+    keys = 0
+    for line in data.split(b"\n"):
+        portion.append(line)
+        keys += line.count(b":")
+        if len(portion) * keys > _CELLS:
+            yield b"\n".join(portion)
+            portion, keys = [], 0
+    yield b"\n".join(portion)
+
+
+def _types(rows: bytes, mixed: bool) -> dict[str, pa.DataType]:
+    if not rows.strip():
+        return {}
+    try:
+        return {field.name: _simple(field.type) for field in _read(rows, None).schema}
+    except pa.ArrowException:
+        if not mixed:
+            raise
+        objects = _objects(rows)
+        names = list(dict.fromkeys(name for row in objects for name in row))
+        return {name: _simple(_kind([row.get(name) for row in objects])) for name in names}
+
+
+def _either(a: pa.DataType, b: pa.DataType, mixed: bool) -> pa.DataType:
+    """The type of a column that is one here and the other there; text, where that may be, if no other holds both."""
+    if a == b:
+        return a
+    try:
+        schemas = [pa.schema([("x", a)]), pa.schema([("x", b)])]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        if not mixed:
+            raise
+        return pa.string()
+
+
 def _read(data: bytes, schema: pa.Schema | None) -> pa.Table:
     return pajson.read_json(
         pa.BufferReader(data),
-        read_options=pajson.ReadOptions(block_size=len(data) + 1),
+        read_options=pajson.ReadOptions(block_size=len(data) + 1, use_threads=len(data) > _SMALL_BYTES),
         parse_options=pajson.ParseOptions(
             explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
         ),
@@ -67,15 +120,11 @@ def _read(data: bytes, schema: pa.Schema | None) -> pa.Table:
 def _objects(data: bytes) -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = []
     for line in data.split(b"\n"):
-        if not line.strip():
-            continue
-        try:
+        if line.strip():
             row = json.loads(line)
-        except RecursionError as exc:
-            raise ValueError("the JSON is nested too deeply") from exc
-        if not isinstance(row, dict):
-            raise ValueError(f'a line must be a JSON object such as {{"id": 1}}; got {_short(row)}')
-        rows.append(row)
+            if not isinstance(row, dict):
+                raise ValueError("a line must be one JSON object")
+            rows.append(row)
     return rows
 
 
@@ -128,8 +177,3 @@ def _simple(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, _simple(field.type)) for field in kind])
     return kind
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -2,12 +2,13 @@
 
 A row ends at a newline. In CSV a newline inside quotes does not end it: a quote opens where a field starts and closes
 at the next quote that is not doubled; anywhere else it is an ordinary character. That is how Arrow's parser reads
-quotes, so both agree on what a row is.
+quotes, so both agree on what a row is. A row that is too long ends at the first newline beyond the limit.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
+from opmon.sources._damage import CutShort, not_readable
 from opmon.sources._folder import Entry
 
 BLOCK_BYTES = 4 << 20
@@ -34,6 +36,8 @@ class Block:
     ends: NDArray[np.int64]
     consumed: int
     """How many bytes of the file are done with after this block, blank lines included."""
+    too_long: bool = False
+    """Whether this is a row of too many bytes to be in ``data``; while it has no end there is no row here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +55,52 @@ class Lines:
         """
         with open_bytes(entry) as stream:
             _seek(stream, entry, start)
-            carry, offset, want = b"", start, self.block_bytes
+            data, offset, want = b"", start, self.block_bytes
             while True:
-                room = want if stop is None else min(want, stop - offset - len(carry))
+                room = want if stop is None else min(want, stop - offset - len(data))
                 fresh = _read(stream, entry, room) if room > 0 else b""
-                data = carry + fresh
-                ends = self.row_ends(data)
-                if not fresh:
-                    if take_tail and data and self.closed(data):
-                        yield self._block(data, offset, np.append(ends, len(data)))
-                    return
+                data += fresh
+                ends = self._ends_within_reach(data)
                 if len(ends):
                     cut = int(ends[-1])
                     yield self._block(data[:cut], offset, ends)
-                    carry, offset, want = data[cut:], offset + cut, self.block_bytes
-                    continue
-                carry, want = data, max(self.block_bytes, len(data))
-                if len(carry) > self.max_row_bytes:
-                    raise SourceError(
-                        f"{entry.part}, line {line_number(entry, offset)}: no end of the row within "
-                        f"{self.max_row_bytes} bytes. Is a quote not closed, or is this not a text file? "
-                        f"(max_row_bytes raises the limit)"
-                    )
+                    data, offset, want = data[cut:], offset + cut, self.block_bytes
+                elif len(data) > self.max_row_bytes:
+                    left, after, ended = self._after_newline(stream, entry, data, offset, stop)
+                    whole = ended or take_tail
+                    nothing = np.zeros(1, np.int64)
+                    yield Block(b"", offset, nothing, nothing[:whole], after if whole else offset, too_long=True)
+                    if not whole:
+                        return
+                    data, offset, want = left, after, self.block_bytes
+                elif fresh:
+                    want = max(self.block_bytes, len(data))
+                else:
+                    if take_tail and data and self.closed(data):
+                        yield self._block(data, offset, np.array([len(data)], np.int64))
+                    return
+
+    def _ends_within_reach(self, data: bytes) -> NDArray[np.int64]:
+        """The ends of the rows before the first one that is too long."""
+        ends = self.row_ends(data)
+        if len(data) > self.max_row_bytes:
+            too_long = np.flatnonzero(np.diff(ends, prepend=0) > self.max_row_bytes)
+            ends = ends[: too_long[0]] if len(too_long) else ends
+        return ends
+
+    def _after_newline(
+        self, stream: IO[bytes], entry: Entry, data: bytes, offset: int, stop: int | None
+    ) -> tuple[bytes, int, bool]:
+        """What is read beyond the first newline after the limit, its offset, and whether there is such a newline."""
+        at = data.find(b"\n", self.max_row_bytes)
+        while at < 0:
+            offset += len(data)
+            room = self.block_bytes if stop is None else min(self.block_bytes, stop - offset)
+            data = _read(stream, entry, room) if room > 0 else b""
+            if not data:
+                return b"", offset, False
+            at = data.find(b"\n")
+        return data[at + 1 :], offset + at + 1, True
 
     def row_ends(self, data: bytes) -> NDArray[np.int64]:
         """The offsets just after each newline that ends a row; ``data`` begins where a row begins."""
@@ -124,17 +152,30 @@ class Lines:
 def open_bytes(entry: Entry) -> IO[bytes]:
     """The file's bytes, unpacked where it is gzip."""
     try:
-        if entry.path.suffix.lower() == ".gz":
-            return cast("IO[bytes]", gzip.open(entry.path, "rb"))
-        return entry.path.open("rb")
+        if is_packed(entry):
+            packed = entry.path if entry.content is None else io.BytesIO(entry.content)
+            return cast("IO[bytes]", gzip.open(packed, "rb"))
+        return entry.path.open("rb") if entry.content is None else io.BytesIO(entry.content)
     except OSError as exc:
         raise SourceError(f"{entry.part} cannot be opened: {exc.strerror or exc}") from exc
 
 
+def is_packed(entry: Entry) -> bool:
+    return entry.part.lower().endswith(".gz")
+
+
 def read_range(entry: Entry, start: int, stop: int) -> bytes:
+    return read_ranges(entry, (start, stop))[0]
+
+
+def read_ranges(entry: Entry, *ranges: tuple[int, int]) -> list[bytes]:
+    """The bytes of several ranges, in ascending order."""
+    found = []
     with open_bytes(entry) as stream:
-        _seek(stream, entry, start)
-        return _read(stream, entry, stop - start)
+        for start, stop in ranges:
+            _seek(stream, entry, start)
+            found.append(_read(stream, entry, stop - start))
+    return found
 
 
 def line_number(entry: Entry, offset: int) -> int:
@@ -161,4 +202,7 @@ def _read(stream: IO[bytes], entry: Entry, size: int) -> bytes:
 
 
 def _unreadable(entry: Entry, exc: Exception) -> SourceError:
-    return SourceError(f"{entry.part} cannot be read: {exc}. If it is cut short or damaged, write it again.")
+    message = f"{entry.part} cannot be read: {exc}. If it is cut short or damaged, write it again."
+    if isinstance(exc, OSError) and exc.errno is not None:
+        return not_readable(message, exc)
+    return CutShort(message)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import struct
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,12 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opmon.errors import SourceError
+from opmon.sources._damage import Damaged, Lost, not_readable, rewritten
 from opmon.sources._folder import Entry
-from opmon.sources._format import Span
-from opmon.sources._position import Position, checksum, rewritten
+from opmon.sources._format import Head, Piece, Span
+from opmon.sources._position import Position, checksum
+from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import conform
 
-_BATCH_BYTES, _BATCH_ROWS = 4 << 20, 65_536
+_BATCH_BYTES, _BATCH_ROWS = 16 << 20, 65_536
+_SMALL_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class Parquet:
                 raise rewritten(entry.part, "the file has lost its Parquet footer after rows of it were read")
             if age <= self.stale_seconds:
                 return None  # being written
-            raise SourceError(
+            raise Damaged(
                 f"{entry.part} is not a whole Parquet file ({entry.size} bytes, no footer), and was not written to for "
                 f"{age:.0f} s. Write it again, or remove it."
             )
@@ -48,95 +53,139 @@ class Parquet:
         if _footer(entry) != position.check:
             raise rewritten(entry.part, "the Parquet file was written again after rows of it were read")
 
-    def schema(self, entry: Entry, stop: Position) -> pa.Schema:
+    def kind(self, entry: Entry) -> bytes | None:
+        return None
+
+    def joined(self, pieces: Sequence[Piece]) -> Piece:
+        raise NotImplementedError("Parquet files are read one by one")
+
+    def head(self, piece: Piece, mixed: bool = True) -> Head:
+        entry = piece.entry
         with _open(entry) as file:
             schema = file.schema_arrow.remove_metadata()
-        twice = {name for name in schema.names if schema.names.count(name) > 1}
+        twice = [name for name, times in Counter(schema.names).items() if times > 1]
         if twice:
-            raise SourceError(f"{entry.part} has the column {sorted(twice)[0]!r} more than once; rename one of them")
-        return schema
+            raise Damaged(f"{entry.part} has the column {twice[0]!r} more than once; rename one of them")
+        return Head(schema)
 
-    def batches(self, entry: Entry, start: Position, stop: Position, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch | Lost]:
+        entry, stop = piece.entry, piece.stop.at
+        at, salvage = piece.start.at, Salvage()
         with _open(entry) as file:
-            groups, first = _row_groups(file.metadata, start.at, stop.at)
-            have = set(file.schema_arrow.names)
-            names = [name for name in schema.names if name in have]
-            skip, left = start.at - first, stop.at - start.at
-            for batch in _decoded(entry, file, groups, names):
-                piece = batch.slice(skip, left)
-                skip = max(0, skip - batch.num_rows)
-                if piece.num_rows:
-                    left -= piece.num_rows
-                    yield conform(piece, schema, entry.part)
-                if not left:
-                    return
-        raise SourceError(f"{entry.part} has {left} rows less than its footer says; it is damaged: write it again")
+            for group in _groups(file.metadata):
+                end = min(group.end, stop)
+                try:
+                    for rows in _decoded(entry, file, group, schema, at, end) if at < end else ():
+                        yield from _conformed(entry, rows, schema, salvage)
+                        at += rows.num_rows
+                except Damaged as exc:
+                    yield Lost.because(end - at, str(exc))
+                    at = end
+        if at < stop:
+            raise Damaged(f"{entry.part} has {stop - at} rows less than its footer says; write it again")
 
-    def take(
-        self, entry: Entry, start: Position, stop: Position, rows: Sequence[int], schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
+    def take(self, piece: Piece, rows: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        entry = piece.entry
         with _open(entry) as file:
-            metadata, wanted = file.metadata, [start.at + row for row in rows]
-            have = set(file.schema_arrow.names)
-            names = [name for name in schema.names if name in have]
-            first = 0
-            for group in range(metadata.num_row_groups):
-                after = first + metadata.row_group(group).num_rows
-                here = [row - first for row in wanted if first <= row < after]
-                seen = 0
-                for batch in _decoded(entry, file, [group], names) if here else ():
+            wanted = [piece.start.at + row for row in rows]
+            for group in _groups(file.metadata):
+                here = [row for row in wanted if group.first <= row < group.end]
+                seen = group.first
+                for batch in _decoded(entry, file, group, schema, seen, here[-1] + 1) if here else ():
                     inside = [row - seen for row in here if seen <= row < seen + batch.num_rows]
                     seen += batch.num_rows
                     if inside:
-                        yield conform(batch.take(pa.array(inside, pa.int64())), schema, entry.part)
-                    if seen > here[-1]:
-                        break
-                first = after
+                        yield _fitted(entry, batch.take(pa.array(inside, pa.int64())), schema)
 
 
-def _decoded(entry: Entry, file: Any, groups: Sequence[int], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The row groups, in batches of bounded size; a batch without columns still has its number of rows."""
-    size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
-    rows = sum(file.metadata.row_group(group).num_rows for group in groups)
-    batch_rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * max(rows, 1) // max(size, 1)))
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A row group: rows ``first`` to ``end`` of the file."""
+
+    number: int
+    first: int
+    end: int
+    size: int
+
+
+def _groups(metadata: Any) -> list[_Group]:
+    groups: list[_Group] = []
+    first = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        groups.append(_Group(number, first, first + group.num_rows, group.total_byte_size))
+        first += group.num_rows
+    return groups
+
+
+def _decoded(
+    entry: Entry, file: Any, group: _Group, schema: pa.Schema, start: int, stop: int
+) -> Iterator[pa.RecordBatch]:
+    """Rows ``start`` to ``stop`` of a row group with those columns there are, in batches of bounded size.
+
+    The batches are the same whatever rows of the group are asked for: where one of them is damaged, those before it can
+    always be had. A batch without columns still has its number of rows.
+    """
+    have = set(file.schema_arrow.names)
+    names, at = [name for name in schema.names if name in have], group.first
     try:
-        yield from file.iter_batches(batch_size=batch_rows, row_groups=list(groups), columns=list(names))
+        for batch in _whole(file, group, names):
+            piece = batch.slice(max(0, start - at), max(0, stop - max(at, start)))
+            at += batch.num_rows
+            if piece.num_rows:
+                yield piece
+            if at >= stop:
+                return
     except (pa.ArrowException, OSError) as exc:
-        raise SourceError(f"{entry.part} cannot be read: {exc}. If it is damaged, write it again.") from exc
+        raise not_readable(f"{entry.part} cannot be read: {exc}. If it is damaged, write it again.", exc) from exc
 
 
-def _row_groups(metadata: Any, start: int, stop: int) -> tuple[list[int], int]:
-    """The row groups that hold rows ``start`` to ``stop``, and the number of the first row in them."""
-    groups: list[int] = []
-    first = before = 0
-    for group in range(metadata.num_row_groups):
-        after = before + metadata.row_group(group).num_rows
-        if before < stop and after > start:
-            if not groups:
-                first = before
-            groups.append(group)
-        before = after
-    return groups, first
+def _whole(file: Any, group: _Group, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    rows = group.end - group.first
+    if names and group.size <= _SMALL_BYTES and rows <= _BATCH_ROWS:
+        yield from file.read_row_group(group.number, names, use_threads=False).combine_chunks().to_batches()
+        return
+    batch_rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * rows // max(group.size, 1)))
+    yield from file.iter_batches(batch_size=batch_rows, row_groups=[group.number], columns=list(names))
+
+
+def _conformed(
+    entry: Entry, batch: pa.RecordBatch, schema: pa.Schema, salvage: Salvage
+) -> Iterator[pa.RecordBatch | Lost]:
+    def fitted(rows: Sequence[int]) -> pa.RecordBatch:
+        return conform(batch.slice(rows[0], len(rows)), schema)
+
+    for found in salvage.parsed(range(batch.num_rows), fitted, {}, batch.num_rows):
+        yield Lost.because(1, f"{entry.part}: {found.reason}") if isinstance(found, Flaw) else found
+
+
+def _fitted(entry: Entry, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    try:
+        return conform(batch, schema)
+    except ValueError as exc:
+        raise Damaged(f"{entry.part}: {exc}") from exc
 
 
 def _open(entry: Entry) -> Any:
     try:
-        return pq.ParquetFile(entry.path, pre_buffer=False, buffer_size=1 << 20)
+        file = entry.path if entry.content is None else pa.BufferReader(entry.content)
+        return pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as exc:
-        raise SourceError(f"{entry.part} cannot be read as Parquet: {exc}. Write it again, or remove it.") from exc
+        message = f"{entry.part} cannot be read as Parquet: {exc}. Write it again, or remove it."
+        raise not_readable(message, exc) from exc
 
 
 def _footer(entry: Entry) -> str | None:
     """The checksum of the footer, or None where there is none: the file is not whole, or not Parquet."""
     try:
-        with entry.path.open("rb") as stream:
+        with entry.path.open("rb") if entry.content is None else io.BytesIO(entry.content) as stream:
             size = stream.seek(0, 2)
             if size < 12:
                 return None
             stream.seek(size - 8)
             length, magic = struct.unpack("<I4s", stream.read(8))
             if magic == b"PARE":
-                raise SourceError(f"{entry.part} is an encrypted Parquet file; opmon reads plain ones")
+                raise Damaged(f"{entry.part} is an encrypted Parquet file; opmon reads plain ones")
             if magic != b"PAR1" or length > size - 12:
                 return None
             stream.seek(size - 8 - length)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opmon.errors import SourceError
 
-_TEXT = re.compile(r"(\d+)/(\d+|\?)@(\d+)-(\d+)#([0-9a-f]{8})")
+_TEXT = re.compile(r"(\d+)/(\d+|\?)@(\d+)-(-?\d+)#([0-9a-f]{8})")
 BEGIN = "0"
 
 
@@ -57,11 +57,3 @@ def checksum(*pieces: bytes) -> str:
     for piece in pieces:
         value = zlib.crc32(piece, value)
     return f"{value:08x}"
-
-
-def rewritten(part: str, what: str) -> SourceError:
-    """The error for a file that is no longer the one that was read."""
-    return SourceError(
-        f"{part}: {what}, so it is not known which of its rows are new. Production must append to a file or write a "
-        f"new one. Put back the file that was there; what is in it now is read from its start under another name."
-    )

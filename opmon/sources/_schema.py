@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from opmon.errors import InputError, SourceError
-
-Found = tuple[str, bool, pa.Schema]
-"""A file's part, whether its types are stated, and its columns."""
+from opmon.sources._damage import Damaged
 
 _TYPES: Mapping[str, Any] = {
     "string": pa.string,
@@ -30,28 +29,73 @@ def declared_types(types: Mapping[str, str]) -> dict[str, pa.DataType]:
     return {column: _TYPES[name]() for column, name in types.items()}
 
 
-def unify(found: Iterable[Found], columns: Sequence[str] | None, declared: Mapping[str, pa.DataType]) -> pa.Schema:
-    """The columns of all files, each with a type that holds what every file has there.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a column so far, and the file that says so."""
 
-    Whole numbers and fractions become fractions. Text files yield to files that state their types; where text files
-    differ among themselves the column is text. Anything else that differs is an error.
+    kind: pa.DataType
+    strong: bool
+    part: str
+
+
+@dataclass(slots=True)
+class Columns:
+    """The columns of all files so far, each with a type that holds what every file has there.
+
+    A declared type is every file's. Whole numbers and fractions become fractions. Text files yield to files that state
+    their types; where text files differ among themselves the column is text. A file that fits none of it is refused,
+    and leaves nothing behind.
     """
-    types: dict[str, tuple[pa.DataType, bool, str]] = {}
-    for part, strong, schema in found:
-        for field in schema:
-            if columns is None or field.name in columns:
-                here = (plain(field.type), strong, part)
-                known = types.get(field.name)
-                types[field.name] = here if known is None else _merge(field.name, known, here)
-    names = list(types) if columns is None else list(dict.fromkeys(columns))
-    if columns is not None:
-        _require_known(names, types, found)
-    fields = []
-    for name in names:
-        kind, strong, _ = types[name]
-        kind = declared.get(name, pa.string() if pa.types.is_null(kind) and not strong else kind)
-        fields.append(pa.field(name, kind))
-    return pa.schema(fields)
+
+    declared: Mapping[str, pa.DataType]
+    _known: dict[str, _Known] = field(default_factory=dict)
+
+    def add(self, part: str, strong: bool, schema: pa.Schema) -> None:
+        """Take the columns of one more file, or raise Damaged."""
+        new = {}
+        for column in schema:
+            here = _Known(self._stated(part, strong, column), strong, part)
+            before = self._known.get(column.name)
+            if before is None or before.kind != here.kind or before.strong != here.strong:
+                new[column.name] = here if before is None else _merged(column.name, before, here)
+        self._known |= new
+
+    def schema(self, columns: Sequence[str] | None) -> pa.Schema:
+        """The schema of all columns, or of some in this order; one that no file has is an error."""
+        names = list(self._known) if columns is None else list(dict.fromkeys(columns))
+        self._require_known(names)
+        kinds = {name: self._known[name] for name in names}
+        return pa.schema(
+            [
+                (name, pa.string() if pa.types.is_null(known.kind) and not known.strong else known.kind)
+                for name, known in kinds.items()
+            ]
+        )
+
+    def _stated(self, part: str, strong: bool, column: pa.Field) -> pa.DataType:
+        kind, declared = plain(column.type), self.declared.get(column.name)
+        if declared is None:
+            return kind
+        try:
+            if strong:
+                pa.array([], kind).cast(declared)
+        except pa.ArrowException as exc:
+            raise Damaged(
+                f"column {column.name!r} is {kind} in {part} and cannot be read as {declared}, which types says. "
+                f"Correct types, or leave the file out (pattern)."
+            ) from exc
+        return declared
+
+    def _require_known(self, names: Sequence[str]) -> None:
+        missing = [name for name in names if name not in self._known]
+        if not missing:
+            return
+        near = difflib.get_close_matches(missing[0], self._known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SourceError(
+            f"no file has the column {', '.join(map(repr, missing))}; the columns are: "
+            f"{', '.join(self._known) or 'none'}.{hint}"
+        )
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
@@ -65,57 +109,56 @@ def plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def conform(batch: pa.RecordBatch, schema: pa.Schema, part: str) -> pa.RecordBatch:
-    """The batch with exactly the columns of ``schema``."""
+def leaves(kind: pa.DataType) -> int:
+    """How many columns of plain values a type is kept in."""
+    if pa.types.is_struct(kind):
+        return sum(leaves(field.type) for field in kind)
+    return leaves(kind.value_type) if pa.types.is_list(kind) else 1
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with exactly the columns of ``schema``; ValueError where a value cannot be had in its type."""
     if batch.schema.equals(schema):
         return batch
     arrays = []
-    for field in schema:
-        index = batch.schema.get_field_index(field.name)
+    for column in schema:
+        index = batch.schema.get_field_index(column.name)
         if index < 0:
-            arrays.append(pa.nulls(batch.num_rows, field.type))
+            arrays.append(pa.nulls(batch.num_rows, column.type))
             continue
-        column = batch.column(index)
+        found = batch.column(index)
         try:
-            arrays.append(column if column.type == field.type else column.cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
-            raise SourceError(
-                f"{part}: column {field.name!r} is {column.type} and cannot be read as {field.type}: {exc}"
+            arrays.append(found if found.type == column.type else found.cast(column.type))
+        except pa.ArrowException as exc:
+            raise ValueError(
+                f"column {column.name!r} is {found.type} and cannot be read as {column.type}: {exc}"
             ) from exc
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.nulls(batch.num_rows, pa.struct([])))
     return pa.record_batch(arrays, schema=schema)
 
 
-def _merge(name: str, a: tuple[pa.DataType, bool, str], b: tuple[pa.DataType, bool, str]) -> Any:
-    (type_a, strong_a, part_a), (type_b, strong_b, part_b) = a, b
-    if type_a == type_b:
-        return a if strong_a else b
-    if strong_a != strong_b:
-        return a if strong_a else b
+def _merged(name: str, a: _Known, b: _Known) -> _Known:
+    if a.kind == b.kind or (a.strong != b.strong and _alike(a.kind, b.kind)):
+        return a if a.strong else b
     try:
-        both = pa.unify_schemas(
-            [pa.schema([(name, type_a)]), pa.schema([(name, type_b)])], promote_options="permissive"
-        )
+        schemas = [pa.schema([(name, a.kind)]), pa.schema([(name, b.kind)])]
+        both = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     except pa.ArrowException as exc:
-        if not strong_a and not _nested(type_a) and not _nested(type_b):
-            return pa.string(), False, part_a
-        raise SourceError(
-            f"column {name!r} is {type_a} in {part_a} and {type_b} in {part_b}: one round cannot hold both. Write it "
-            f"the same way everywhere, or leave one of the files out (pattern)."
+        if not (a.strong or b.strong or _nested(a.kind) or _nested(b.kind)):
+            return _Known(pa.string(), False, a.part)
+        raise Damaged(
+            f"column {name!r} is {a.kind} in {a.part} and {b.kind} in {b.part}: one round cannot hold both. Write it "
+            f"the same way everywhere, say types: {{{name}: string}} (or float64), or leave one of the files out "
+            f"(pattern)."
         ) from exc
-    return both.field(0).type, strong_a, part_b
+    return _Known(both, a.strong, a.part)
+
+
+def _alike(a: pa.DataType, b: pa.DataType) -> bool:
+    """Whether text of the one type may be meant as the other: a list or an object is never a single value."""
+    return _nested(a) == _nested(b) or pa.types.is_null(a) or pa.types.is_null(b)
 
 
 def _nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind))
-
-
-def _require_known(names: Sequence[str], types: Mapping[str, Any], found: Iterable[Found]) -> None:
-    missing = [name for name in names if name not in types]
-    if not missing:
-        return
-    have = list(dict.fromkeys(field.name for _, _, schema in found for field in schema))
-    near = difflib.get_close_matches(missing[0], have, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise SourceError(
-        f"no file has the column {', '.join(map(repr, missing))}; the columns are: {', '.join(have) or 'none'}.{hint}"
-    )

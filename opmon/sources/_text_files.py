@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from opmon.errors import SourceError
+from opmon.sources._damage import CutShort, Damaged, Lost, rewritten
 from opmon.sources._folder import Entry
-from opmon.sources._format import Span
-from opmon.sources._lines import Block, Lines, line_number, read_range
-from opmon.sources._position import Position, checksum, rewritten
+from opmon.sources._format import Head, Piece, Span
+from opmon.sources._lines import Block, Lines, is_packed, line_number, read_range, read_ranges
+from opmon.sources._position import Position, checksum
+from opmon.sources._salvage import Flaw, Salvage
+from opmon.sources._schema import leaves
 
 HEAD_BYTES = 1 << 20
 _CHECK_BYTES = 64
-Parsed = TypeVar("Parsed")
+_CELLS = 1 << 24
+"""A table of rows is made of so many cells at the most: JSON may name many columns and fill few."""
 
 
 class Parser(Protocol):
-    """Makes a table of the bytes of whole rows; raises pa.ArrowInvalid or ValueError where it cannot."""
+    """Makes a table of the bytes of whole rows; raises pa.ArrowException or ValueError where it cannot."""
 
     def lines(self, entry: Entry) -> Lines: ...
 
-    def begin(self, entry: Entry) -> int | None:
-        """Where the first row starts, after a header; None while the header is not whole."""
+    def header(self, entry: Entry) -> bytes | None:
+        """The bytes before the first row; None while the header is not whole."""
         ...
 
-    def infer(self, entry: Entry, data: bytes) -> pa.Schema: ...
+    def flaws(self, block: Block) -> Mapping[int, str]:
+        """The rows that must not be given to the parser, and why."""
+        ...
+
+    def infer(self, entry: Entry, data: bytes, mixed: bool) -> pa.Schema:
+        """The types of the rows; ``mixed``: a column that holds different kinds of values is text."""
+        ...
 
     def parse(self, entry: Entry, data: bytes, schema: pa.Schema) -> pa.RecordBatch: ...
 
@@ -44,38 +52,22 @@ class Text:
     strong: ClassVar[bool] = False
 
     def count(self, entry: Entry, start: Position, limit: int | None, age: float) -> Span | None:
-        packed = entry.path.suffix.lower() == ".gz"
-        if start.started:
-            self.verify(entry, start)
-            self._require_row_start(entry, start)
-        begin = start.at if start.started else self.parser.begin(entry)
-        if begin is None:
-            if age > self.stale_seconds and b"\r" in read_range(entry, 0, HEAD_BYTES):
-                raise SourceError(f"{entry.part} ends its lines with a carriage return alone; write newlines")
-            return None
-        stop_at = None if packed else entry.size
-        at, rows, reached_end = begin, 0, True
         try:
-            for block in self.parser.lines(entry).blocks(entry, begin, stop_at, take_tail=age > self.settle_seconds):
-                room = len(block.ends) if limit is None else limit - rows
-                if room < len(block.ends):
-                    at, rows, reached_end = block.offset + int(block.ends[room - 1]), rows + room, False
-                    break
-                at, rows = block.consumed, rows + len(block.ends)
-                if rows == limit:
-                    reached_end = at == stop_at
-                    break
-        except SourceError:
-            if packed and age <= self.stale_seconds:
-                return None  # being written: the end of the gzip stream is not there yet
-            raise
-        if not packed and age > self.stale_seconds and reached_end and at < entry.size:
-            self._require_blank(entry, at)
-        whole = (at if reached_end else None) if packed else entry.size
-        return Span(Position(at, whole, entry.size, entry.modified_ns, _check(entry, at)), rows)
+            if start.started:
+                self.verify(entry, start)
+                self._require_row_start(entry, start)
+            begin = start.at if start.started else self._begin(entry)
+            if begin is not None:
+                return self._counted(entry, begin, limit, age)
+            if age > self.stale_seconds and b"\r" in read_range(entry, 0, HEAD_BYTES):
+                raise Damaged(f"{entry.part} ends its lines with a carriage return alone; write newlines")
+        except CutShort:
+            if age > self.stale_seconds:
+                raise
+        return None  # being written: the header, or the end of the gzip stream, is not there yet
 
     def verify(self, entry: Entry, position: Position) -> None:
-        if entry.path.suffix.lower() != ".gz":
+        if not is_packed(entry):
             if entry.size < position.at:
                 raise rewritten(
                     entry.part, f"the file shrank to {entry.size} bytes after {position.at} bytes were read"
@@ -85,97 +77,136 @@ class Text:
         if _check(entry, position.at) != position.check:
             raise rewritten(entry.part, f"the file was rewritten after {position.at} bytes of it were read")
 
-    def schema(self, entry: Entry, stop: Position) -> pa.Schema:
-        begin = self.parser.begin(entry)
-        blocks = self.parser.lines(entry).blocks(entry, begin or 0, stop.at, take_tail=True)
-        head = next((block for block in blocks if len(block.ends)), None)
-        if head is None:
-            return pa.schema([])
-        rows = max(1, bisect.bisect_right(head.ends, HEAD_BYTES))
-        return self._parsed(entry, head, range(rows), lambda data, _: self.parser.infer(entry, data))
+    def kind(self, entry: Entry) -> bytes | None:
+        return None if entry.content is None or is_packed(entry) else self.parser.header(entry)
 
-    def batches(self, entry: Entry, start: Position, stop: Position, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for block in self._blocks(entry, start, stop):
-            if len(block.ends):
-                yield self._batch(entry, block, range(len(block.ends)), schema)
+    def joined(self, pieces: Sequence[Piece]) -> Piece:
+        first = pieces[0].entry
+        header = self.parser.header(first) or b""
+        rows = [_content(piece)[piece.start.at or len(header) : piece.stop.at] for piece in pieces]
+        content = header + b"".join(some if some.endswith(b"\n") else some + b"\n" for some in rows)
+        entry = replace(first, content=content, size=len(content))
+        return Piece(entry, Position(len(header)), Position(len(content)))
 
-    def take(
-        self, entry: Entry, start: Position, stop: Position, rows: Sequence[int], schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
+    def head(self, piece: Piece, mixed: bool = True) -> Head:
+        entry = piece.entry
+        blocks = self.parser.lines(entry).blocks(entry, self._begin(entry) or 0, piece.stop.at, take_tail=True)
+        block = next((block for block in blocks if len(block.ends) and not block.too_long), None)
+        if block is None:
+            return Head(pa.schema([]))
+        rows = range(max(1, int((block.ends <= HEAD_BYTES).sum())))
+
+        def infer(some: Sequence[int]) -> pa.Schema:
+            return self.parser.infer(entry, _joined(block, some), mixed)
+
+        found = list(Salvage().parsed(rows, infer, self.parser.flaws(block), len(rows)))
+        flawed = {flaw.row: flaw for flaw in found if isinstance(flaw, Flaw)}
+        new = (flaw for flaw in flawed.values() if block.offset + int(block.starts[flaw.row]) >= piece.start.at)
+        first = next(new, None)
+        lost = None if first is None else _lost(entry, block, first)
+        if not flawed and len(found) == 1:
+            return Head(found[0])
+        try:
+            good = [row for row in rows if row not in flawed]
+            return Head(infer(good) if good else pa.schema([]), lost)
+        except (pa.ArrowException, ValueError) as exc:
+            raise Damaged(f"{entry.part}: the first rows do not go together: {exc}") from exc
+
+    def batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch | Lost]:
+        salvage = Salvage()
+        for block in self._blocks(piece):
+            for found in self._parsed(piece.entry, block, range(len(block.ends)), schema, salvage):
+                yield _lost(piece.entry, block, found) if isinstance(found, Flaw) else found
+
+    def take(self, piece: Piece, rows: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         first = 0
-        for block in self._blocks(entry, start, stop):
+        for block in self._blocks(piece):
             after = first + len(block.ends)
             inside = [row - first for row in rows if first <= row < after]
-            if inside:
-                yield self._batch(entry, block, inside, schema)
+            for found in self._parsed(piece.entry, block, inside, schema, Salvage()):
+                if isinstance(found, Flaw):
+                    raise Damaged(_lost(piece.entry, block, found).why())
+                yield found
             first = after
             if first > rows[-1]:
                 return
 
-    def _blocks(self, entry: Entry, start: Position, stop: Position) -> Iterator[Block]:
-        begin = start.at if start.started else self.parser.begin(entry)
-        return self.parser.lines(entry).blocks(entry, begin or 0, stop.at, take_tail=True)
+    def _begin(self, entry: Entry) -> int | None:
+        header = self.parser.header(entry)
+        return None if header is None else len(header)
 
-    def _batch(self, entry: Entry, block: Block, rows: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
-        def parse(data: bytes, expected: int) -> pa.RecordBatch:
-            batch = self.parser.parse(entry, data, schema)
-            if batch.num_rows != expected:
-                raise ValueError(f"{batch.num_rows} rows instead of {expected}; is there a lone carriage return?")
+    def _blocks(self, piece: Piece) -> Iterator[Block]:
+        begin = piece.start.at if piece.start.started else self._begin(piece.entry) or 0
+        return self.parser.lines(piece.entry).blocks(piece.entry, begin, piece.stop.at, take_tail=True)
+
+    def _counted(self, entry: Entry, begin: int, limit: int | None, age: float) -> Span:
+        packed = is_packed(entry)
+        stop_at = None if packed else entry.size
+        at, rows, reached_end = begin, 0, True
+        lost: Lost | None = None
+        for block in self.parser.lines(entry).blocks(entry, begin, stop_at, take_tail=age > self.settle_seconds):
+            room = len(block.ends) if limit is None else min(len(block.ends), limit - rows)
+            lost = lost or self._first_flaw(entry, block, room)
+            rows += room
+            if room < len(block.ends):
+                at, reached_end = block.offset + int(block.ends[room - 1]), False
+                break
+            at = block.consumed
+            if rows == limit:
+                reached_end = at == stop_at
+                break
+        if not packed and age > self.stale_seconds and reached_end and at < entry.size:
+            lost = lost or self._open_tail(entry, at)
+        whole = (at if reached_end else None) if packed else entry.size
+        return Span(Position(at, whole, entry.size, entry.modified_ns, _check(entry, at)), rows, lost)
+
+    def _first_flaw(self, entry: Entry, block: Block, rows: int) -> Lost | None:
+        flaws = self.parser.flaws(block)
+        row = min(flaws, default=rows)
+        return _lost(entry, block, Flaw(row, flaws[row])) if row < rows or block.too_long else None
+
+    def _open_tail(self, entry: Entry, at: int) -> Lost | None:
+        """What stands after the last whole row of a file that nobody writes to any more."""
+        if not read_range(entry, at, min(entry.size, at + _CHECK_BYTES)).strip():
+            return None
+        return Lost(
+            0,
+            lambda: (
+                f"{entry.part}, line {line_number(entry, at)}: the last row is not whole (a quote is not closed), and "
+                f"the file was not written to for {self.stale_seconds:.0f} s or more. Complete the row or remove it."
+            ),
+        )
+
+    def _parsed(
+        self, entry: Entry, block: Block, rows: Sequence[int], schema: pa.Schema, salvage: Salvage
+    ) -> Iterator[pa.RecordBatch | Flaw]:
+        def parse(some: Sequence[int]) -> pa.RecordBatch:
+            batch = self.parser.parse(entry, _joined(block, some), schema)
+            if batch.num_rows != len(some):
+                raise ValueError(f"{batch.num_rows} rows instead of {len(some)}; is there a lone carriage return?")
             return batch
 
-        return self._parsed(entry, block, rows, parse)
-
-    def _parsed(self, entry: Entry, block: Block, rows: Sequence[int], parse: Callable[[bytes, int], Parsed]) -> Parsed:
-        """What ``parse`` makes of the rows; where it cannot, the error names the first line that is at fault."""
-        try:
-            return parse(_joined(block, rows), len(rows))
-        except (pa.ArrowException, ValueError) as exc:
-            row, reason = _fault(block, rows, parse) or (rows[0], str(exc))
-            line = line_number(entry, block.offset + int(block.starts[row]))
-            raise SourceError(f"{entry.part}, line {line}: {reason}") from exc
+        if rows:
+            cells = max(1, sum(leaves(field.type) for field in schema))
+            yield from salvage.parsed(rows, parse, self.parser.flaws(block), max(1, _CELLS // cells))
 
     def _require_row_start(self, entry: Entry, start: Position) -> None:
         around = read_range(entry, start.at - 1, start.at + 1)
         if len(around) == 2 and around[0:1] != b"\n" and around[1:2] not in (b"\n", b"\r"):
-            raise SourceError(
+            raise Damaged(
                 f"{entry.part}, line {line_number(entry, start.at)}: the row was read without a newline after "
                 f"{self.settle_seconds:g} s of silence, and then went on. Raise settle_seconds, or write whole rows."
             )
 
-    def _require_blank(self, entry: Entry, at: int) -> None:
-        if read_range(entry, at, min(entry.size, at + _CHECK_BYTES)).strip():
-            raise SourceError(
-                f"{entry.part}, line {line_number(entry, at)}: the last row is not whole (a quote is not closed), and "
-                f"the file was not written to for {self.stale_seconds:.0f} s or more. Complete the row or remove it."
-            )
+
+def _lost(entry: Entry, block: Block, flaw: Flaw) -> Lost:
+    start = block.offset + int(block.starts[flaw.row])
+    return Lost(1, lambda: f"{entry.part}, line {line_number(entry, start)}: {flaw.reason}")
 
 
-def _fault(block: Block, rows: Sequence[int], parse: Callable[[bytes, int], object]) -> tuple[int, str] | None:
-    """The first row that cannot be parsed, and why: the shortest run of rows that fails ends with it."""
-
-    def reason(count: int) -> str | None:
-        try:
-            parse(_joined(block, rows[:count]), count)
-        except (pa.ArrowException, ValueError) as exc:
-            return str(exc)
-        return None
-
-    good, bad = 0, len(rows)
-    if reason(bad) is None:
-        return None
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        good, bad = (good, middle) if reason(middle) is not None else (middle, bad)
-    return rows[bad - 1], _alone(block, rows[bad - 1], parse) or str(reason(bad))
-
-
-def _alone(block: Block, row: int, parse: Callable[[bytes, int], object]) -> str | None:
-    """What is wrong with a row by itself: the message has no row numbers that mislead."""
-    try:
-        parse(_joined(block, [row]), 1)
-    except (pa.ArrowException, ValueError) as exc:
-        return str(exc)
-    return None
+def _content(piece: Piece) -> bytes:
+    assert piece.entry.content is not None
+    return piece.entry.content
 
 
 def _joined(block: Block, rows: Sequence[int]) -> bytes:
@@ -189,5 +220,4 @@ def _joined(block: Block, rows: Sequence[int]) -> bytes:
 
 def _check(entry: Entry, at: int) -> str:
     """The checksum of the file's first bytes and of the last ones before ``at``."""
-    first = read_range(entry, 0, min(at, _CHECK_BYTES))
-    return checksum(first, read_range(entry, max(0, at - _CHECK_BYTES), at))
+    return checksum(*read_ranges(entry, (0, min(at, _CHECK_BYTES)), (max(0, at - _CHECK_BYTES), at)))

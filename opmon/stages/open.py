@@ -165,7 +165,7 @@ def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:
     limits = work.settings.round
     if sum(piece.rows for piece in slices) >= limits.min_inputs:
         return True
-    oldest = min(piece.arrived_at for piece in slices)
+    oldest = min(work.clock(), *(piece.arrived_at for piece in slices))  # the log's clock may be ahead
     with work.write() as connection:
         since = rounds.waiting_since(connection, work.name, oldest)
     return work.clock().astimezone(UTC) - since >= limits.max_age
@@ -175,10 +175,14 @@ def _versions(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> tu
     """How many rows each model version answered, and what is meant by what the log says of them."""
     column = work.settings.columns.model_version or ""
     said: Counter[str] = Counter()
+    lost = 0
     for batch in work.source.read(slices, [column]):
+        lost += sum(batch.unreadable.values())
         said.update(said_of(batch.rows.column(column), column))
     meant = versions_meant(said, column, model, work.registry)
     counts: Counter[str] = Counter()
     for text, count in said.items():
         counts[meant[text]] += count
+    if lost:  # nobody knows which version answered them: the round that gets most inputs bears them
+        counts[max(counts, key=counts.__getitem__, default=model.version)] += lost
     return dict(sorted(counts.items())), meant

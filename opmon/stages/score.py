@@ -7,6 +7,7 @@ byte per neuron where the sampler looks at a hidden layer.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -89,9 +90,11 @@ class Reading:
         self.most = ROWS if levels_of(round_.plan) is None else TRACED_ROWS
         self.count = 0
         self.kept: list[dict[str, Any]] = []
+        self.unreadable: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Batch]:
         for batch in self.work.source.read(self.slices):
+            self.unreadable.update(batch.unreadable)
             rows, numbers = self._ours(batch)
             if not len(numbers):
                 continue
@@ -128,6 +131,17 @@ class Reading:
                 kept[key] = self.column(rows, name)
         self.kept.append(kept)
 
+    def lost(self) -> Counter[str]:
+        """Why inputs of this round could not be read, and how many: no more than it still misses of those it received.
+
+        Where the log names versions, the rounds of other versions miss others.
+        """
+        left, lost = max(0, self.round.received - self.count), Counter[str]()
+        for reason, times in self.unreadable.items():
+            lost[reason] = min(times, left)
+            left -= lost[reason]
+        return +lost
+
     def joined(self, key: str) -> pa.Array | None:
         parts = [kept[key] for kept in self.kept if key in kept]
         return pa.chunked_array(parts).combine_chunks() if parts else None
@@ -155,7 +169,7 @@ def _assemble(work: Toolbox, round_: Round, reading: Reading, scored: list[Score
     variables = {name: np.concatenate([part.variables[name] for part in good]) for name in _names(good)}
     classes = good[0].classes if good else None
     production = served_of(work.settings, reading.joined("prediction"), where, predictions, classes)
-    left_out = _left_out(work, round_, scored, production)
+    left_out = _left_out(work, round_, scored, production, reading.lost())
     keep = np.ones(len(where), dtype=bool) if production is None else ~production.strays
     ids, hashes, duplicates = reading.joined("id"), None, 0
     if ids is not None:
@@ -193,10 +207,12 @@ def _names(good: Sequence[Scored]) -> Sequence[str]:
     return list(good[0].variables) if good else []
 
 
-def _left_out(work: Toolbox, round_: Round, scored: Sequence[Scored], production: Served | None) -> int:
+def _left_out(
+    work: Toolbox, round_: Round, scored: Sequence[Scored], production: Served | None, lost: Counter[str]
+) -> int:
     """How many inputs cannot be judged; an error where the round must stop for them."""
     try:
-        reasons = unscorable(work.settings, round_.received, scored, production)
+        reasons = unscorable(work.settings, round_.received, scored, production, lost)
     except SourceError as exc:
         raise SourceError(
             f"{exc}. The round waits and nothing is lost: run again when that is mended; opmon rounds abandon gives "

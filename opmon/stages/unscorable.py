@@ -18,13 +18,18 @@ LOOKED_AT = 100
 
 
 def unscorable(
-    settings: MonitorSettings, received: int, scored: Sequence[Scored], production: Served | None
+    settings: MonitorSettings,
+    received: int,
+    scored: Sequence[Scored],
+    production: Served | None,
+    lost: Mapping[str, int] | None = None,
 ) -> Counter[str]:
-    """Why inputs cannot be judged, and how many for each reason.
+    """Why inputs cannot be judged, and how many for each reason; ``lost`` are those that could not even be read.
 
     An error where the round must stop: its inputs are not what the model takes, or not what it answered.
     """
     reasons = Counter(reason for part in scored for reason in part.rejected.values())
+    reasons.update(lost or {})
     missing: Counter[str] = Counter()
     for part in scored:
         missing.update(part.missing)

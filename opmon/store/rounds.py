@@ -16,11 +16,12 @@ from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError, NotFoundError
 from opmon.store import readiness
-from opmon.store.schema import rounds, slices, waits
+from opmon.store.schema import rounds, seen, slices, waits
 from opmon.types import Slice
 
 UNFINISHED = ("opened", "scored", "drawn", "labelling", "estimated")
 STATES = (*UNFINISHED, "closed", "abandoned")
+_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ def add(
         )
         .returning(rounds.c.id)
     ).scalar_one()
-    _cover(connection, round_id, monitor, pieces, only_version, place=0)
+    if pieces:
+        _cover(connection, round_id, monitor, pieces, only_version, place=0)
     return number
 
 
@@ -152,6 +154,16 @@ def _cover(
             for number, piece in enumerate(pieces, place)
         ],
     )
+
+
+def hand_over(connection: Connection, old: Round, number: int, parts: Sequence[str]) -> None:
+    """Give these parts of a round that was given up to round ``number``; the cursor stays where it is."""
+    new = get(connection, old.monitor, number)
+    for start in range(0, len(parts), _AT_ONCE):
+        some = slices.c.part.in_(parts[start : start + _AT_ONCE])
+        connection.execute(slices.update().where(slices.c.round_id == old.id, some).values(round_id=new.id))
+    connection.execute(seen.delete().where(seen.c.round_id == old.id))  # they are met for the first time again
+    update(connection, old.id, problem=f"{old.problem}; inputs of it went to round {number}")
 
 
 def arrived(connection: Connection, round_id: int) -> datetime | None:

@@ -283,3 +283,6 @@ def test_a_round_that_cannot_go_on_is_given_up(workbench: Any, config: str) -> N
     assert opmon("rounds", "abandon", "2", "-c", config, "--why", "again")[0] == WRONG
     assert opmon("run", "-c", config)[0] == 0
     assert opmon("rounds", "abandon", "7", "-c", config, "--why", "x")[0] == WRONG
+    assert opmon("rounds", "reopen", "2", "-c", config, "--without", window.name)[0] == WRONG, "nothing is left"
+    code, out, _ = opmon("rounds", "reopen", "2", "-c", config)
+    assert (code, "200 inputs of round 2" in out, "round 3 now" in out) == (0, True, True)

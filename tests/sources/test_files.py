@@ -210,7 +210,7 @@ def test_files_stated_type_wins(log, rows_of) -> None:
         ({"types": {"x": "int"}}, "string, int64"),
         ({"settle_seconds": 0}, "settle_seconds must be greater than 0"),
         ({"delimiter": "::"}, "one character"),
-        ({"broken": "ignore"}, "error, skip"),
+        ({"broken": "ignore"}, "stop, skip"),
     ],
 )
 def test_files_wrong_options_are_told(log, options, message) -> None:

@@ -1,0 +1,49 @@
+"""Damage: what was read is not what it should be, and will not be when it is read again.
+
+It is told apart from what cannot be read just now (a folder that is not mounted, a right that is missing): damaged rows
+may be left out, the others must wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from opmon.errors import SourceError
+
+
+class Damaged(SourceError):
+    """A file, or rows of it, that cannot be read however often it is tried."""
+
+
+class CutShort(Damaged):
+    """A file that ends too early: it may still be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Rows that follow each other and cannot be read, however often it is tried."""
+
+    rows: int
+    why: Callable[[], str]
+    """Says it in full, the file and the line included; that may take reading the file up to there."""
+
+    @classmethod
+    def because(cls, rows: int, reason: str) -> Lost:
+        return cls(rows, lambda: reason)
+
+
+def not_readable(message: str, exc: Exception) -> SourceError:
+    """The error for what a library could not read: with an error number it is the system's, and may pass."""
+    passing = isinstance(exc, OSError) and exc.errno is not None
+    return SourceError(message) if passing else Damaged(message)
+
+
+def rewritten(part: str, what: str) -> Damaged:
+    """The error for a file that is no longer the one that was read."""
+    return Damaged(
+        f"{part}: {what}, so it is not known which of its rows are new. Production must append to a file or write a "
+        f"new one. Put back the file that was there; what is in it now is read from its start under another name. A "
+        f"round that cannot have it back: 'opmon rounds abandon' gives it up, 'opmon rounds reopen --without' gives "
+        f"its other inputs to a new round."
+    )

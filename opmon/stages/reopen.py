@@ -1,0 +1,90 @@
+"""Give the inputs of a round that was given up to a new round: the good ones need not go with the bad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from opmon.errors import InputError
+from opmon.stages.toolbox import Toolbox, plan_of
+from opmon.stages.versions import rows_of
+from opmon.store import rounds
+from opmon.store.rounds import Round
+from opmon.types import Slice
+
+_OF_ALL = ("current_version",)
+_OF_ONE_VERSION = ("version_column", "versions", "budget", "whole_budget", "earned")
+"""What a new round keeps of the old one's plan."""
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """The round that was opened, with how many inputs, and the parts of the log that stay with the old one."""
+
+    number: int
+    received: int
+    left_out: tuple[str, ...]
+
+
+def reopen_round(work: Toolbox, number: int, without: Sequence[str]) -> Reopened:
+    """Open a round with the inputs of a round that was given up, except the files that ``without`` names.
+
+    It is of the same model version, and read, drawn and judged as the configuration now says.
+    """
+    with work.store.read() as connection:
+        old = rounds.get(connection, work.name, number)
+        slices = rounds.slices_of(connection, old.id)
+    _require_given_up(old, slices)
+    left_out = tuple(piece.part for piece in slices if any(_fits(piece.part, pattern) for pattern in without))
+    unknown = [pattern for pattern in without if not any(_fits(part, pattern) for part in left_out)]
+    if unknown:
+        raise InputError(f"no file of round {number} is called {unknown[0]!r}; it has: {_some(slices)}")
+    kept = [piece for piece in slices if piece.part not in set(left_out)]
+    received = _received(work, old, kept, left_out)
+    if not received:
+        raise InputError(f"nothing is left of round {number} without {', '.join(map(repr, without))}")
+    own = _OF_ALL if old.only_version is None else (*_OF_ALL, *_OF_ONE_VERSION)
+    with work.write() as connection:
+        new = rounds.add(
+            connection,
+            work.name,
+            [],
+            received=received,
+            only_version=old.only_version,
+            model_name=old.model_name,
+            model_version=old.model_version,
+            plan=plan_of(work.settings) | {key: old.plan[key] for key in own if key in old.plan},
+            opened_at=work.clock(),
+        )
+        rounds.hand_over(connection, old, new, [piece.part for piece in kept])
+    return Reopened(new, received, left_out)
+
+
+def _require_given_up(old: Round, slices: Sequence[Slice]) -> None:
+    if old.state != "abandoned":
+        raise InputError(
+            f"round {old.number} of {old.monitor} is {old.state}; give it up first: opmon rounds abandon {old.number}"
+        )
+    if not slices:
+        raise InputError(f"round {old.number} of {old.monitor} has no inputs any more ({old.problem})")
+
+
+def _received(work: Toolbox, old: Round, kept: Sequence[Slice], left_out: Sequence[str]) -> int:
+    if not left_out:
+        return old.received
+    name, meant = old.plan.get("version_column"), old.plan.get("versions")
+    if old.only_version is None or name is None or meant is None:
+        return sum(piece.rows for piece in kept)
+    batches = work.source.read(kept, [name]) if kept else ()
+    return sum(int(rows_of(batch.rows.column(name), name, old.only_version, meant).sum()) for batch in batches)
+
+
+def _fits(part: str, pattern: str) -> bool:
+    """Whether a file is meant: by its path in the source, or by its name alone; either may be a glob."""
+    return fnmatchcase(part, pattern) or fnmatchcase(part.rsplit("/", 1)[-1], pattern)
+
+
+def _some(slices: Sequence[Slice]) -> str:
+    parts = [piece.part for piece in slices]
+    return ", ".join(parts[:6]) + (f", … ({len(parts)})" if len(parts) > 6 else "")
