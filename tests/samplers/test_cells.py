@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
+from opmon._ridge import fit
 from opmon.samplers._aim import Aim
 from opmon.samplers._cells import NONE, allocate, drawn, strata
 from opmon.samplers._proxy import coded
-from opmon.samplers._regression import fit
 from opmon.types import Frame
 
 
