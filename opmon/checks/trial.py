@@ -130,6 +130,8 @@ def _told(
                 f"column {production.column!r} and the model are no more alike than chance would make them "
                 f"({percent(1 - chance)}): does it hold predictions of the same inputs?"
             )
+    if monitor.problem == "classification" and all(part.classes is None for part in scored):
+        odd.append("the model's file does not name its classes, so that labels cannot be checked: give classes")
     unlike = sum(part.unlike for part in scored)
     if unlike > _UNLIKE * count:
         odd.append(scorer.outputs.unlike(unlike, count))

@@ -14,7 +14,10 @@ from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 @dataclass(frozen=True)
 class SimpleAutoencoder(Head):
-    """``mean((x − x̂)²)`` over the standardised numbers of an input; x̂ by an autoencoder of one hidden layer."""
+    """``mean((x − x̂)²)`` over the standardised numbers of an input; x̂ by an autoencoder of one hidden layer.
+
+    Where a number is missing, x is the mean of the training inputs.
+    """
 
     kind: ClassVar[str] = "sae"
 
@@ -23,10 +26,9 @@ class SimpleAutoencoder(Head):
         if weights is None:
             raise ModelError(f"the reference has no {self.kind}: fit it with opmon reference --autoencoder {self.kind}")
         nodes = graph.nodes
-        x = nodes.cast(nodes.add("Flatten", [graph.input], axis=1), np.float32)
-        x = nodes.add(
-            "Div", [nodes.add("Sub", [x, nodes.constant(weights["mean"])]), nodes.constant(weights["spread"])]
-        )
+        x, mean = nodes.cast(nodes.add("Flatten", [graph.input], axis=1), np.float32), nodes.constant(weights["mean"])
+        x = nodes.add("Where", [nodes.add("IsNaN", [x]), mean, x])
+        x = nodes.add("Div", [nodes.add("Sub", [x, mean]), nodes.constant(weights["spread"])])
         value = x
         for name in ("encode", "centre", "widen", "decode"):
             if f"{name}.weight" in weights:

@@ -35,8 +35,11 @@ def fit_autoencoder(kind: Kind, inputs: NDArray[Any], seed: int, epochs: int = _
             f"{kind} is for inputs of at most {_LARGEST} numbers; this model takes {inputs.shape[1]} of {inputs.dtype}"
         )
     torch = _torch(kind)
-    values = np.nan_to_num(inputs.astype(np.float32))
-    mean = values.mean(axis=0, dtype=np.float64).astype(np.float32)
+    values = inputs.astype(np.float32)
+    known = np.isfinite(values)
+    totals = np.where(known, values, 0).sum(axis=0, dtype=np.float64)
+    mean = (totals / np.maximum(known.sum(axis=0), 1)).astype(np.float32)
+    values = np.where(known, values, mean)
     spread = values.std(axis=0, dtype=np.float64).astype(np.float32)
     spread = np.where(spread > 1e-6 * max(float(spread.max()), 1e-30), spread, max(float(spread.mean()), 1e-6))
     with _own_randomness(torch, seed):

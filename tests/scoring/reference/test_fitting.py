@@ -123,6 +123,30 @@ def test_autoencoders_find_what_training_never_held(mlp, fed, kind, head) -> Non
     assert np.median(strange) > 1.5 * np.median(usual)
 
 
+def test_a_gap_is_nothing_strange_to_an_autoencoder(tmp_path, fed) -> None:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.tree import DecisionTreeClassifier
+
+    from opmon.registry.conversion import convert
+
+    rng = np.random.default_rng(0)
+    values = 100 + rng.normal(size=(600, 2)) @ rng.normal(size=(2, 6))
+    gaps = np.where(rng.random(values.shape) < 0.05, np.nan, values)
+    path = tmp_path / "model.onnx"
+    fitted = make_pipeline(SimpleImputer(), DecisionTreeClassifier(max_depth=2)).fit(gaps, values[:, 0] > 100)
+    path.write_bytes(convert(fitted, None))
+    reference = open_fit(path, "classification", device="cpu", autoencoders=("sae",)).run(fed(gaps))
+    scorer = Scorer.open(path, "classification", device="cpu", heads={"sae": SimpleAutoencoder()}, reference=reference)
+    mean = reference.weights["sae"]["mean"]
+    assert mean == pytest.approx(np.nanmean(gaps, axis=0), rel=1e-5)
+    found, filled = (
+        np.concatenate([part.variables["sae"] for part in scorer.score(fed(rows))])
+        for rows in (gaps, np.where(np.isnan(gaps), mean, gaps))
+    )
+    assert found == pytest.approx(filled, rel=1e-4)
+
+
 def test_an_autoencoder_that_was_not_fitted(mlp, fitted, rows) -> None:
     path = mlp()
     with pytest.raises(ModelError, match="--autoencoder sae"):
