@@ -64,6 +64,11 @@ class Cycle:
     until: float = math.inf
     """When no further step is begun, by the clock that only goes forward."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its time is over: there may be more to do."""
+        return time.monotonic() > self.until
+
     def __str__(self) -> str:
         """What was done, in words.
 
@@ -194,7 +199,7 @@ class Monitor:
 
     def _ends(self, cycle: Cycle) -> bool:
         """Whether the cycle begins nothing further."""
-        return self.stopping() or time.monotonic() > cycle.until
+        return self.stopping() or cycle.is_over
 
     def _advance_round(self, work: Toolbox, round_: Round, cycle: Cycle) -> str:
         """One step after another until the round is closed or waits for people."""

@@ -39,8 +39,8 @@ ATTENTION_SECONDS = 5.0
 """How often is asked who has something to do between the scheduled times."""
 LONGEST_REST = 300.0
 """How long a monitor that gets nowhere is left alone between its scheduled times, at most."""
-CYCLE_SECONDS = 900.0
-"""After so long a cycle begins no further step; the next one goes on."""
+CYCLE_SECONDS = 300.0
+"""After so long a cycle begins no further step; the next one, which comes at once, goes on."""
 LAST_STEPS = 4.0
 LAST_RESORT = 8.0
 
@@ -63,7 +63,7 @@ class Service:
     _rests: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     """Of monitors that got nowhere: until when they are left alone, and for how long that is."""
     _owed: set[str] = field(default_factory=set, repr=False)
-    """Monitors that another process was at when they were due."""
+    """Monitors whose scheduled run another process kept from beginning, or its time from coming to an end."""
 
     def __post_init__(self) -> None:
         self.store = open_store(self.settings.database.get_secret_value())
@@ -136,7 +136,7 @@ class Service:
         else:
             log.info("monitor %s: %s", name, cycle)
             if open_new:
-                self._owed.discard(name)
+                (self._owed.add if cycle.is_over else self._owed.discard)(name)
             if cycle.problems or not (open_new or cycle.closed or cycle.delivered):
                 self._rest(name)
             else:

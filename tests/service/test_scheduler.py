@@ -160,6 +160,21 @@ def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(workbench
     assert service._owed == set()
 
 
+def test_a_run_whose_time_was_over_goes_on(
+    workbench: Any, lite: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service(Settings.from_mapping(configuration(workbench, lite, target), workbench.folder))
+    workbench.write_window()
+    monkeypatch.setattr(scheduler, "CYCLE_SECONDS", -1.0)
+    service.work(workbench.name, True)
+    assert opened(service, workbench.name) == 0
+    monkeypatch.undo()
+    service.attend()
+    while service.crew.busy():
+        service.crew.wait(60)
+    assert opened(service, workbench.name) == 1
+
+
 def test_seventy_monitors_run_on_few_connections(workbench: Any, postgres: Any, caplog: Any) -> None:
     url = postgres()
     open_store(url)
