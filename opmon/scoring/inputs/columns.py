@@ -57,20 +57,21 @@ class Rejections:
     reasons: dict[int, str] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
     """In how many rows a column has no value."""
+    _full: bool = False
+    """Whether a column was looked at that has a value in every row."""
     _empty: NDArray[np.bool_] | None = None
     """The rows in which no column looked at so far has a value."""
 
     def lacks(self, name: str, gaps: NDArray[np.bool_] | None) -> None:
         """A column was looked at, and has no value in the rows ``gaps``; None: it has one in all of them."""
         self.missing[name] = 0 if gaps is None else int(gaps.sum())
-        if gaps is None:
-            self._empty = np.zeros(self.count, dtype=bool)
-        else:
+        self._full |= gaps is None
+        if gaps is not None and not self._full:
             self._empty = gaps if self._empty is None else self._empty & gaps
 
     def add_empty(self) -> None:
         """Set the rows aside that hold nothing at all: a model that stands gaps would answer them all the same."""
-        if self._empty is not None:
+        if self._empty is not None and not self._full:
             self.add(self._empty, lambda row: f"the input is empty: {_named(list(self.missing))}")
 
     def add(self, bad: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
