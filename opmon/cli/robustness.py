@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opmon.cli.common import config_option, console, json_option, monitor_option, print_json
-from opmon.wording import percent, signed_points
+from opmon.wording import percent, points_between, signed_points
 
 if TYPE_CHECKING:
     from opmon.cli.subject import Subject
@@ -66,7 +66,7 @@ def run(
     subject = subject_of(path, monitor, model)
     given = {
         "kind": kind, "perturbations": list(perturbations) or None, "max_inputs": inputs, "beyond_pairs": beyond_pairs,
-        "half_width": half_width, "ordered": ordered or None, "relation": None if label else "own",
+        "half_width": half_width, "ordered": ordered or None, "relation": "label" if label else "own",
         "queries": {f"q{number}": text for number, text in enumerate(queries, start=1)} or None,
     }  # fmt: skip
     settings = _settings(subject, {key: value for key, value in given.items() if value is not None})
@@ -106,17 +106,29 @@ def query(question: str, folder: Path, worst: int, as_json: bool) -> None:
 @click.option("-q", "--query", "queries", multiple=True, help="Compared as well; again for more.")
 @json_option()
 def compare(first: Path, second: Path, queries: tuple[str, ...], as_json: bool) -> None:
-    """Set two tomographies of the same space side by side, such as those of two model versions."""
-    from opmon.reports.robustness import compared, read_tomography
+    """Set two tomographies of the same space side by side, such as those of two model versions.
 
-    found = compared(read_tomography(first), read_tomography(second), {text: text for text in queries})
-    for name, one, other, difference, apart in found:
-        if as_json:
-            print_json({"query": name, "first": one.value, "second": other.value, "difference": difference,
-                        "beyond_chance": apart})  # fmt: skip
-        else:
-            words = "" if apart else "  (may be chance)"
-            click.echo(f"{name}: {percent(one.value)} → {percent(other.value)}, {signed_points(difference)}{words}")
+    Made of the same inputs they are compared input by input, which tells smaller differences from chance.
+    """
+    from opmon.reports.robustness import read_tomography
+    from opmon.robustness.comparison import compared
+
+    before, after = read_tomography(first), read_tomography(second)
+    found = {name: compared(before, after, text) for name, text in {"all": "all", **{q: q for q in queries}}.items()}
+    if as_json:
+        for name, one in found.items():
+            print_json({"query": name, "first": one.first.value, "second": one.second.value,
+                        "difference": one.difference, "low": one.low, "high": one.high, "level": one.level,
+                        "beyond_chance": one.beyond_chance, "paired": one.paired})  # fmt: skip
+        return
+    if found["all"].paired:
+        click.echo(f"on the same {before.inputs:,} inputs, one by one")
+    else:
+        click.echo(f"on different inputs ({before.inputs:,} and {after.inputs:,}), which is part of what differs")
+    for name, one in found.items():
+        words = "" if one.beyond_chance else ", may be chance"
+        click.echo(f"{name}: {percent(one.first.value)} → {percent(one.second.value)}, "
+                   f"{signed_points(one.difference)} ({points_between(one.low, one.high)}{words})")  # fmt: skip
 
 
 def _settings(subject: Subject, given: dict[str, Any]) -> RobustnessSettings:
@@ -148,12 +160,13 @@ def _mapped(
 ) -> Tomography:  # fmt: skip
     from opmon.reports.robustness import robustness_report
     from opmon.scoring.scorer import Scorer
-    from opmon.stages.checkpoints import CheckpointFile
+    from opmon.stages.checkpoints import CheckpointFile, content_key
     from opmon.stages.tomography import gallery, mapped
     from opmon.stages.tomography_model import open_traced, prepared
 
     rows = _rows(data, settings.max_inputs, label, seed)
-    truth = [None if label is None or row.get(label) is None else str(row[label]) for row in rows]
+    told = [None if label is None else row.get(label) for row in rows]
+    truth = [None if value is None or value != value else str(value) for value in told]  # NaN: no label either
     plain = [{name: value for name, value in row.items() if name != label} for row in rows]
     watched = subject.settings
     reading = subject.reading
@@ -164,7 +177,7 @@ def _mapped(
     ready = prepared(scorer, settings, plain, truth, None, traced)
     if ready.left_out:
         click.echo(f"{ready.left_out} of {len(rows)} inputs are left out: no label, or not fit for the model", err=True)
-    kept = CheckpointFile(output / "checkpoint.npz", f"{subject.path} {settings.model_dump_json()} {seed} {data}")
+    kept = CheckpointFile(output / "checkpoint.npz", content_key(subject.path, ready, settings, seed))
     result = mapped(ready, settings, seed, progress=progress, kept=kept)
     robustness_report(result, output, title=f"Robustness of {subject.path.stem}", queries=settings.questions,
                       gallery=gallery(ready, settings, result, seed))  # fmt: skip

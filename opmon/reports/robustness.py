@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,18 @@ from opmon.errors import InputError, OpmonError
 from opmon.reports._page import data_uri, write_page
 from opmon.reports.robustness_figures import curve_figure, heat_figure, voxel_figure
 from opmon.reports.text import percent
+from opmon.robustness.outcomes import Outcomes
 from opmon.robustness.query.named import question
 from opmon.robustness.result import Answer, Tomography
 from opmon.robustness.space import Space, Tests
 
-TESTS, FACTS = "robustness.parquet", "robustness.json"
+TESTS, FACTS, OUTCOMES = "robustness.parquet", "robustness.json", "robustness-outcomes.npz"
 FORMAT = 1
 _COLUMNS = ("share", "error", "shared", "low", "high")
 
 
 def write_tomography(result: Tomography, folder: Path) -> None:
-    """Both files: one row per test, and what belongs to all of them."""
+    """The files: one row per test, what belongs to all of them, and what each input did where that is known."""
     folder.mkdir(parents=True, exist_ok=True)
     names = result.space.names
     columns: dict[str, Any] = {f"severity/{name}": result.tests.severities[:, j] for j, name in enumerate(names)}
@@ -48,6 +50,10 @@ def write_tomography(result: Tomography, folder: Path) -> None:
         "facts": dict(result.facts),
     }
     (folder / FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    (folder / OUTCOMES).unlink(missing_ok=True)
+    if result.outcomes is not None:
+        outcomes = {item.name: getattr(result.outcomes, item.name) for item in fields(Outcomes)}
+        np.savez_compressed(folder / OUTCOMES, **{**outcomes, "values": outcomes["values"].astype(np.float16)})
 
 
 def read_tomography(folder: Path) -> Tomography:
@@ -55,22 +61,31 @@ def read_tomography(folder: Path) -> Tomography:
     try:
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         table = pq.read_table(folder / TESTS)
+        outcomes = _outcomes(folder / OUTCOMES)
     except FileNotFoundError as exc:
         raise InputError(
             f"there is no tomography in {folder}: {TESTS} and {FACTS} must be there; make one with «opmon robustness "
             f"run»"
         ) from exc
-    except (OSError, ValueError, pa.ArrowInvalid) as exc:
+    except (OSError, ValueError, KeyError, pa.ArrowInvalid, zipfile.BadZipFile) as exc:
         raise InputError(f"the tomography in {folder} cannot be read: {exc}; run it again") from exc
     try:
-        return _restored(facts, table)
+        return _restored(facts, table, outcomes)
     except OpmonError:
         raise
     except (KeyError, TypeError, ValueError) as exc:
         raise InputError(f"the tomography in {folder} is not whole: {exc!r}; run it again") from exc
 
 
-def _restored(facts: Mapping[str, Any], table: pa.Table) -> Tomography:
+def _outcomes(path: Path) -> Outcomes | None:
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as stored:
+        values = {item.name: stored[item.name] for item in fields(Outcomes)}
+    return Outcomes(**{**values, "values": values["values"].astype(np.float32)})
+
+
+def _restored(facts: Mapping[str, Any], table: pa.Table, outcomes: Outcomes | None) -> Tomography:
     if facts["format"] != FORMAT:
         raise InputError(f"the tomography is of format {facts['format']}, and this opmon reads {FORMAT}: run it again")
     space = Space(**{**facts["space"], "names": tuple(facts["space"]["names"])})
@@ -88,6 +103,7 @@ def _restored(facts: Mapping[str, Any], table: pa.Table) -> Tomography:
         quality=columns.get("quality"),
         quality_error=columns.get("quality_error"),
         facts=facts["facts"],
+        outcomes=outcomes,
         **{name: columns[name].astype(np.float64) for name in _COLUMNS},
     )
 
@@ -141,23 +157,6 @@ def robustness_report(
         singles=_singles(result),
         figures={name: data_uri(content, "image/png") for name, content in figures.items()},
     )
-
-
-def compared(
-    first: Tomography, second: Tomography, queries: Mapping[str, str]
-) -> list[tuple[str, Answer, Answer, float, bool]]:
-    """(query, first, second, difference, whether it is more than chance) of two model versions."""
-    if first.space != second.space:
-        raise InputError(
-            f"only tomographies of the same space are compared; got {', '.join(first.space.names)} and "
-            f"{', '.join(second.space.names)}"
-        )
-    found = []
-    for name, text in {"all": "all", **queries}.items():
-        one, other = first.ask(text), second.ask(text)
-        apart = one.population_high < other.population_low or other.population_high < one.population_low
-        found.append((name, one, other, other.value - one.value, apart))
-    return found
 
 
 def _three_worst(result: Tomography) -> tuple[int, int, int]:

@@ -22,7 +22,8 @@ class Evaluation:
     """Inputs with what is known of them.
 
     ``truth`` None: an input counts as right while the model gives its unperturbed answer. ``weights`` are what each
-    input stands for in production. Regression is right within ``tolerance`` of the truth.
+    input stands for in production. Regression is right within ``tolerance`` of the truth. ``names`` tell the inputs
+    from each other by what they hold, whatever model takes them: by them two tomographies are compared.
     """
 
     inputs: NDArray[Any]
@@ -30,11 +31,12 @@ class Evaluation:
     weights: NDArray[np.float64] | None = None
     problem: Problem = "classification"
     tolerance: float | None = None
+    names: NDArray[np.str_] | None = None
 
     def __post_init__(self) -> None:
         if len(self.inputs) < 2:
             raise InputError(f"a tomography needs at least two inputs; got {len(self.inputs)}")
-        for name in ("truth", "weights"):
+        for name in ("truth", "weights", "names"):
             values = getattr(self, name)
             if values is not None and np.shape(values) != (len(self.inputs),):
                 raise InputError(f"{name} has one entry for each of {len(self.inputs)} inputs; got {np.shape(values)}")
@@ -53,7 +55,8 @@ class Evaluation:
         order = np.random.default_rng([seed, 0x5EED]).permutation(len(self.inputs))
         truth = None if self.truth is None else self.truth[order]
         weights = None if self.weights is None else self.weights[order]
-        return Evaluation(self.inputs[order], truth, weights, self.problem, self.tolerance), order
+        names = None if self.names is None else self.names[order]
+        return Evaluation(self.inputs[order], truth, weights, self.problem, self.tolerance, names), order
 
 
 @dataclass(frozen=True, eq=False)

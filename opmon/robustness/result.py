@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from opmon.errors import InputError
+from opmon.robustness.outcomes import Outcomes
 from opmon.robustness.query.conditions import Condition
 from opmon.robustness.query.named import question
 from opmon.robustness.query.parse import parse
@@ -64,7 +65,7 @@ class Tomography:
     """All tests of a space: share, standard error, interval, and whether it was measured (``seen`` inputs > 0).
 
     ``shared`` is the part of each error that all tests have in common; ``quality`` is there where one was asked for.
-    ``facts`` say in plain values how it was made.
+    ``facts`` say in plain values how it was made; ``outcomes`` are there where the inputs are known by name.
     """
 
     space: Space
@@ -82,6 +83,7 @@ class Tomography:
     quality_error: Floats | None = None
     reach: float = 0.5
     facts: Mapping[str, Any] = field(default_factory=dict)
+    outcomes: Outcomes | None = None
 
     @property
     def measured(self) -> NDArray[np.bool_]:
@@ -109,16 +111,20 @@ class Tomography:
         """A question, by name (Q1 … Q12) or in words, read."""
         return parse(question(text), self.space.names, self.space.levels, self.quality is not None)
 
-    def ask(self, text: str, worst: int = 5) -> Answer:
-        """R(Q) of the tests that meet ``text``, its interval, and the ``worst`` of them."""
+    def asked(self, text: str) -> NDArray[np.int64]:
+        """The numbers of the tests that meet ``text``."""
         rows = np.flatnonzero(self.condition(text).holds(self.values, len(self.tests)))
         if not len(rows):
             raise InputError(f"no test of this tomography meets {question(text)!r}; ask for a wider range")
+        return rows
+
+    def ask(self, text: str, worst: int = 5) -> Answer:
+        """R(Q) of the tests that meet ``text``, its interval, and the ``worst`` of them."""
+        rows = self.asked(text)
         value = float(self.share[rows].mean())
-        error = self._error_of_mean(rows)
-        sampling = math.sqrt(max(value * (1 - value), 0.25 / self.effective_inputs) / self.effective_inputs)
+        error = self.error_of_mean(rows)
         half = float(norm.ppf(0.5 + self.level / 2))
-        wide = half * math.hypot(error, sampling)
+        wide = half * math.sqrt(error**2 + self.sampling_variance(value))
         known = int(self.measured[rows].sum())
         lowest = rows[np.argsort(self.share[rows], kind="stable")[:worst]]
         return Answer(
@@ -166,7 +172,11 @@ class Tomography:
             found.append((int(value), float(share.mean()), float(share.min()), float(share.max()), quality))
         return found
 
-    def _error_of_mean(self, rows: NDArray[np.int64]) -> float:
+    def sampling_variance(self, share: float) -> float:
+        """Of a mean share, for the inputs being a sample of production."""
+        return max(share * (1 - share), 0.25 / self.effective_inputs) / self.effective_inputs
+
+    def error_of_mean(self, rows: NDArray[np.int64]) -> float:
         """Of a mean over tests: shared errors add up whole, the others as far as near tests go together."""
         if len(rows) > _MOST_IN_COVARIANCE:
             rows = rows[np.linspace(0, len(rows) - 1, _MOST_IN_COVARIANCE).astype(int)]

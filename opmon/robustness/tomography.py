@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness.evaluation import Evaluation, Model
 from opmon.robustness.measured import Measured, Plan
+from opmon.robustness.outcomes import Outcomes
 from opmon.robustness.quality import Quality
 from opmon.robustness.quality_surrogate import Graded, grade
 from opmon.robustness.result import Tomography
@@ -53,7 +56,9 @@ def tomography(
     graded = None
     if quality is not None:
         graded = grade(subject, quality, measured.tests, space, min(quality_inputs, len(evaluation)), progress)
-    return assembled(space, measured, surrogate, known, graded, level, truth_known=evaluation.truth is not None)
+    result = assembled(space, measured, surrogate, known, graded, level, truth_known=evaluation.truth is not None)
+    names = subject.evaluation.names
+    return result if names is None else replace(result, outcomes=_outcomes(space, measured, known, names))
 
 
 def assembled(
@@ -106,3 +111,10 @@ def assembled(
         reach=0.5 if surrogate is None else surrogate.fitted.scales.reach,
         facts=facts,
     )
+
+
+def _outcomes(space: Space, measured: Measured, known: Known, names: NDArray[np.str_]) -> Outcomes:
+    """What is known of each input, by its name."""
+    at = {key: row for row, key in enumerate(space.tests().chains())}
+    rows = [at[key] for key in known.measured.tests.chains()]
+    return Outcomes.of(rows, known.outcomes.values, known.outcomes.variance, names, measured.weights)

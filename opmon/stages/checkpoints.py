@@ -2,18 +2,62 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from opmon.abc import Perturbation
+from opmon.config.robustness import RobustnessSettings
 from opmon.robustness.measured import Measured
 from opmon.robustness.running import Checkpoint
 from opmon.robustness.space import Tests
+from opmon.scoring.reference.fitted import model_hash
+from opmon.stages.tomography_model import Prepared
 
+_TRIED = 8
 _ARRAYS = ("right", "seen", "share", "error", "low", "high", "finished")
+
+
+def content_key(model: Path, ready: Prepared, settings: RobustnessSettings, seed: int) -> str:
+    """What a run depends on, as it is and not as it is called: the model, how it is read, the inputs with their labels
+    and weights, what is done to them, and the settings. Where anything of it has changed there is nothing to go on
+    from: half of the tests would be of another model.
+    """
+    total, evaluation = hashlib.sha256(), ready.evaluation
+    for text in (version("opmon"), model_hash(model), ready.reading, repr(ready.codec), str(seed)):
+        total.update(f"{text}\0".encode())
+    total.update(settings.model_dump_json(exclude={"every", "queries", "quality", "extractor"}).encode())
+    for values in (evaluation.inputs, evaluation.truth, evaluation.weights):
+        _add(total, values)
+    for number, entry in enumerate(settings.perturbations):
+        _add(total, _tried(entry.plugin, ready, settings.space.levels, number))
+    return total.hexdigest()
+
+
+def _tried(perturbation: Perturbation, ready: Prepared, levels: int, number: int) -> NDArray[Any] | None:
+    """What a perturbation makes of a few inputs, since its code may be anybody's; None where it fails, as it will
+    when it is run."""
+    inputs = ready.evaluation.inputs
+    try:
+        fitted, few = perturbation.fitted(inputs), ready.codec.encode(inputs[:_TRIED])
+        return np.asarray(fitted.apply(few, levels, np.random.default_rng(number)))
+    except Exception:  # noqa: BLE001 - a perturbation may be anybody's
+        return None
+
+
+def _add(total: Any, values: NDArray[Any] | None) -> None:
+    if values is None:
+        total.update(b"none")
+        return
+    total.update(f"{values.dtype} {values.shape}".encode())
+    plain = values.dtype != np.object_
+    total.update(np.ascontiguousarray(values).tobytes() if plain else "\0".join(map(str, values.flat)).encode())
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from opmon.config.robustness import RobustnessSettings
+from opmon.config.robustness import PerturbationSettings, RobustnessSettings
 from opmon.errors import InputError, OpmonError
 from opmon.reports.robustness import robustness_metrics, robustness_report
 from opmon.reports.robustness_figures import gallery_figure
@@ -21,7 +23,7 @@ from opmon.robustness.result import Tomography
 from opmon.robustness.run import Progress, Subject
 from opmon.robustness.running import Budget
 from opmon.robustness.tomography import tomography
-from opmon.stages.checkpoints import CheckpointFile
+from opmon.stages.checkpoints import CheckpointFile, content_key
 from opmon.stages.estimate import read_answers
 from opmon.stages.payloads import row_of
 from opmon.stages.tomography_model import Prepared, open_traced, prepared
@@ -33,6 +35,7 @@ from opmon.store.rounds import Round
 log = logging.getLogger(__name__)
 
 PICTURES = 6
+_LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def _map(work: Toolbox, round_: Round, settings: RobustnessSettings, folder: Pat
     )
     traced = open_traced(path, work.settings) if settings.kind == "image" and settings.quality else None
     ready = prepared(work.scorer(round_), settings, found.rows, found.truth, found.weights, traced)
-    kept = CheckpointFile(work.round_folder(round_) / "robustness-checkpoint.npz", round_.key)
+    key = f"{round_.key} {content_key(path, ready, settings, work.settings.seed)}"
+    kept = CheckpointFile(work.round_folder(round_) / "robustness-checkpoint.npz", key)
     result = mapped(ready, settings, work.settings.seed, progress=work.progress, kept=kept)
     title = f"Robustness of {round_.model_name} v{round_.model_version}, round {round_.number}"
     robustness_report(result, folder, title=title, queries=_answerable(result, settings),
@@ -88,7 +92,7 @@ def mapped(
     kept: CheckpointFile | None = None,
 ) -> Tomography:
     """The tomography that the settings describe, of a model and inputs that are ready."""
-    return tomography(
+    result = tomography(
         ready.model,
         ready.evaluation,
         [entry.plugin for entry in settings.perturbations],
@@ -101,6 +105,16 @@ def mapped(
         resume=None if kept is None else kept.load(),
         save=None if kept is None else kept.save,
     )
+    made = {entry.name: _described(entry) for entry in settings.perturbations}
+    return replace(result, facts={**result.facts, "tolerance": settings.tolerance, "perturbations": made})
+
+
+def _described(entry: PerturbationSettings) -> str:
+    """A perturbation with its parameters, or what stands for very many of them."""
+    text = json.dumps(
+        {key: value for key, value in entry.shown().items() if key != "name"}, sort_keys=True, default=str
+    )
+    return text if len(text) <= _LONGEST else f"{entry.type} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def gallery(ready: Prepared, settings: RobustnessSettings, result: Tomography, seed: int) -> bytes | None:

@@ -22,8 +22,8 @@ from opmon.scoring.inputs.images import ImageReader
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import answering
+from opmon.stages.tomography_truth import labelled, names_of
 from opmon.types import Batch
-from opmon.values import canonical_class
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,9 @@ class Prepared:
     model: Callable[[NDArray[Any]], NDArray[Any]]
     quality: Quality | None
     left_out: int
-    """Rows that cannot be fed, have no label, or have one that the model does not know."""
+    """Rows that cannot be fed, or have no label."""
+    reading: str = ""
+    """How the model's outputs are read."""
 
 
 @dataclass(frozen=True)
@@ -72,24 +74,27 @@ def prepared(
     """
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows])
     fed = _answered(scorer, batch, scorer.tensors(batch))
-    kept, known = _labelled(scorer, settings, fed.rows, truth)
+    own = settings.relation == "own"
+    kept, known = (np.arange(len(fed.rows)), None) if own else labelled(scorer, fed.rows, truth)
     inputs, feeding = _joined({name: values[kept] for name, values in fed.tensors.items()}, settings.kind)
     if len(inputs) < 2:
         wanted = "labelled inputs" if settings.relation == "label" else "inputs"
         raise InputError(f"a tomography needs at least two {wanted} that the model takes; got {len(inputs)}")
     chosen = fed.rows[kept]
+    told = [(rows[row], None if own else truth[row]) for row in chosen.tolist()]
     evaluation = Evaluation(
         inputs,
         known,
         None if weights is None else np.asarray(weights, np.float64)[chosen],
         scorer.outputs.problem,
         settings.tolerance,
+        names_of(told),
     )
     codec: Codec = Unchanged()
     if settings.kind == "image":
         codec = _pictures(scorer, settings, inputs)
     quality = _quality(settings, feeding, traced) if settings.quality else None
-    return Prepared(evaluation, codec, _model(scorer, feeding), quality, len(rows) - len(inputs))
+    return Prepared(evaluation, codec, _model(scorer, feeding), quality, len(rows) - len(inputs), repr(scorer.outputs))
 
 
 def _answered(scorer: Scorer, batch: pa.RecordBatch, fed: Fed) -> Fed:
@@ -129,31 +134,6 @@ def open_traced(path: Path, settings: Any) -> Scorer | None:
         return Scorer.open(path, settings.problem, **answering(settings), layer=settings.layer, traced=True)
     except ModelError:
         return None
-
-
-def _labelled(
-    scorer: Scorer, settings: RobustnessSettings, rows: NDArray[np.int64], truth: Sequence[str | None]
-) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
-    """Which of the fed rows take part, and their truth as the model's columns count it; None: its own answers."""
-    if settings.relation == "own":
-        return np.arange(len(rows)), None
-    values = [truth[row] for row in rows.tolist()]
-    if scorer.outputs.problem == "regression":
-        kept = np.array([i for i, value in enumerate(values) if value is not None], np.int64)
-        return kept, np.array([float(values[i] or 0) for i in kept.tolist()])
-    classes = scorer.classes
-    columns = {name: i for i, name in enumerate(classes)} if classes is not None else None
-    places = []
-    for i, value in enumerate(values):
-        name = None if value is None else canonical_class(value)
-        column = None if name is None else (columns.get(name) if columns is not None else _number(name))
-        if column is not None:
-            places.append((i, column))
-    return np.array([i for i, _ in places], np.int64), np.array([column for _, column in places], np.int64)
-
-
-def _number(name: str) -> int | None:
-    return int(name) if name.isdigit() else None
 
 
 def _joined(tensors: Mapping[str, NDArray[Any]], kind: str) -> tuple[NDArray[Any], _Feeding]:

@@ -25,6 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "digits.onnx").write_bytes(converted.SerializeToString())
     table = pa.table({"pixels": images[1000:].astype(np.float32).tolist(), "truth": targets[1000:].astype(str)})
     pq.write_table(table, folder / "data.parquet")
+    pq.write_table(table.slice(0, 9).set_column(1, "truth", pa.array(["cat"] * 9)), folder / "named.parquet")
     said = opmon(folder, *RUN, "-q", "zoom > 2", "--json")
     assert said.returncode == 0, said.stderr
     (folder / "said.json").write_text(said.stdout)
@@ -84,8 +85,9 @@ def test_broken_query_marks_its_place(place: Path) -> None:
         ((*RUN, "-q", "zom > 1"), "did you mean 'zoom'"),
         ((*RUN, "--label", "nope"), "no column 'nope'"),
         ((*RUN, "--half-width", "0.9"), "half_width"),
+        (("run", "named.parquet", *RUN[2:]), "labels are none of the model's classes: 'cat'"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_is_wrong_is_said_in_words(place: Path, arguments: tuple[str, ...], words: str) -> None:
     said = opmon(place, *arguments)
@@ -96,8 +98,10 @@ def test_what_is_wrong_is_said_in_words(place: Path, arguments: tuple[str, ...],
 
 def test_compare(place: Path) -> None:
     said = opmon(place, "compare", "robustness", "robustness", "-q", "Q4")
-    assert "all:" in said.stdout
-    assert "may be chance" in said.stdout
+    lines = said.stdout.splitlines()
+    assert lines[0] == "on the same 300 inputs, one by one"
+    assert lines[1].startswith("all: ")
+    assert "may be chance" in lines[1]
 
 
 def test_encoded_pictures_need_no_configuration(place: Path, tmp_path: Path) -> None:

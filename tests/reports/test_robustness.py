@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
-from opmon.reports.robustness import compared, read_tomography, robustness_metrics, robustness_report, write_tomography
+from opmon.reports.robustness import read_tomography, robustness_metrics, robustness_report, write_tomography
 from opmon.reports.robustness_figures import curve_figure, gallery_figure, heat_figure, voxel_figure
+from opmon.robustness.outcomes import Outcomes
 from opmon.robustness.result import Tomography
 from opmon.robustness.space import Space
 
@@ -88,13 +89,20 @@ def test_metrics_have_every_saved_query() -> None:
     assert metrics["robustness/worst"] == made().share.min()
 
 
-def test_compared_versions() -> None:
-    name, first, second, difference, apart = compared(made(), made(lower=0.2), {"few": "order == 1"})[0]
-    assert (name, apart) == ("all", True)
-    assert difference == pytest.approx(second.value - first.value)
-    assert not compared(made(), made(lower=0.001), {})[0][4]
-    with pytest.raises(InputError, match="same space"):
-        compared(made(), made(("a", "b", "c")), {})
+def test_outcomes_are_kept_and_read_back(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).random((3, 5))
+    outcomes = Outcomes.of([0, 1, 2], values, np.full((3, 5), 0.1), np.array(list("edcba")), np.arange(1.0, 6))
+    write_tomography(replace(made(), outcomes=outcomes), tmp_path)
+    again = read_tomography(tmp_path).outcomes
+    assert again is not None
+    assert again.same_inputs(outcomes)
+    assert again.inputs.tolist() == list("abcde")
+    assert again.values == pytest.approx(values[:, ::-1], abs=1e-3)
+    (tmp_path / "robustness-outcomes.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_tomography(tmp_path)
+    write_tomography(made(), tmp_path)
+    assert read_tomography(tmp_path).outcomes is None
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 7])

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from opmon.abc import Perturbation
 from opmon.errors import InputError, ModelError
 from opmon.robustness._anchors import Anchors
 from opmon.robustness.codecs import Unchanged
@@ -20,10 +21,8 @@ from opmon.robustness.space import Space
 SPACE = Space(("a", "b", "c"))
 
 
-class Add:
+class Add(Perturbation):
     """Adds its severity to one column, and counts how often it is asked."""
-
-    kind: ClassVar[str] = "any"
 
     def __init__(self, column: int) -> None:
         self.column, self.calls = column, 0
