@@ -267,6 +267,8 @@ class Task:
     round: int
     input_id: str
     payload: Mapping[str, Any]
+    key: str = ""
+    """Names the task and the database that asked (:mod:`opmon.store.task_keys`): a label file is bound by it."""
 
 
 @dataclass(frozen=True, slots=True)

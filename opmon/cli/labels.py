@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from opmon.store.engine import Connection
     from opmon.types import Label
 
+_TOLD = 10
 FORMAT = click.option("--format", "kind", type=click.Choice(["jsonl", "csv"]), help="If the file's name does not say.")
 
 
@@ -84,22 +85,15 @@ def import_labels(
 
 
 def _labels(connection: Connection, imported: Sequence[ImportedLabel], now: datetime) -> list[Label]:
-    """The labels with their tasks: by number, or by monitor and input."""
-    from opmon.errors import InputError, NotFoundError
-    from opmon.store import queue
+    """The labels with the numbers of their tasks; an error where a line names none of this database's."""
+    from opmon.errors import InputError
+    from opmon.store.matching import match
     from opmon.types import Label
 
-    made, problems = [], []
-    for entry in imported:
-        task = entry.task_id
-        if task is None:
-            try:
-                task = queue.find(connection, entry.monitor or "", entry.input_id or "")
-            except NotFoundError as exc:
-                problems.append(f"line {entry.line}: {exc}")
-                continue
-        made.append(Label(task, entry.annotator, entry.truth, entry.at or now))
-    if problems:
-        more = f" … and {len(problems) - 5} more" if len(problems) > 5 else ""
-        raise InputError(f"no label was recorded, because {'; '.join(problems[:5])}{more}")
-    return made
+    matched = match(connection, imported)
+    if matched.problems:
+        told = "".join(f"\n  {problem}" for problem in matched.problems[:_TOLD])
+        more = f"\n  … and {len(matched.problems) - _TOLD:,} more" if len(matched.problems) > _TOLD else ""
+        raise InputError(f"no label was recorded, because of {len(matched.problems):,} lines:{told}{more}")
+    pairs = zip(imported, matched.task_ids, strict=True)
+    return [Label(task, line.annotator, line.truth, line.at or now) for line, task in pairs if task is not None]

@@ -41,7 +41,7 @@ def _json_row(line: str) -> Row:
     try:
         pairs = json.loads(line, object_pairs_hook=_Pairs)
         if not isinstance(pairs, _Pairs):
-            return RowError('is no JSON object, such as {"task_id": 1, "label": "cat"}')
+            return RowError('is no JSON object, such as {"monitor": "pets", "input_id": "a-1", "label": "cat"}')
         return row_of(iter(pairs))
     except RowError as exc:
         return exc
@@ -58,7 +58,7 @@ class _Pairs(list[tuple[str, Any]]):
 def table_rows(lines: Iterator[str], name: str) -> Iterator[tuple[int, Row]]:
     first = next(lines, None)
     if first is None or not first.strip():
-        raise InputError(f"{name} is empty; its first line must name the columns, such as task_id,label")
+        raise InputError(f"{name} is empty; its first line must name the columns, such as task_key,label")
     delimiter = _delimiter(first)
     table = csv.reader(_chained(first, lines), delimiter=delimiter, strict=True)
     header = _header(table, name, delimiter)
@@ -101,9 +101,9 @@ def _header(table: Iterator[list[str]], name: str, delimiter: str) -> list[str]:
     twice = next((each for each in header if known_name(each) and header.count(each) > 1), None)
     if twice is not None:
         raise InputError(f"{name} has two columns called {twice!r}; keep one of them")
-    if not {"task_id", "input_id"} & known or not {"label", "skip"} & known:
+    if not {"task_key", "task_id", "input_id"} & known or not {"label", "skip"} & known:
         have = ", ".join(header)[:200]
-        raise InputError(f"{name} needs a column task_id (or input_id) and a column label (or truth); it has: {have}")
+        raise InputError(f"{name} needs a column task_key (or input_id) and a column label (or truth); it has: {have}")
     return header
 
 

@@ -1,9 +1,10 @@
 """Label files: tasks go out, answers come in, as JSONL (one JSON object a line) or CSV.
 
-A task goes out as ``task_id, monitor, round, input_id``, an empty ``label``, and what the annotator is to see: under
-``payload`` in JSONL, in columns ``input.<name>`` in CSV. The same file comes back with ``label`` filled in; or any
-other file that has ``task_id``, or ``monitor`` and ``input_id``, and ``label`` (or ``truth``). ``skip`` says «I cannot
-tell»; ``annotator`` and ``at`` say who and when. A row without an answer is counted and left out.
+A task goes out as ``task_key, task_id, monitor, round, input_id``, an empty ``label``, and what the annotator is to
+see: under ``payload`` in JSONL, in columns ``input.<name>`` in CSV. The same file comes back with ``label`` filled in;
+or any other file that has ``task_key``, or ``monitor`` and ``input_id``, and ``label`` (or ``truth``). The key binds a
+row to the database that asked. ``skip`` says «I cannot tell»; ``annotator`` and ``at`` say who and when. A row without
+an answer is counted and left out.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ MAX_LINE = 32 * 1024 * 1024
 MAX_FILE = 2 * 1024**3
 _TOLD = 10
 _SUFFIXES: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
+_TASK_COLUMNS = ("task_key", "task_id", "monitor", "round", "input_id")
 _ANSWER_COLUMNS = ("label", "skip", "annotator")
 
 
@@ -118,8 +120,8 @@ def _writer(format: Format) -> Callable[[Iterable[Task], IO[str]], int]:
 def _write_jsonl(tasks: Iterable[Task], stream: IO[str]) -> int:
     number = 0
     for task in tasks:
-        out = {"task_id": task.id, "monitor": task.monitor, "round": task.round, "input_id": task.input_id,
-               "label": None, "payload": as_json(task.payload)}  # fmt: skip
+        out = {"task_key": task.key, "task_id": task.id, "monitor": task.monitor, "round": task.round,
+               "input_id": task.input_id, "label": None, "payload": as_json(task.payload)}  # fmt: skip
         stream.write(json.dumps(out, ensure_ascii=False, allow_nan=False) + "\n")
         number += 1
     return number
@@ -130,9 +132,16 @@ def _write_csv(tasks: Iterable[Task], stream: IO[str]) -> int:
     names = list(dict.fromkeys(name for task in tasks for name in task.payload))
     stream.write("\ufeff")  # a spreadsheet takes the file for UTF-8 by this mark alone
     table = csv.writer(stream, lineterminator="\r\n")
-    table.writerow(["task_id", "monitor", "round", "input_id", *_ANSWER_COLUMNS, *(f"input.{name}" for name in names)])
+    table.writerow([*_TASK_COLUMNS, *_ANSWER_COLUMNS, *(f"input.{name}" for name in names)])
     for task in tasks:
-        known = [task.id, guarded(task.monitor), task.round, guarded(task.input_id), *("" for _ in _ANSWER_COLUMNS)]
+        known = [
+            task.key,
+            task.id,
+            guarded(task.monitor),
+            task.round,
+            guarded(task.input_id),
+            *("" for _ in _ANSWER_COLUMNS),
+        ]
         table.writerow([*known, *(cell(task.payload.get(name)) for name in names)])
     return len(tasks)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 ALIASES: Mapping[str, str] = {"task": "task_id", "truth": "label"}
-KNOWN = ("task_id", "monitor", "input_id", "label", "skip", "annotator", "at")
+KNOWN = ("task_key", "task_id", "monitor", "round", "input_id", "label", "skip", "annotator", "at")
 LONGEST_TEXT = 10_000
 _LONGEST_NAME = 200
 _LARGEST_ID = 2**63 - 1
@@ -29,7 +29,7 @@ class RowError(ValueError):
 class ImportedLabel:
     """What one line of a label file says of a task. ``truth`` is None for a skip.
 
-    The task is named by ``task_id``, or by ``monitor`` and ``input_id``; where a line holds all of them, all are kept.
+    All that the line says of its task is kept, for all of it must agree (:func:`opmon.store.matching.match`).
     """
 
     line: int
@@ -40,12 +40,17 @@ class ImportedLabel:
     annotator: str = "import"
     at: datetime | None = None
     """When it was said, in the file's words; None where the file does not say."""
+    task_key: str | None = None
+    round: int | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
         """What may stand in a file once: a task and who speaks of it."""
-        task = (self.task_id,) if self.task_id is not None else (self.monitor, self.input_id)
-        return (*task, self.annotator)
+        if self.task_key is not None:
+            return self.task_key, self.annotator
+        if self.task_id is not None:
+            return self.task_id, self.annotator
+        return self.monitor, self.round, self.input_id, self.annotator
 
 
 def known_name(name: str) -> str | None:
@@ -75,20 +80,22 @@ def row_of(pairs: Iterator[tuple[str, Any]]) -> dict[str, Any]:
 
 def label_of(row: Mapping[str, Any], line: int, annotator: str, monitor: str | None) -> ImportedLabel | None:
     """The label of a row, or None where it holds no answer yet."""
-    task_id, input_id = _task_id(row.get("task_id")), _name(row, "input_id")
-    monitor = _name(row, "monitor") or monitor
-    if task_id is None and input_id is None:
-        raise RowError("names neither a task_id nor an input_id")
-    if task_id is None and monitor is None:
-        raise RowError(f"names input_id {input_id!r} without its monitor; add a column monitor or a task_id")
+    key, task_id, input_id = _name(row, "task_key"), _whole(row, "task_id"), _name(row, "input_id")
+    said = _name(row, "monitor")
+    if said is not None and monitor is not None and said != monitor:
+        raise RowError(f"is of monitor {said!r}, and {monitor!r} was asked for")
+    monitor = said or monitor
+    if key is None and task_id is None and input_id is None:
+        raise RowError("names neither a task_key nor an input_id")
+    if key is None and task_id is None and monitor is None:
+        raise RowError(f"names input_id {input_id!r} without its monitor; add a column monitor or a task_key")
     truth, skipped = _truth(row.get("label")), _skip(row.get("skip"))
     if truth is not None and skipped:
         raise RowError(f"holds a label, {truth!r}, and says skip; keep one of them")
     if truth is None and not skipped:
         return None
-    return ImportedLabel(
-        line, truth, task_id, monitor, input_id, _name(row, "annotator") or annotator, _at(row.get("at"))
-    )
+    who, at = _name(row, "annotator") or annotator, _at(row.get("at"))
+    return ImportedLabel(line, truth, task_id, monitor, input_id, who, at, key, _whole(row, "round"))
 
 
 def guarded(text: str) -> str:
@@ -163,7 +170,8 @@ def _skip(value: Any) -> bool:
     return plain in _YES
 
 
-def _task_id(value: Any) -> int | None:
+def _whole(row: Mapping[str, Any], key: str) -> int | None:
+    value = row.get(key)
     if _empty(value):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -172,7 +180,7 @@ def _task_id(value: Any) -> int | None:
     if isinstance(value, bool) or not (
         text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) <= _LARGEST_ID
     ):
-        raise RowError(f"task_id must be a whole number above 0; got {_shown(value)}")
+        raise RowError(f"{key} must be a whole number above 0; got {_shown(value)}")
     return int(text)
 
 

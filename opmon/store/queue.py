@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.adjudication import Answer, adjudicate
-from opmon.errors import InputError, NotFoundError
+from opmon.errors import InputError
 from opmon.store import readiness
 from opmon.store.schema import labels, rounds, tasks
+from opmon.store.task_keys import key_of
 from opmon.types import Label, Task
 from opmon.values import canonical_class
 
@@ -83,7 +84,7 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
     """
     said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
     query = (
-        sa.select(tasks, rounds.c.number)
+        sa.select(tasks, rounds.c.number, rounds.c.plan["since"].as_string().label("since"))
         .join(rounds, rounds.c.id == tasks.c.round_id)
         .where(~said, rounds.c.state != "abandoned")
         .order_by(rounds.c.monitor, rounds.c.state == "closed", rounds.c.number, tasks.c.wave, tasks.c.place)
@@ -92,16 +93,12 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
         query = query.where(tasks.c.monitor == monitor)
     if limit is not None:
         query = query.limit(limit)
-    return [Task(row.id, row.monitor, row.number, row.input_id, row.payload) for row in connection.execute(query)]
+    return [_task(row) for row in connection.execute(query)]
 
 
-def find(connection: Connection, monitor: str, input_id: str) -> int:
-    """The newest task of an input, or an error."""
-    query = sa.select(sa.func.max(tasks.c.id)).where(tasks.c.monitor == monitor, tasks.c.input_id == input_id)
-    found = connection.scalar(query)
-    if found is None:
-        raise NotFoundError(f"monitor {monitor!r} asked for no label of input {input_id!r}")
-    return int(found)
+def _task(row: sa.Row[Any]) -> Task:
+    key = key_of(row.id, row.monitor, row.number, row.input_id, row.since)
+    return Task(row.id, row.monitor, row.number, row.input_id, row.payload, key)
 
 
 def record(connection: Connection, given: Sequence[Label], at: datetime) -> Recorded:

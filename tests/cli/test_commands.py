@@ -113,9 +113,10 @@ def test_a_bad_label_file_changes_nothing(workbench: Any, config: str, tmp_path:
     code, _, err = opmon("labels", "import", "-c", config, str(file))
     assert code == WRONG
     assert "2" in err
-    file.write_text('{"task_id": 4711, "label": "3"}\n')
+    file.write_text('{"task_id": 1, "label": "3"}\n{"task_id": 4711, "input_id": "a", "label": "3"}\n')
     code, _, err = opmon("labels", "import", "-c", config, str(file))
     assert code == WRONG
+    assert "line 1 names task 1 by its number alone" in err
     assert "no task 4711" in err
     file.write_text(json.dumps({"monitor": workbench.name, "input_id": "nobody", "label": "3"}) + "\n")
     assert opmon("labels", "import", "-c", config, str(file))[0] == WRONG

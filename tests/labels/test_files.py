@@ -18,8 +18,8 @@ from opmon.labels.rows import guarded, unguarded
 from opmon.types import Task
 
 TASKS = [
-    Task(1, "digits", 4, "a-1", {"text": "=cmd()", "pixels": [0.5, float("nan")], "label": "not the answer"}),
-    Task(2, "digits", 4, "-2", {"text": "plain, with «signs»", "image": b"\x89PNG\x00"}),
+    Task(1, "digits", 4, "a-1", {"text": "=cmd()", "pixels": [0.5, float("nan")], "label": "not the answer"}, "t1-abc"),
+    Task(2, "digits", 4, "-2", {"text": "plain, with «signs»", "image": b"\x89PNG\x00"}, "t2-def"),
 ]
 
 
@@ -44,7 +44,7 @@ def test_tasks_as_jsonl(tmp_path: Path) -> None:
     assert write_tasks(TASKS, tmp_path / "tasks.jsonl") == 2
     first, second = [json.loads(line) for line in (tmp_path / "tasks.jsonl").read_text().splitlines()]
     assert first == {
-        "task_id": 1, "monitor": "digits", "round": 4, "input_id": "a-1", "label": None,
+        "task_key": "t1-abc", "task_id": 1, "monitor": "digits", "round": 4, "input_id": "a-1", "label": None,
         "payload": {"text": "=cmd()", "pixels": [0.5, None], "label": "not the answer"},
     }  # fmt: skip
     assert second["payload"]["image"] == {"base64": "iVBORwA="}
@@ -64,7 +64,7 @@ def test_tasks_as_csv(tmp_path: Path) -> None:
 
 def test_a_spreadsheet_sees_utf8(tmp_path: Path) -> None:
     write_tasks(TASKS, tmp_path / "tasks.csv")
-    assert (tmp_path / "tasks.csv").read_bytes().startswith(b"\xef\xbb\xbftask_id,")
+    assert (tmp_path / "tasks.csv").read_bytes().startswith(b"\xef\xbb\xbftask_key,task_id,")
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", '=HYPERLINK("x")'])
@@ -142,7 +142,7 @@ def test_an_answered_export_comes_back(tmp_path: Path, format: files.Format) -> 
     text = path.read_text(encoding="utf-8-sig")
     path.write_text(text.replace("'-2,,", "'-2,=7,").replace('"-2", "label": null', '"-2", "label": "=7"'))
     found = read_labels(path, annotator="ann")
-    assert found.labels == (ImportedLabel(found.labels[0].line, "=7", 2, "digits", "-2", "ann"),)
+    assert found.labels == (ImportedLabel(found.labels[0].line, "=7", 2, "digits", "-2", "ann", None, "t2-def", 4),)
     assert found.unanswered == 1
 
 
@@ -161,7 +161,7 @@ def answered(text: str, format: files.Format) -> str:
         return "".join(json.dumps({**row, "label": k}) + "\n" for k, row in enumerate(rows))
     header, *table = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     out = io.StringIO(newline="")
-    csv.writer(out).writerows([header, *([*row[:4], k, *row[5:]] for k, row in enumerate(table))])
+    csv.writer(out).writerows([header, *([*row[:5], k, *row[6:]] for k, row in enumerate(table))])
     return out.getvalue()
 
 
@@ -182,6 +182,23 @@ def test_a_row_in_full() -> None:
     assert read(text, "csv").labels == (
         ImportedLabel(2, "7", None, "digits", "a-1", "ann", datetime(2026, 11, 18, 8, tzinfo=UTC)),
     )
+
+
+def test_all_that_a_row_says_of_its_task_is_kept() -> None:
+    text = (
+        "task_key,task_id,monitor,round,input_id,label\nt7-0123456789ab,7,digits,4,a-1,cat\nt8-0123456789ab,,,,,dog\n"
+    )
+    first, second = read(text, "csv").labels
+    assert (first.task_key, first.task_id, first.monitor, first.round, first.input_id) == (
+        "t7-0123456789ab", 7, "digits", 4, "a-1",
+    )  # fmt: skip
+    assert (second.task_key, second.task_id, second.monitor, second.round) == ("t8-0123456789ab", None, None, None)
+
+
+def test_a_row_of_another_monitor_than_the_callers_is_wrong() -> None:
+    with pytest.raises(InputError, match="line 2 is of monitor 'letters', and 'digits' was asked for"):
+        read("monitor,input_id,label\nletters,a,1\n", "csv", monitor="digits")
+    assert "round must be a whole number above 0; got 'first'" in problem("task_key,round,label\nt1-0,first,cat\n")
 
 
 def test_the_monitor_may_come_from_the_caller() -> None:
@@ -251,8 +268,9 @@ def test_text_streams_are_read_too() -> None:
         ("x,cat,,,", "line 2 task_id must be a whole number above 0; got 'x'"),
         ("0,cat,,,", "task_id must be"),
         ("1.5,cat,,,", "task_id must be"),
+        ("1,cat,,,,", "has 6 values for 5 columns"),
         ("99999999999999999999,cat,,,", "task_id must be"),
-        (",cat,,,", "names neither a task_id nor an input_id"),
+        (",cat,,,", "names neither a task_key nor an input_id"),
         ("1,cat,yes,,", "holds a label, 'cat', and says skip"),
         ("1,cat,perhaps,,", "skip must be true or false; got 'perhaps'"),
         ("1,cat,,,yesterday", "at must be a time with its zone, such as 2026"),
@@ -275,7 +293,7 @@ def test_wrong_rows_of_a_table(row: str, words: str) -> None:
     ("line", "words"),
     [
         ("{", "line 1 is no JSON object"),
-        ("[1]", 'is no JSON object, such as {"task_id": 1'),
+        ("[1]", 'is no JSON object, such as {"monitor"'),
         ("7", "is no JSON object, such as"),
         ('{"task_id": true, "label": "a"}', "task_id must be"),
         ('{"task_id": [1], "label": "a"}', "task_id must be"),
@@ -309,7 +327,7 @@ def test_every_wrong_line_is_counted_and_ten_are_told() -> None:
     [
         (b"", "is empty"),
         (b"\n", "is empty"),
-        (b"a,b\n1,2\n", "needs a column task_id (or input_id) and a column label (or truth); it has: a, b"),
+        (b"a,b\n1,2\n", "needs a column task_key (or input_id) and a column label (or truth); it has: a, b"),
         (b"task_id,text\n1,2\n", "needs a column"),
         (b"task_id,label,label\n1,2,3\n", "two columns called 'label'"),
         (b"task_id,label\n1,caf\xe9\n", "line 2 is not UTF-8"),

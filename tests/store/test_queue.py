@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from opmon.errors import InputError, NotFoundError
+from opmon.errors import InputError
 from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.types import Label, Slice
@@ -130,15 +130,6 @@ def somebody_waits(store: Store) -> bool:
 def test_thousands_of_labels_at_once(store: Store) -> None:
     _, ids = open_round(store, tasks=3000)
     assert say(store, *((task, "ann", "7") for task in ids)) == queue.Recorded(3000, 0)
-
-
-def test_the_newest_task_of_an_input_is_found(store: Store) -> None:
-    open_round(store)
-    _, second = open_round(store)
-    with store.read() as connection:
-        assert queue.find(connection, "digits", "input-0") == second[0]
-        with pytest.raises(NotFoundError, match="'nobody'"):
-            queue.find(connection, "digits", "nobody")
 
 
 def test_late_labels_make_a_closed_round_unfinished_again(store: Store) -> None:

@@ -1,0 +1,159 @@
+"""Which task each line of a label file speaks of: all that the line says must agree with what this database asked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.store.schema import rounds, tasks
+from opmon.store.task_keys import key_of, number_in
+
+_AT_ONCE = 500
+Item = TypeVar("Item", int, str)
+
+
+class Named(Protocol):
+    """What a line says of its task; None for what it leaves out."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def task_key(self) -> str | None: ...
+    @property
+    def task_id(self) -> int | None: ...
+    @property
+    def monitor(self) -> str | None: ...
+    @property
+    def input_id(self) -> str | None: ...
+    @property
+    def round(self) -> int | None: ...
+    @property
+    def annotator(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The number of each line's task, None for those of ``problems``, which say why, line by line."""
+
+    task_ids: tuple[int | None, ...]
+    problems: tuple[str, ...]
+
+
+def match(connection: Connection, lines: Sequence[Named]) -> Matched:
+    """The tasks that the lines speak of.
+
+    A line names its task by ``task_key``, which an export gives it; or by ``input_id`` with ``task_id`` or ``monitor``:
+    the newest task of that input is meant, or that of ``round``. A number alone is not enough.
+    """
+    numbers = {number for number in map(_number, lines) if number is not None}
+    by_number = {task.id: task for task in _by_number(connection, numbers)}
+    by_input = _by_input(connection, [line for line in lines if _number(line) is None])
+    task_ids: list[int | None] = []
+    problems: list[str] = []
+    spoken: dict[tuple[int, str], int] = {}
+    for line in lines:
+        number = _number(line)
+        task = by_number.get(number) if number is not None else _newest(by_input, line)
+        problem = _unnamed(line) or (_unknown(line) if task is None else _differs(line, task))
+        if task is not None and problem is None:
+            before = spoken.setdefault((task.id, line.annotator), line.line)
+            problem = None if before == line.line else f"answers the same task as line {before}"
+        if problem is not None:
+            problems.append(f"line {line.line} {problem}")
+        task_ids.append(task.id if task is not None and problem is None else None)
+    return Matched(tuple(task_ids), tuple(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    id: int
+    monitor: str
+    round: int
+    input_id: str
+    key: str
+
+
+def _number(line: Named) -> int | None:
+    if line.task_key is not None:
+        return number_in(line.task_key)
+    return line.task_id
+
+
+def _unnamed(line: Named) -> str | None:
+    if line.task_key is not None:
+        return None if number_in(line.task_key) is not None else f"has a task_key that is none: {line.task_key!r}"
+    if line.input_id is None:
+        return (
+            f"names task {line.task_id} by its number alone, which is another input's in another database; keep the "
+            f"column task_key of the export, or input_id"
+        )
+    return None
+
+
+def _unknown(line: Named) -> str:
+    if line.task_key is not None:
+        return f"is of task {line.task_key}, which this database has not; was the file exported from another one?"
+    if line.task_id is not None:
+        return f"is of task {line.task_id}: there is no task {line.task_id} (opmon labels export writes the open ones)"
+    where = f"monitor {line.monitor!r}" + (f" in round {line.round}" if line.round is not None else "")
+    return f"is of input {line.input_id!r}: {where} asked for no label of it"
+
+
+def _differs(line: Named, task: _Task) -> str | None:
+    """What the line says otherwise than the task it names."""
+    if line.task_key is not None and line.task_key != task.key:
+        return f"is of task {line.task_key}, which another database asked for: here task {task.id} is {task.key}"
+    for what, said, known in (
+        ("task_id", line.task_id, task.id),
+        ("monitor", line.monitor, task.monitor),
+        ("round", line.round, task.round),
+        ("input_id", line.input_id, task.input_id),
+    ):
+        if said is not None and said != known:
+            return f"says {what} {said!r}, and the {what} of task {line.task_key or task.id} is {known!r}"
+    return None
+
+
+def _newest(by_input: dict[tuple[str, str], list[_Task]], line: Named) -> _Task | None:
+    found = by_input.get((line.monitor or "", line.input_id or ""), [])
+    return max((task for task in found if line.round in (None, task.round)), key=lambda task: task.id, default=None)
+
+
+def _by_number(connection: Connection, numbers: Iterable[int]) -> Iterator[_Task]:
+    for some in _portions(sorted(numbers)):
+        yield from _tasks(connection, tasks.c.id.in_(some))
+
+
+def _by_input(connection: Connection, lines: Iterable[Named]) -> dict[tuple[str, str], list[_Task]]:
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for line in lines:
+        if line.monitor is not None and line.input_id is not None:
+            wanted[line.monitor].add(line.input_id)
+    found: dict[tuple[str, str], list[_Task]] = defaultdict(list)
+    for monitor, input_ids in wanted.items():
+        for some in _portions(sorted(input_ids)):
+            for task in _tasks(connection, sa.and_(tasks.c.monitor == monitor, tasks.c.input_id.in_(some))):
+                found[monitor, task.input_id].append(task)
+    return found
+
+
+def _tasks(connection: Connection, condition: sa.ColumnElement[bool]) -> Iterator[_Task]:
+    found = connection.execute(
+        sa.select(tasks.c.id, tasks.c.monitor, tasks.c.input_id, tasks.c.round_id).where(condition)
+    ).all()
+    asked = sa.select(rounds.c.id, rounds.c.number, rounds.c.plan).where(
+        rounds.c.id.in_({row.round_id for row in found})
+    )
+    known = {row.id: (row.number, row.plan["since"]) for row in connection.execute(asked)}
+    for row in found:
+        number, since = known[row.round_id]
+        yield _Task(row.id, row.monitor, number, row.input_id, key_of(row.id, row.monitor, number, row.input_id, since))
+
+
+def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
