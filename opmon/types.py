@@ -69,6 +69,19 @@ class ModelVersion:
         return f"models:/{self.name}/{self.version}"
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a model was logged to take: named columns with MLflow's types, or tensors as (name, dtype, shape)."""
+
+    columns: tuple[tuple[str, str], ...] = ()
+    tensors: tuple[tuple[str | None, str, tuple[int, ...]], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in the order the model takes them."""
+        return tuple(name for name, _ in self.columns)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Consecutive rows of one slice: row ``i`` of ``rows`` is row ``first_row + i`` of slice number ``slice_index``."""

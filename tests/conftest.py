@@ -107,11 +107,13 @@ class Workbench:
         import onnx
         from sklearn.neural_network import MLPClassifier
 
-        from opmon.registry.conversion import convert
+        from opmon.scoring.conversion.converting import convert
+        from opmon.types import Signature
 
         images, targets = self.images[:900].astype("float32"), self.targets[:900]
         fitted = MLPClassifier((16,), max_iter=60, random_state=0).fit(images, targets)
-        self.register(onnx.load_from_string(convert(fitted, None)), "layered")
+        signature = Signature(tensors=((None, "float32", (-1, 64)),))
+        self.register(onnx.load_from_string(convert(fitted, signature)), "layered")
         return self
 
     def write_window(self, size: int = 200, seed: int = 0, **columns: object) -> Path:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from opmon.checks.conversion import compared
 from opmon.checks.finding import Finding, asked, short
 from opmon.checks.sample import look_at_source
 from opmon.checks.trial import try_out
@@ -14,6 +15,7 @@ from opmon.monitor import registry_of
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import open_scorer
+from opmon.stages.originals import has_original
 from opmon.types import ModelVersion
 
 
@@ -31,6 +33,8 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
         finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, Path(folder)))
         yield finding
         if scorer is not None and sample is not None:
+            if has_original(model) and sample.rows.num_rows:
+                yield compared(monitor, registry, model, scorer, sample, Path(folder))
             yield from try_out(monitor, registry, model, scorer, sample)
 
 

@@ -51,12 +51,13 @@ def subject_of(config: Path | None, monitor: str | None, model: str | None) -> S
             return Subject(Path(model), _plain(), Path(".opmon"))
         return Subject(Path(model), chosen, settings.state)
     from opmon.monitor import registry_of
+    from opmon.stages.models import model_file
 
     settings = settings_of(config)
     chosen = settings.monitor(one_monitor(settings, monitor))
     registry = registry_of(settings)
     version = registry.resolve(model or chosen.model)
-    path = registry.fetch_onnx(version, settings.state / "models", convert_sklearn=chosen.convert_sklearn)
+    path = model_file(chosen, registry, version, settings.state)
     return Subject(path, chosen, settings.state, version, registry)
 
 

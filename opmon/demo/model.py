@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from opmon.demo.digits import AUGMENTATION, SIDE, WIDER, Digits, Handling, Pictures, handled
 from opmon.demo.stream import Predict
-from opmon.registry.conversion import convert
+from opmon.scoring.conversion.converting import convert
 from opmon.scoring.session import open_session
+from opmon.types import Signature
 
 NAME = "digits"
 ALIAS = "champion"
@@ -39,7 +40,7 @@ def train(digits: Digits, seed: int, more: Digits | None = None) -> bytes:
     with warnings.catch_warnings(), threadpool_limits(1):  # matrices this small are slower on many threads
         warnings.simplefilter("ignore", ConvergenceWarning)  # 25 epochs are what the demo has time for
         classifier.fit(varied.rows, varied.truth)
-    return convert(classifier, None)
+    return convert(classifier, Signature(tensors=(("X", "float32", (-1, SIDE * SIDE)),)))
 
 
 def _varied(digits: Digits, handling: Handling, copies: int, rng: np.random.Generator) -> Digits:

@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from opmon.registry.registry import Registry
-from opmon.registry.signature import Signature
 
-__all__ = ["Registry", "Signature"]
+__all__ = ["Registry"]

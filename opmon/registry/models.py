@@ -6,7 +6,8 @@ import difflib
 import hashlib
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,16 @@ import yaml
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import cache
 from opmon.registry.connection import Connection
-from opmon.registry.conversion import write_onnx
+from opmon.registry.originals import load_original
 from opmon.registry.signature import read_signature
 from opmon.registry.translation import translated
-from opmon.types import ModelVersion
+from opmon.types import ModelVersion, Signature
 
 _ADDRESS = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[^/@]+))")
+Converter = Callable[[Any, Signature | None], bytes]
+"""Makes ONNX of a scikit-learn model and what it was logged to take."""
+_CONVERTED = "-converted-2"
+"""Ends with the number of the way in which models are converted: a new one is not content with files of the old."""
 _LOGGED = re.compile(r"models:/(m-[^/]+)")
 
 
@@ -63,47 +68,63 @@ def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Mapping[str
 
 
 def fetch_onnx(
-    connection: Connection, model: ModelVersion, described: Mapping[str, Any], into: Path, convert_sklearn: bool
+    connection: Connection, model: ModelVersion, described: Mapping[str, Any], into: Path, converter: Converter | None
 ) -> Path:
-    """The model's ONNX file on this machine; downloaded once for each version."""
+    """The model's ONNX file on this machine; downloaded, or made by ``converter``, once for each version."""
     flavors = described.get("flavors") or {}
-    native = "onnx" in flavors
-    if not native and not (convert_sklearn and "sklearn" in flavors):
+    if "onnx" in flavors:
+        return _fetch(connection, model, into, "", Path(flavors["onnx"].get("data", "model.onnx")))
+    if converter is None or "sklearn" not in flavors:
         raise ModelError(_no_onnx(model, flavors))
-    relative = Path(flavors["onnx"].get("data", "model.onnx")) if native else Path("model.onnx")
-    if relative.is_absolute() or ".." in relative.parts:
-        raise ModelError(
-            f"{model.uri} names {str(relative)!r} as its ONNX file, which is outside of the model; log it again"
-        )
-    known = hashlib.sha256(f"{model.run_id} {model.model_id}".encode()).hexdigest()[:8]
-    folder = cache.folder_of(into, model.name) / f"{model.version}-{known}{'' if native else '-converted'}"
-    if not cache.take(folder, relative):
-        try:
-            _download(connection, model, described, folder, relative, native)
-        except OSError as exc:
-            raise UnavailableError(
-                f"{model.uri} cannot be kept in {folder}: {exc}. Is the disk full, or not ours?"
-            ) from exc
-    if not (folder / relative).is_file():
-        raise ModelError(f"{model.uri} has no file {str(relative)!r} though its MLmodel names it; log the model again")
-    return folder / relative
-
-
-def _download(
-    connection: Connection, model: ModelVersion, described: Mapping[str, Any], folder: Path, file: Path, native: bool
-) -> None:
-    """Fill ``folder`` in one step: it is never seen half full."""
-    with cache.fetching(folder) as temporary:
-        whole = Path(temporary) / "model"
-        whole.mkdir()
-        with translated(f"downloading {model.uri}", connection.where):
-            connection.fetch(_location(connection, model.name, model.version), "", whole)
-        ready = whole
-        if not native:
+    folder, file = _folder(model, into, _CONVERTED), Path("model.onnx")
+    if not cache.take(folder, file):
+        original = fetch_original(connection, model, into)
+        with _kept(model, folder), cache.fetching(folder) as temporary:
             ready = Path(temporary) / "converted"
             ready.mkdir()
-            write_onnx(whole, read_signature(described), ready / file)
-        _move(ready, folder, Path(temporary) / "leftover", file)
+            (ready / file).write_bytes(converter(load_original(original), read_signature(described)))
+            _move(ready, folder, Path(temporary) / "leftover", file)
+    return folder / file
+
+
+def fetch_original(connection: Connection, model: ModelVersion, into: Path) -> Path:
+    """The folder with the model as it was logged, on this machine; downloaded once for each version."""
+    return _fetch(connection, model, into, "-original", Path("MLmodel")).parent
+
+
+def _fetch(connection: Connection, model: ModelVersion, into: Path, kind: str, file: Path) -> Path:
+    """A file of the model; the folder that is kept holds them all."""
+    if file.is_absolute() or ".." in file.parts:
+        raise ModelError(
+            f"{model.uri} names {str(file)!r} as its ONNX file, which is outside of the model; log it again"
+        )
+    folder = _folder(model, into, kind)
+    if not cache.take(folder, file):
+        with _kept(model, folder), cache.fetching(folder) as temporary:
+            whole = Path(temporary) / "model"
+            whole.mkdir()
+            with translated(f"downloading {model.uri}", connection.where):
+                connection.fetch(_location(connection, model.name, model.version), "", whole)
+            _move(whole, folder, Path(temporary) / "leftover", file)
+    if not (folder / file).is_file():
+        raise ModelError(f"{model.uri} has no file {str(file)!r} though its MLmodel names it; log the model again")
+    return folder / file
+
+
+def _folder(model: ModelVersion, into: Path, kind: str) -> Path:
+    known = hashlib.sha256(f"{model.run_id} {model.model_id}".encode()).hexdigest()[:8]
+    return cache.folder_of(into, model.name) / f"{model.version}-{known}{kind}"
+
+
+@contextmanager
+def _kept(model: ModelVersion, folder: Path) -> Iterator[None]:
+    """A file system that does not take the model is told as such."""
+    try:
+        yield
+    except OSError as exc:
+        raise UnavailableError(
+            f"{model.uri} cannot be kept in {folder}: {exc}. Is the disk full, or not ours?"
+        ) from exc
 
 
 def _move(ready: Path, folder: Path, leftover: Path, file: Path) -> None:

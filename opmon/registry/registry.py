@@ -10,9 +10,11 @@ from typing import Any
 from opmon.errors import ModelError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
-from opmon.registry.signature import Signature, read_signature
+from opmon.registry.models import Converter
+from opmon.registry.originals import load_original
+from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
-from opmon.types import ModelVersion
+from opmon.types import ModelVersion, Signature
 
 
 class Registry(Tracking):
@@ -47,12 +49,16 @@ class Registry(Tracking):
         self._described[model.name, model.version, model.model_id] = described
         return model
 
-    def fetch_onnx(self, model: ModelVersion, into: Path, convert_sklearn: bool = False) -> Path:
+    def fetch_onnx(self, model: ModelVersion, into: Path, converter: Converter | None = None) -> Path:
         """The model's ONNX file, downloaded into a folder of its own below ``into`` once for each version.
 
-        Only ONNX is loaded. A scikit-learn flavour is converted where ``convert_sklearn``: that runs code in the model.
+        Only ONNX is loaded. With a ``converter`` a scikit-learn flavour is converted: that runs code in the model.
         """
-        return models.fetch_onnx(self._connection, model, self._about(model), into, convert_sklearn)
+        return models.fetch_onnx(self._connection, model, self._about(model), into, converter)
+
+    def original(self, model: ModelVersion, into: Path) -> Any:
+        """The model's scikit-learn flavour, loaded: that runs code in the model."""
+        return load_original(models.fetch_original(self._connection, model, into))
 
     def signature(self, model: ModelVersion) -> Signature | None:
         """What the model says of its inputs, if it says anything."""

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The inputs of a model: named columns with MLflow's types, or tensors as (name, dtype, shape)."""
-
-    columns: tuple[tuple[str, str], ...] = ()
-    tensors: tuple[tuple[str | None, str, tuple[int, ...]], ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns, in the order the model takes them."""
-        return tuple(name for name, _ in self.columns)
+from opmon.types import Signature
 
 
 def read_signature(mlmodel: Mapping[str, Any]) -> Signature | None:
@@ -33,4 +21,6 @@ def read_signature(mlmodel: Mapping[str, Any]) -> Signature | None:
             tensors.append((spec.get("name"), tensor["dtype"], tuple(tensor["shape"])))
         elif spec.get("name") is not None:
             columns.append((spec["name"], str(spec["type"])))
+        else:  # one column without a name: a list of values
+            tensors.append((None, str(spec["type"]), (-1,)))
     return Signature(tuple(columns), tuple(tensors)) if columns or tensors else None

@@ -51,7 +51,7 @@ def is_answer(exc: BaseException) -> bool:
 
 
 def _translate(exc: Exception, doing: str, where: str) -> OpmonError:
-    message = _first_line(exc)
+    message = first_line(exc)
     here = disk.trouble(exc)
     if here is not None:
         return here
@@ -98,7 +98,8 @@ def _redact(exc: BaseException) -> None:
         todo += [one.__cause__, one.__context__, *(arg for arg in one.args if isinstance(arg, BaseException))]
 
 
-def _first_line(exc: Exception) -> str:
+def first_line(exc: Exception) -> str:
+    """What another library says, in one line without credentials."""
     text = redacted(str(exc)).strip() or type(exc).__name__
     line = text.splitlines()[0]
     return line if len(line) <= 500 else f"{line[:497]}..."

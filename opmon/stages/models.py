@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from opmon.config import MissingSettings, MonitorSettings
 from opmon.errors import ModelError
 from opmon.registry import Registry
+from opmon.scoring.conversion.converting import convert
 from opmon.scoring.inputs.columns import Missing
 from opmon.scoring.inputs.images import ImageInput
 from opmon.scoring.inputs.readers import FunctionInput, ReaderPlan
@@ -47,6 +48,11 @@ def missing_of(settings: MissingSettings) -> Missing:
     return Missing(math.nan if settings.numbers is None else settings.numbers, settings.text, settings.refuse)
 
 
+def model_file(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Path:
+    """The model's ONNX file below ``folder``: its own, or a scikit-learn model's where the monitor trusts that."""
+    return registry.fetch_onnx(model, folder / "models", convert if settings.convert_sklearn else None)
+
+
 def open_scorer(
     settings: MonitorSettings,
     registry: Registry,
@@ -59,7 +65,7 @@ def open_scorer(
 
     ``plain``: for its predictions alone, without auxiliary variables. ``traced``: with the activations of the layer.
     """
-    path = registry.fetch_onnx(model, folder / "models", convert_sklearn=settings.convert_sklearn)
+    path = model_file(settings, registry, model, folder)
     heads = {} if plain else bound_heads(settings.heads, registry, folder)
     reference = find_reference(settings, registry, model, folder) if heads else None
     try:

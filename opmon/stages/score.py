@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from opmon.errors import SourceError
 from opmon.scoring.scored import Scored
+from opmon.scoring.scorer import Scorer
 from opmon.stages.activations import Activations
 from opmon.stages.drift import DriftSample, advise_drift
 from opmon.stages.frames import NAME, FrameFile
 from opmon.stages.identities import first_met, ids_of
 from opmon.stages.moments import span_of
+from opmon.stages.originals import Agreement, require_agreement
 from opmon.stages.served import Served, served_of
 from opmon.stages.toolbox import Toolbox, levels_of
 from opmon.stages.unscorable import told, unscorable
@@ -43,6 +45,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
     with work.store.read() as connection:
         slices = rounds.slices_of(connection, round_.id)
     scorer = work.scorer(round_)
+    compared = _compared(work, round_, scorer, slices)
     reading = Reading(work, round_, slices)
     scored: list[Scored] = []
     done = 0
@@ -56,6 +59,8 @@ def score_round(work: Toolbox, round_: Round) -> None:
     found.frame.write(path)
     timeline, own = work.runs(round_)
     work.registry.log_artifact(own, path)
+    if compared is not None:
+        work.registry.tag_run(own, {"opmon.conversion": compared})
     drift = advise_drift(work, round_, own, reading.sample, found.frame)
     with work.write() as connection:
         seen.remember(connection, round_, found.hashes)
@@ -75,6 +80,15 @@ def score_round(work: Toolbox, round_: Round) -> None:
             timeline_run_id=timeline,
             problem=None,
         )
+
+
+def _compared(work: Toolbox, round_: Round, scorer: Scorer, slices: Sequence[Slice]) -> Agreement | None:
+    """A converted model is held against its original on the round's first inputs."""
+    if not work.settings.convert_sklearn:
+        return None
+    first = next(iter(work.source.read(slices)), None)
+    rows = None if first is None else first.rows
+    return require_agreement(work.settings, work.registry, work.model(round_), work.folder, scorer, rows)
 
 
 class Reading:

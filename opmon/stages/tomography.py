@@ -25,6 +25,7 @@ from opmon.robustness.running import Budget
 from opmon.robustness.tomography import tomography
 from opmon.stages.checkpoints import CheckpointFile, content_key
 from opmon.stages.estimate import read_answers
+from opmon.stages.models import model_file
 from opmon.stages.payloads import row_of
 from opmon.stages.tomography_model import Prepared, open_traced, prepared
 from opmon.stages.toolbox import Toolbox
@@ -69,9 +70,7 @@ def _map(work: Toolbox, round_: Round, settings: RobustnessSettings, folder: Pat
     if known < settings.min_inputs and settings.relation == "label":
         log.info("%s: a tomography waits for %d labelled inputs, there are %d", work.name, settings.min_inputs, known)
         return None
-    path = work.registry.fetch_onnx(
-        work.model(round_), work.folder / "models", convert_sklearn=work.settings.convert_sklearn
-    )
+    path = model_file(work.settings, work.registry, work.model(round_), work.folder)
     traced = open_traced(path, work.settings) if settings.kind == "image" and settings.quality else None
     ready = prepared(work.scorer(round_), settings, found.rows, found.truth, found.weights, traced)
     key = f"{round_.key} {content_key(path, ready, settings, work.settings.seed)}"

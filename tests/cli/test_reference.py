@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPClassifier
 
 from opmon.cli.layers import layers
 from opmon.cli.reference import reference
-from opmon.registry.conversion import convert
+from opmon.scoring.conversion.converting import convert
 
 COLUMNS = [f"pixel{k}" for k in range(64)]
 

@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import Registry
+from opmon.scoring.conversion.converting import convert
 from opmon.scoring.graph.file import class_names, read_model
 from opmon.types import ModelVersion
 
@@ -92,8 +93,8 @@ def test_registry_converts_scikit_learn_only_when_asked(registry, tmp_path, mode
     with pytest.raises(ModelError, match=r"has: python_function, sklearn.*convert_sklearn: true"):
         registry.fetch_onnx(version, tmp_path)
     assert list(tmp_path.iterdir()) == []
-    path = registry.fetch_onnx(version, tmp_path, convert_sklearn=True)
-    labels, scores = onnxruntime.InferenceSession(str(path)).run(None, {"X": images[:50].astype(np.float32)})
+    path = registry.fetch_onnx(version, tmp_path, convert)
+    labels, scores = onnxruntime.InferenceSession(str(path)).run(None, {"X": images[:50]})
     assert labels.tolist() == model.predict(images[:50]).tolist()
     assert scores.shape == (50, 10)
     assert class_names(read_model(path)) == tuple("0123456789")

@@ -34,6 +34,7 @@ def calls(registry: Registry, folder: Path) -> dict[str, Callable[[], Any]]:
         "check": registry.check,
         "resolve": lambda: registry.resolve("models:/digits@champion"),
         "fetch_onnx": lambda: registry.fetch_onnx(MODEL, folder / "models"),
+        "original": lambda: registry.original(MODEL, folder / "models"),
         "signature": lambda: registry.signature(MODEL),
         "version_tags": lambda: registry.version_tags(MODEL),
         "tag_version": lambda: registry.tag_version(MODEL, {"a": 1}),

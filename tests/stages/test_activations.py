@@ -19,10 +19,10 @@ from opmon.abc import Sampler
 from opmon.checks import check_monitor
 from opmon.config import Settings
 from opmon.errors import PluginError
-from opmon.registry.conversion import convert
 from opmon.samplers._checks import take_all
 from opmon.samplers.ces import CrossEntropy, section_indices
 from opmon.samplers.sections import sections_of
+from opmon.scoring.conversion.converting import convert
 from opmon.scoring.scored import Scored
 from opmon.stages import draw, open, score
 from opmon.stages.activations import Activations

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sklearn.neural_network import MLPClassifier
 
 from opmon.cli import group
-from opmon.registry.conversion import convert
+from opmon.scoring.conversion.converting import convert
 from opmon.store import queue, rounds
 from opmon.types import Label
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -11,6 +11,8 @@ from opmon.scoring.inputs.columns import AS_NAN, Missing
 from opmon.scoring.inputs.readers import Reader
 from opmon.scoring.inputs.tensors import plan_inputs
 from opmon.scoring.session import Tensor
+
+_LESS = ("float", "float16")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,11 @@ class Feeding:
             plan = plan_inputs(self.takes, batch, features, self.tensor, self.missing)
             self._plans[batch.schema] = plan
         return plan
+
+    def exact(self) -> Feeding:
+        """The same columns with numbers in float64: what is lost on the way to the model can then be seen."""
+        takes = tuple(replace(item, kind="double") if item.kind in _LESS else item for item in self.takes)
+        return replace(self, takes=takes, _plans={})
 
 
 def _fits(names: tuple[str, ...], inputs: Sequence[Tensor], batch: pa.RecordBatch) -> bool:

@@ -69,9 +69,11 @@ class Outputs:
             predictions = np.array(classes, dtype=np.str_).take(largest)
         else:
             predictions, columns = self._labelled(self.labels, np.asarray(results[1]), valid, classes)
-            unlike = int((columns != largest)[valid].sum())
-            if not self.labels.proven and 2 * unlike > int(valid.sum()) >= _FEW:
-                raise ModelError(self.unlike(unlike, int(valid.sum())))
+            unlike, count = int((columns != largest)[valid].sum()), int(valid.sum())
+            if not self.labels.proven and 2 * unlike > count >= _FEW:
+                raise ModelError(self.unlike(unlike, count))
+            if self.labels.proven and unlike == count and len(classes) == 2:
+                unlike = 0  # the two scores of a support vector machine are the wrong way round: that tells nothing
         return Answers(predictions, variables_of(probabilities, ranking), valid, unlike, self._vocabulary(classes))
 
     def _labelled(
@@ -91,12 +93,20 @@ class Outputs:
             return classes
         return None if self.labels.names is None else tuple(dict.fromkeys(self.labels.names.values()))
 
+    def renamed(self, own: NDArray[np.str_]) -> NDArray[np.str_]:
+        """Classes as the model itself calls them in the names of ``classes``."""
+        if self.own_classes is None or self.classes is None or set(self.own_classes) == set(self.classes):
+            return own
+        names = dict(zip(self.own_classes, self.classes, strict=True))
+        return np.array([names.get(name, name) for name in own.tolist()], dtype=np.str_)
+
     def unlike(self, count: int, of: int) -> str:
         """What is said of labels that are not of the class with the greatest score."""
         label = "" if self.labels is None else self.labels.output
         return (
             f"the model's label ({label!r}) is not the class with the greatest score ({self.score!r}) for {count} of "
-            f"{of} inputs: classes may be in another order than the columns, or output may not be the score"
+            f"{of} inputs: right where a threshold or votes decide, wrong where classes are in another order than the "
+            f"columns or output is not the score"
         )
 
     def _numbers(self, score: NDArray[Any]) -> Answers:

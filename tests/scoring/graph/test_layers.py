@@ -12,7 +12,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from opmon.errors import ModelError
-from opmon.registry.conversion import convert
+from opmon.scoring.conversion.converting import convert
 from opmon.scoring.graph.file import read_model
 from opmon.scoring.graph.layers import find_layer, layers
 

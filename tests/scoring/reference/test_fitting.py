@@ -128,7 +128,7 @@ def test_a_gap_is_nothing_strange_to_an_autoencoder(tmp_path, fed) -> None:
     from sklearn.pipeline import make_pipeline
     from sklearn.tree import DecisionTreeClassifier
 
-    from opmon.registry.conversion import convert
+    from opmon.scoring.conversion.converting import convert
 
     rng = np.random.default_rng(0)
     values = 100 + rng.normal(size=(600, 2)) @ rng.normal(size=(2, 6))
@@ -169,7 +169,7 @@ def test_a_model_written_again_elsewhere_is_the_same_model(mlp, tmp_path) -> Non
 def test_a_tree_can_have_an_autoencoder_and_no_traces(tmp_path, rows, fed) -> None:
     from sklearn.tree import DecisionTreeClassifier
 
-    from opmon.registry.conversion import convert
+    from opmon.scoring.conversion.converting import convert
 
     path = tmp_path / "tree.onnx"
     path.write_bytes(convert(DecisionTreeClassifier(max_depth=2).fit(rows, rows[:, 0] > 0), None))

@@ -1,0 +1,34 @@
+"""Whether what is scored answers as the scikit-learn model does that it was made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opmon.checks.finding import Finding
+from opmon.checks.sample import Sample, spread
+from opmon.checks.trial import STOPS
+from opmon.config import MonitorSettings
+from opmon.errors import OpmonError
+from opmon.registry import Registry
+from opmon.scoring.scorer import Scorer
+from opmon.stages.originals import ROWS, agreement
+from opmon.types import ModelVersion
+
+
+def compared(
+    monitor: MonitorSettings, registry: Registry, model: ModelVersion, scorer: Scorer, sample: Sample, folder: Path
+) -> Finding:
+    """Both are asked for the same answers where the original may be loaded; else it is said that they were not."""
+    about = f"{monitor.name}: conversion"
+    if not monitor.convert_sklearn:
+        message = "not compared with the scikit-learn flavour: that runs its code, and convert_sklearn: true allows it"
+        return Finding(about, "ok", message)
+    try:
+        found = agreement(scorer, registry.original(model, folder / "models"), spread(sample.rows, ROWS))
+    except OpmonError as exc:
+        return Finding(about, "warning", f"not compared with the scikit-learn original: {exc}")
+    if found.enough:
+        return Finding(about, "ok", str(found))
+    if monitor.columns.prediction is None:
+        return Finding(about, "problem", f"{found.refusal} {STOPS}", needs_change=True)
+    return Finding(about, "warning", found.refusal)

@@ -1,0 +1,131 @@
+"""Converting a scikit-learn model to ONNX, so that ONNX Runtime loads what comes out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from typing import Any
+
+from opmon.errors import ModelError
+from opmon.scoring._failures import first_line
+from opmon.scoring.conversion._inputs import Inputs, possible_inputs
+from opmon.scoring.conversion._parts import parts_of
+from opmon.scoring.conversion._texts import spoken_patterns, text_converters
+from opmon.scoring.conversion._trees import tree_converters
+from opmon.scoring.graph.adapting import adapted
+from opmon.scoring.session import open_session
+from opmon.types import Signature
+from opmon.values import canonical_class
+
+OPSET = {"": 18, "ai.onnx.ml": 3}
+_LONGEST = 160
+"""So many characters of a reason are told."""
+_log = logging.getLogger(__name__)
+
+
+def convert(model: Any, signature: Signature | None = None) -> bytes:
+    """The model as ONNX; a classifier has ``label`` and a matrix ``probabilities``, and its classes as metadata."""
+    _require_estimator(model)
+    _settle(model)
+    reason = "nothing is known of its inputs"
+    for inputs in possible_inputs(model, signature):
+        try:
+            data = _described(_graph(model, inputs), model)
+            open_session(_as_run(data), "cpu", 1)
+        except Exception as exc:  # noqa: BLE001 - skl2onnx raises whatever its converters raise
+            reason = _short(exc)
+            _log.debug("%s with inputs %s", type(model).__name__, inputs, exc_info=True)
+        else:
+            return data
+    raise ModelError(
+        f"{type(model).__name__} cannot be converted to ONNX: {reason.rstrip('.')}. Register it as ONNX "
+        f"(mlflow.onnx.log_model), exported by a library that knows it."
+    )
+
+
+def _short(exc: Exception) -> str:
+    """The reason in a line: what skl2onnx says of a large model is as large as the model."""
+    root = exc.__cause__ if isinstance(exc.__cause__, Exception) else exc
+    text = str(root) if isinstance(root, ModelError) else f"{type(root).__name__}: {first_line(root)}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _require_estimator(model: Any) -> None:
+    from sklearn.base import BaseEstimator
+
+    if not isinstance(model, BaseEstimator) or not hasattr(model, "predict"):
+        raise ModelError(
+            f"what is logged as a scikit-learn model is a {type(model).__module__}.{type(model).__qualname__}, which "
+            f"is no estimator that predicts: register the model as ONNX (mlflow.onnx.log_model)"
+        )
+
+
+def _settle(model: Any) -> None:
+    """Change what has no part in predictions, and which skl2onnx does not take."""
+    from sklearn.ensemble import VotingClassifier
+
+    for part in parts_of(model):
+        if isinstance(part, VotingClassifier):
+            part.flatten_transform = False
+
+
+def _graph(model: Any, inputs: Inputs) -> Any:
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common._registration import get_converter
+    from sklearn.base import is_classifier
+
+    def converted(options: dict[Any, Any]) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return convert_sklearn(
+                model,
+                initial_types=inputs,
+                options=options,
+                target_opset=OPSET,
+                custom_conversion_functions={**tree_converters(), **text_converters()},
+            )
+
+    get_converter("SklearnLinearSVC").get_allowed_options().setdefault("zipmap", [True, False])  # it is asked for it
+    patterns = spoken_patterns(model)
+    if not is_classifier(model):
+        return converted(patterns)
+    try:
+        return converted({**patterns, id(model): {"zipmap": False}})
+    except NameError:  # a classifier that has no such option gives no dictionaries
+        return converted(patterns)
+
+
+def _described(graph: Any, model: Any) -> bytes:
+    """With the names of the classes, and whether the scores are probabilities."""
+    from sklearn.base import is_classifier
+
+    classes = getattr(model, "classes_", None)
+    told: dict[str, str] = {}
+    if is_classifier(model) and classes is not None and getattr(classes, "ndim", 0) == 1:
+        told["classes"] = json.dumps([canonical_class(name) for name in classes.tolist()])
+        if not hasattr(model, "predict_proba"):
+            told["scores"] = "logits"
+    for key, value in told.items():
+        entry = graph.metadata_props.add()
+        entry.key, entry.value = key, value
+    _type_labels(graph)
+    data: bytes = graph.SerializeToString()
+    return data
+
+
+def _type_labels(graph: Any) -> None:
+    """Give a label output that is the number of a column the type of a number: one against one has names declared."""
+    import onnx
+
+    made_by = {name: node.op_type for node in graph.graph.node for name in node.output}
+    for output in graph.graph.output:
+        if made_by.get(output.name) == "ArgMax":
+            output.CopyFrom(onnx.helper.make_tensor_value_info(output.name, onnx.TensorProto.INT64, [None, 1]))
+
+
+def _as_run(data: bytes) -> bytes:
+    import onnx
+
+    changed = adapted(onnx.load_from_string(data))
+    return data if changed is None else bytes(changed.SerializeToString())

@@ -1,0 +1,38 @@
+"""A scikit-learn model asked for its own answers, so that a converted one can be held against it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.errors import ModelError
+from opmon.scoring._failures import first_line
+from opmon.scoring.conversion._parts import takes_text
+
+
+def answers_of(model: Any, tensors: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """The model's predictions for inputs that are tensors, as opmon feeds them to the converted one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(model.predict(_given(model, tensors))).reshape(-1)
+    except Exception as exc:  # the model's own code may fail in any way
+        raise ModelError(f"the scikit-learn original does not answer: {type(exc).__name__}: {first_line(exc)}") from exc
+
+
+def _given(model: Any, tensors: Mapping[str, NDArray[Any]]) -> Any:
+    """A text each, a table with the names that the model learned, or a matrix."""
+    import pandas as pd
+
+    if len(tensors) > 1:
+        return pd.DataFrame({name: values.reshape(-1) for name, values in tensors.items()})
+    (values,) = tensors.values()
+    if takes_text(model):
+        return values.reshape(-1)
+    matrix = values.reshape(len(values), -1)
+    names = getattr(model, "feature_names_in_", None)
+    return matrix if names is None or len(names) != matrix.shape[1] else pd.DataFrame(matrix, columns=list(names))

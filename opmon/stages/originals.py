@@ -1,0 +1,122 @@
+"""A converted scikit-learn model beside the original: the one that is judged must be the one that answers."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.config import MonitorSettings
+from opmon.errors import ModelError
+from opmon.registry import Registry
+from opmon.scoring.conversion.original import answers_of
+from opmon.scoring.scorer import Scorer
+from opmon.stages.models import model_file
+from opmon.types import Batch, ModelVersion
+from opmon.values import canonical_classes
+
+log = logging.getLogger(__name__)
+
+ROWS = 1000
+"""So many inputs are answered by both."""
+LEAST = 0.995
+"""So many answers must be equal for the converted model to be judged in place of the original."""
+_CLOSE = 1e-3
+"""Numbers are equal that differ by no more than this share of themselves, or of how much all of them differ."""
+_KEPT = "compared.json"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """On how many inputs a converted model and its original answer alike."""
+
+    inputs: int
+    equal: int
+
+    @property
+    def enough(self) -> bool:
+        return self.equal >= LEAST * self.inputs
+
+    def __str__(self) -> str:
+        return f"{self.equal:,} of {self.inputs:,} answers of the converted model are those of the original"
+
+    @property
+    def refusal(self) -> str:
+        """What is said where they are too few."""
+        return (
+            f"only {self}, and {LEAST:.1%} must be: another model would be judged. Register the model as ONNX "
+            f"(mlflow.onnx.log_model), or log production's own answers and name their column (columns.prediction)."
+        )
+
+
+def has_original(model: ModelVersion) -> bool:
+    """Whether there is a scikit-learn model that the ONNX file should answer like."""
+    return "sklearn" in model.flavors
+
+
+def agreement(scorer: Scorer, original: Any, rows: pa.RecordBatch) -> Agreement:
+    """How the loaded ONNX file and the original answer the first rows."""
+    rows = rows.slice(0, ROWS)
+    (scored,) = scorer.score([Batch(0, 0, rows)])
+    exact = scorer.exact(rows)
+    asked = np.isin(exact.rows, scored.rows)
+    answers = answers_of(original, {name: values[asked] for name, values in exact.tensors.items()})
+    given = scored.predictions[np.isin(scored.rows, exact.rows)]
+    if scorer.outputs.problem == "regression":
+        equal = _close(given, answers.astype(np.float64))
+    else:
+        equal = given == scorer.outputs.renamed(canonical_classes(answers))
+    return Agreement(len(equal), int(equal.sum()))
+
+
+def require_agreement(
+    settings: MonitorSettings,
+    registry: Registry,
+    model: ModelVersion,
+    folder: Path,
+    scorer: Scorer,
+    rows: pa.RecordBatch | None,
+) -> Agreement | None:
+    """Compare a converted model with its original, once on each machine; None where it is not trusted, or has none.
+
+    Where production's own answers are judged, one that is too unlike is told and not refused: its variables may do.
+    """
+    if rows is None or not rows.num_rows or not settings.convert_sklearn or not has_original(model):
+        return None
+    kept = model_file(settings, registry, model, folder).with_name(_KEPT)
+    known = _read(kept)
+    if known is not None:
+        return known
+    try:
+        found = agreement(scorer, registry.original(model, folder / "models"), rows)
+    except ModelError as exc:
+        log.warning("%s was converted, and not compared with its original: %s", model.uri, exc)
+        return None
+    if not found.inputs:
+        return None
+    if settings.columns.prediction is None and not found.enough:
+        raise ModelError(f"{model.uri}: {found.refusal}")
+    log.log(logging.INFO if found.enough else logging.WARNING, "%s: %s", model.uri, found)
+    kept.write_text(json.dumps(asdict(found)), encoding="utf-8")
+    return found
+
+
+def _close(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.bool_]:
+    spread = float(np.std(wanted)) if len(wanted) else 0.0
+    close: NDArray[np.bool_] = np.abs(given - wanted) <= _CLOSE * np.maximum(np.abs(wanted), spread)
+    return close
+
+
+def _read(path: Path) -> Agreement | None:
+    try:
+        told: Mapping[str, int] = json.loads(path.read_text(encoding="utf-8"))
+        return Agreement(**told)
+    except (OSError, ValueError, TypeError):
+        return None

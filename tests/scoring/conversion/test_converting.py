@@ -1,0 +1,257 @@
+"""A converted model answers as the original does, on every input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from opmon.errors import ModelError
+from opmon.scoring.conversion.converting import convert
+from opmon.scoring.conversion.original import answers_of
+from opmon.scoring.scorer import Scorer
+from opmon.types import Batch, Signature
+from opmon.values import canonical_classes
+
+RNG = np.random.default_rng(8)
+CENTRES = RNG.normal(size=(4, 5))
+TRUTH = np.arange(1200) % 4
+ROWS = CENTRES[TRUTH] + RNG.normal(size=(1200, 5))
+LATE = np.column_stack([ROWS[:, :4], 1.7e9 + 3000 * RNG.normal(size=1200) + 2000 * TRUTH])
+"""The last column is a time in seconds: float32 knows one of 128."""
+GAPS = np.where(RNG.random(ROWS.shape) < 0.1, np.nan, ROWS)
+FIT, ASK = slice(0, 400), slice(400, None)
+NAMES = np.array(["ant", "bee", "cat", "dog"])
+TREE, PLAIN = DecisionTreeClassifier(max_depth=4, random_state=0), LogisticRegression(max_iter=200)
+TWO = [("tree", TREE), ("bayes", GaussianNB())]
+HIST = {"max_iter": 5, "max_leaf_nodes": 9}
+MODELS: dict[str, Any] = {
+    "bagging": BaggingClassifier(TREE, n_estimators=3, random_state=0),
+    "stacking": StackingClassifier(TWO, PLAIN, cv=2),
+    "soft voting": VotingClassifier(TWO, voting="soft"),
+    "hard voting": VotingClassifier([*TWO, ("plain", PLAIN)], voting="hard"),
+    "one against the rest": OneVsRestClassifier(PLAIN),
+    "one against one": OneVsOneClassifier(PLAIN),
+    "forest": RandomForestClassifier(10, random_state=0),
+    "extra trees": ExtraTreesClassifier(10, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0),
+    "histograms": HistGradientBoostingClassifier(**HIST),
+    "adaboost": AdaBoostClassifier(TREE, n_estimators=3, random_state=0),
+    "support vectors": SVC(),
+    "linear support vectors": make_pipeline(StandardScaler(), LinearSVC()),
+    "ridge": RidgeClassifier(),
+    "quadratic": QuadraticDiscriminantAnalysis(),
+    "search": GridSearchCV(PLAIN, {"C": [1, 2]}, cv=2),
+}
+
+
+def lists(rows: np.ndarray) -> pa.RecordBatch:
+    rows = np.ascontiguousarray(rows)
+    return pa.record_batch({"rows": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])})
+
+
+@pytest.fixture
+def opened(tmp_path: Path):
+    def made(model: Any, signature: Signature | None = None, **options: Any) -> Scorer:
+        path = tmp_path / "model.onnx"
+        path.write_bytes(convert(model, signature))
+        problem: Any = "classification" if is_classifier(model) else "regression"
+        return Scorer.open(path, problem, device="cpu", **options)
+
+    return made
+
+
+def share(scorer: Scorer, model: Any, rows: pa.RecordBatch, given: Any) -> float:
+    """The share of equal answers."""
+    (scored,) = scorer.score([Batch(0, 0, rows)])
+    assert len(scored.rows) == rows.num_rows, scored.rejected
+    return float((scored.predictions == canonical_classes(model.predict(given))).mean())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("labels", ["numbers", "names", "two"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_converted_model_answers_as_the_original(opened, name, labels) -> None:
+    truth = {"numbers": TRUTH + 1, "names": NAMES[TRUTH], "two": 1 + (TRUTH > 1)}[labels]
+    model = MODELS[name].fit(ROWS[FIT], truth[FIT])
+    scorer = opened(model)
+    assert share(scorer, model, lists(ROWS[ASK]), ROWS[ASK]) == 1
+    assert scorer.classes == tuple(canonical_classes(np.unique(truth)))
+
+
+LARGE: dict[str, Any] = {
+    "scaled": make_pipeline(StandardScaler(), PLAIN),
+    "scaled forest": make_pipeline(StandardScaler(), RandomForestClassifier(10, random_state=0)),
+    "forest": MODELS["forest"],
+    "histograms": MODELS["histograms"],
+    "stacking": make_pipeline(StandardScaler(), MODELS["stacking"]),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_numbers_keep_their_digits(opened, name) -> None:
+    model = LARGE[name].fit(LATE[FIT], TRUTH[FIT])
+    assert share(opened(model), model, lists(LATE[ASK]), LATE[ASK]) == 1
+
+
+def test_a_model_that_was_logged_to_take_float32_takes_float32(opened) -> None:
+    signature = Signature(tensors=((None, "float32", (-1, 5)),))
+    assert opened(MODELS["ridge"].fit(ROWS, TRUTH), signature).session.inputs[0].kind == "float"
+
+
+@pytest.mark.parametrize("signature", [None, Signature(tuple((name, "double") for name in "abcde"))], ids=str)
+def test_missing_numbers_go_where_the_trees_send_them(opened, signature) -> None:
+    model = HistGradientBoostingClassifier(**HIST).fit(GAPS[FIT], TRUTH[FIT])
+    assert share(opened(model, signature), model, lists(GAPS[ASK]), GAPS[ASK]) == 1
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_even_votes_are_settled_alike_in_batches_of_any_size(opened, kind, classes) -> None:
+    model = kind(10, random_state=0).fit(ROWS[FIT], TRUTH[FIT] % classes)
+    probabilities = np.sort(model.predict_proba(ROWS[ASK]), axis=1)
+    assert (probabilities[:, -1] == probabilities[:, -2]).sum() > 5  # there are some
+    for size in (1, 7, 800):
+        assert share(opened(model, batch_size=size), model, lists(ROWS[ASK]), ROWS[ASK]) == 1
+
+
+REGRESSIONS: list[Any] = [
+    RandomForestRegressor(5, random_state=0),
+    HistGradientBoostingRegressor(max_iter=5),
+    make_pipeline(StandardScaler(), Ridge()),
+    IsolationForest(n_estimators=5, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", REGRESSIONS, ids=lambda model: type(model).__name__)
+def test_a_converted_regression_gives_the_same_numbers(tmp_path, model) -> None:
+    from opmon.scoring.session import open_session
+
+    model.fit(LATE[FIT], ROWS[FIT, 0])
+    session = open_session(convert(model), "cpu", 1)
+    given = LATE[ASK].astype({"double": np.float64, "float": np.float32}[session.inputs[0].kind])
+    (found,) = session.run([session.outputs[0].name], {"X": given})
+    wanted = model.predict(LATE[ASK])
+    assert np.abs(found.reshape(-1) - wanted).max() < 1e-5 * wanted.std() + 1e-9
+
+
+WORDS = ["great film", "Großer Ärger", "a dull film", "dull and bad", "great fun", "bad Ärger", "großer Spaß", "fun"]
+TEXTS = [
+    f"{WORDS[i % 8]} {WORDS[(i * 3 + i // 8) % 8]}, {'x' if i % 3 else 'I'} {WORDS[i * i % 8]}" for i in range(200)
+]
+MOODS = np.array([(i % 8 + i // 8) % 3 for i in range(200)])
+COUNTED: dict[str, Any] = {
+    "plain": TfidfVectorizer(),
+    "pairs": TfidfVectorizer(ngram_range=(1, 2)),
+    "logarithms": TfidfVectorizer(sublinear_tf=True),
+    "in two steps": make_pipeline(CountVectorizer(), TfidfTransformer(sublinear_tf=True)),
+}
+SAID = {
+    "nothing": None,
+    "a tensor": Signature(tensors=((None, "str", (-1,)),)),
+    "objects": Signature(tensors=((None, "object", (-1, 1)),)),
+    "a column": Signature(columns=(("X", "string"),)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_text_is_cut_and_counted_as_by_the_original(opened, name) -> None:
+    model = make_pipeline(COUNTED[name], LogisticRegression(C=50, max_iter=500)).fit(TEXTS[:100], MOODS[:100])
+    batch = pa.record_batch({"X": pa.array(TEXTS)})
+    scorer = opened(model)
+    assert share(scorer, model, batch, TEXTS) == 1
+    (scored,) = scorer.score([Batch(0, 0, batch)])
+    wanted = 1 - model.predict_proba(TEXTS).max(axis=1)
+    np.testing.assert_allclose(scored.variables["confidence"], wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_text_is_text_whatever_the_signature_says(opened, said) -> None:
+    model = make_pipeline(TfidfVectorizer(), LinearSVC()).fit(TEXTS, MOODS)
+    scorer = opened(model, SAID[said])
+    assert [str(item) for item in scorer.session.inputs] == ["X: string[?, 1]"]
+    assert share(scorer, model, pa.record_batch({"X": pa.array(TEXTS)}), TEXTS) == 1
+
+
+def test_columns_that_are_chosen_by_name(opened) -> None:
+    frame = pd.DataFrame(
+        {
+            "amount": RNG.lognormal(3, 1, 600),
+            "age": RNG.integers(18, 90, 600),
+            "code": RNG.integers(0, 5, 600),
+            "city": RNG.choice(["Rom", "Paris", "Köln"], 600),
+            "vip": RNG.random(600) < 0.2,
+        }
+    )
+    truth = (frame.amount > 20) ^ (frame.city == "Köln") ^ (frame.code == 3)
+    kinds = {"amount": "double", "age": "long", "code": "long", "city": "string", "vip": "boolean"}
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    for names in (["amount", "age", "code"], [*kinds]):
+        sorts = [name for name in ("code", "city") if name in names]
+        columns = ColumnTransformer([("n", StandardScaler(), ["amount", "age"]), ("c", encoder, sorts)])
+        model = make_pipeline(columns, PLAIN).fit(frame[names], truth)
+        scorer = opened(model, Signature(tuple((name, kinds[name]) for name in names)))
+        assert share(scorer, model, pa.RecordBatch.from_pandas(frame[names]), frame[names]) == 1
+        exact = scorer.exact(pa.RecordBatch.from_pandas(frame[names]))
+        assert (answers_of(model, exact.tensors) == model.predict(frame[names])).all()
+
+
+class Prophet:
+    """No estimator, though it predicts."""
+
+    def predict(self, rows: Any) -> Any:
+        return rows
+
+
+@pytest.mark.parametrize("thing", [{"a": 1}, Prophet(), StandardScaler()], ids=lambda thing: type(thing).__name__)
+def test_what_is_no_estimator_is_told(thing) -> None:
+    with pytest.raises(ModelError, match=r"is a .*(dict|Prophet|StandardScaler), which is no estimator that predicts"):
+        convert(thing)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_cannot_be_converted_is_told_in_two_lines() -> None:
+    texts = make_pipeline(HashingVectorizer(), PLAIN).fit(TEXTS, MOODS)
+    accents = make_pipeline(TfidfVectorizer(strip_accents="unicode"), PLAIN).fit(TEXTS, MOODS)
+    kinds = HistGradientBoostingClassifier(categorical_features=[0], max_iter=2)
+    kinds.fit(np.abs(ROWS.round()), TRUTH)
+    for model in (NearestCentroid().fit(ROWS, TRUTH), texts, accents, kinds):
+        with pytest.raises(ModelError, match=r"cannot be converted to ONNX: .*Register it as ONNX") as told:
+            convert(model)
+        assert "\n" not in str(told.value)
+        assert len(str(told.value)) < 320
+
+
+def test_a_model_that_says_nothing_of_its_inputs_is_told() -> None:
+    with pytest.raises(ModelError, match="infer_signature"):
+        convert(DecisionTreeClassifier())

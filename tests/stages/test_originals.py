@@ -1,0 +1,186 @@
+"""A scikit-learn model that is converted to be judged is held against the original, by ``check`` and by the rounds."""
+
+from __future__ import annotations
+
+import operator
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import yaml
+from onnx import TensorProto, helper, numpy_helper
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import TunedThresholdClassifierCV
+
+from opmon.checks import Finding, check_monitor
+from opmon.checks.trial import STOPS
+from opmon.config import Settings
+from opmon.scoring.conversion.converting import convert
+from opmon.stages.originals import Agreement
+from opmon.store import rounds
+
+
+def log_sklearn(bench: Any, model: Any, name: str, beside: Path | None = None) -> None:
+    """Watch a model in its scikit-learn flavour, and with an ONNX file ``beside`` it in that one too."""
+    import mlflow
+
+    mlflow.set_tracking_uri(bench.tracking_uri)
+    folder, client = bench.folder / "logged", mlflow.MlflowClient(bench.tracking_uri)
+    signature = mlflow.models.infer_signature(bench.images[:5], bench.targets[:5])
+    options = {"pip_requirements": ["scikit-learn"], "serialization_format": "cloudpickle"}
+    mlflow.sklearn.save_model(model, str(folder), signature=signature, **options)
+    if beside is not None:
+        shutil.copy(beside, folder / "model.onnx")
+        told = yaml.safe_load((folder / "MLmodel").read_text())
+        told["flavors"]["onnx"] = {"data": "model.onnx", "onnx_version": "1"}
+        (folder / "MLmodel").write_text(yaml.safe_dump(told))
+    run = client.create_run(client.get_experiment_by_name("training").experiment_id).info
+    client.log_artifacts(run.run_id, str(folder), "model")
+    if not client.search_registered_models(f"name='{name}'"):
+        client.create_registered_model(name)
+    version = client.create_model_version(name, f"{run.artifact_uri}/model", run.run_id).version
+    bench.model = f"models:/{name}/{version}"
+
+
+def findings(bench: Any, about: str, **changes: Any) -> list[Finding]:
+    settings = Settings.from_mapping(bench.configuration(database(bench), **changes), bench.folder)
+    return [item for item in check_monitor(settings, bench.name) if item.about.endswith(about)]
+
+
+def advance(bench: Any, **changes: Any) -> tuple[list[str], str | None]:
+    """The problems of a cycle, and what the first round's run says of the conversion."""
+    import mlflow
+
+    monitor = bench.monitor(database(bench), **changes)
+    problems = [str(problem) for problem in monitor.advance().problems]
+    with monitor.store.read() as connection:
+        run_id = rounds.get(connection, bench.name, 1).run_id
+    tags = mlflow.MlflowClient(bench.tracking_uri).get_run(run_id).data.tags if run_id else {}
+    return problems, tags.get("opmon.conversion")
+
+
+def database(bench: Any) -> str:
+    return f"sqlite:///{bench.folder / 'opmon.db'}"
+
+
+@pytest.fixture
+def plain(workbench: Any) -> Any:
+    return LogisticRegression(max_iter=30).fit(workbench.images[:600], workbench.targets[:600])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_conversion_that_answers_alike_says_so(workbench, plain) -> None:
+    log_sklearn(workbench, plain, "alike")
+    workbench.write_window()
+    (finding,) = findings(workbench, "conversion", convert_sklearn=True)
+    told = "200 of 200 answers of the converted model are those of the original"
+    assert (finding.level, finding.message) == ("ok", told)
+    assert advance(workbench, convert_sklearn=True) == ([], told)
+    assert len(list((workbench.folder / ".opmon").rglob("compared.json"))) == 1
+
+
+@pytest.fixture
+def threshold(workbench: Any) -> Any:
+    """A model with a threshold, which skl2onnx leaves out."""
+    images, low = workbench.images[:600], (workbench.targets[:600] < 2).astype(int)
+    images = images + 9 * np.random.default_rng(0).normal(size=images.shape)
+    log_sklearn(
+        workbench,
+        TunedThresholdClassifierCV(LogisticRegression(C=1e-4), scoring="recall", cv=2).fit(images, low),
+        "threshold",
+    )
+    return workbench
+
+
+def test_a_conversion_that_answers_otherwise_is_refused(threshold) -> None:
+    threshold.write_window()
+    (finding,) = findings(threshold, "conversion", convert_sklearn=True)
+    assert (finding.level, finding.needs_change) == ("problem", True)
+    assert "answers of the converted model are those of the original, and 99.5% must be" in finding.message
+    (problem,), told = advance(threshold, convert_sklearn=True)
+    assert finding.message.removesuffix(f" {STOPS}") in problem
+    assert told is None
+
+
+def test_where_production_is_judged_an_unlike_conversion_is_only_told(threshold) -> None:
+    threshold.write_window(said=np.resize([0, 1], 200))
+    judged = {"id": "input_id", "timestamp": "at", "prediction": "said"}
+    more = {"convert_sklearn": True, "columns": judged}
+    (finding,) = findings(threshold, "conversion", **more)
+    assert (finding.level, finding.needs_change) == ("warning", False)
+    problems, told = advance(
+        threshold, **more, round={"min_inputs": 200, "max_inputs": 200, "max_age": "3650d", "max_skew": 1}
+    )
+    assert problems == []
+    assert "of 200 answers of the converted model" in str(told)
+
+
+def test_an_original_that_does_not_answer_is_told_as_not_compared(workbench, plain, caplog) -> None:
+    plain.predict = operator.methodcaller("no_licence")
+    log_sklearn(workbench, plain, "silent")
+    workbench.write_window()
+    (finding,) = findings(workbench, "conversion", convert_sklearn=True)
+    assert finding.level == "warning"
+    assert "not compared with the scikit-learn original: the scikit-learn original does not answer" in finding.message
+    assert advance(workbench, convert_sklearn=True) == ([], None)
+    assert "was converted, and not compared with its original" in caplog.text
+
+
+def test_an_original_that_is_not_trusted_is_told_as_not_compared(workbench, plain, tmp_path) -> None:
+    (tmp_path / "other.onnx").write_bytes(convert(plain))
+    log_sklearn(workbench, plain, "both", tmp_path / "other.onnx")
+    workbench.write_window()
+    (finding,) = findings(workbench, "conversion")
+    assert (finding.level, finding.message[:44]) == ("ok", "not compared with the scikit-learn flavour: ")
+    (trusted,) = findings(workbench, "conversion", convert_sklearn=True)
+    assert trusted.message.startswith("200 of 200 answers")
+
+
+def test_numbers_are_compared_by_how_much_they_differ(workbench, tmp_path) -> None:
+    model = Ridge().fit(workbench.images[:600], workbench.targets[:600])
+    other = Ridge(alpha=9.0).fit(workbench.images[:600], workbench.targets[:600])
+    plain = {"problem": "regression", "rules": [], "sampler": {"type": "srs"}, "convert_sklearn": True}
+    workbench.write_window()
+    log_sklearn(workbench, model, "number")
+    (finding,) = findings(workbench, "conversion", **plain)
+    assert finding.message.startswith("200 of 200 answers")
+    (tmp_path / "other.onnx").write_bytes(convert(other))
+    shutil.rmtree(workbench.folder / "logged")
+    log_sklearn(workbench, model, "number", tmp_path / "other.onnx")
+    (finding,) = findings(workbench, "conversion", **plain)
+    assert finding.level == "problem"
+
+
+@pytest.mark.parametrize(("equal", "enough"), [(1000, True), (995, True), (994, False)])
+def test_one_in_two_hundred_answers_may_differ(equal, enough) -> None:
+    assert Agreement(1000, equal).enough == enough
+
+
+def labelled(tmp_path: Path, *then: Any, **more: np.ndarray) -> Any:
+    """A model of ten classes whose label is made by some nodes of the logits ``z``."""
+    weights = {"w": np.random.default_rng(0).normal(size=(64, 10)).astype(np.float32), **more}
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["pixels", "w"], ["z"]), *then],
+        "m",
+        [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 64])],
+        [
+            helper.make_tensor_value_info("label", TensorProto.INT64, ["n"]),
+            helper.make_tensor_value_info("p", TensorProto.FLOAT, ["n", 10]),
+        ],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.checker.check_model(model)
+    return model
+
+
+def test_labels_that_do_not_go_with_the_scores_are_told(workbench, tmp_path) -> None:
+    nodes = [helper.make_node("ArgMax", ["z"], ["label"], axis=1, keepdims=0), helper.make_node("Neg", ["z"], ["m"])]
+    workbench.register(labelled(tmp_path, *nodes, helper.make_node("Softmax", ["m"], ["p"])), "upside-down")
+    workbench.write_window(size=60)
+    (finding,) = findings(workbench, "trial")
+    assert finding.level == "warning"
+    assert "('label') is not the class with the greatest score ('p') for 60 of 60 inputs" in finding.message
