@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.bets import Terms
 from opmon.quantities import PROBLEMS, Problem
 from opmon.types import Batch, Draw, Estimate, Frame, Sample, Slice, Verdict
 
@@ -95,6 +96,17 @@ class Estimator(Plugin, ABC):
         """The estimated variance of ``Σ a_k values_k``; None where the design does not tell."""
         return None
 
+    bets: ClassVar[bool] = False
+    """Whether :meth:`terms` tells something, so that rules may bet on the design's draws."""
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms | None:
+        """Each draw as an estimate of the mean of ``losses`` on its own, given which of the draws have an answer; None
+        where that is not known: rules that bet on draws are then refused when the configuration is read.
+
+        :class:`opmon.decisions.draw_values.DrawValues` says what must hold of them.
+        """
+        return None
+
 
 class Source(Plugin, ABC):
     """Reads what production logged. It keeps no state: positions come in, slices go out."""
@@ -155,8 +167,8 @@ class Rule(Plugin, ABC):
     counts: ClassVar[bool] = False
     """Whether it also judges rounds that end without an estimate."""
     bets: ClassVar[bool] = False
-    """Whether it bets on the values of draws, which are known for the designs of :mod:`opmon.decisions.draw_values`
-    alone: with a sampler of another design such a rule is refused when the configuration is read."""
+    """Whether it bets on the values of draws: with a sampler whose estimator does not tell them (``Estimator.bets``)
+    such a rule is refused when the configuration is read."""
 
     def rival_version(self) -> str | None:
         """The address of the model version that is to answer the drawn inputs too; None where it compares with none."""

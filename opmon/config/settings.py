@@ -29,7 +29,6 @@ from opmon.config.part import Part, at_key, unknown
 from opmon.config.plugged import ActionSettings, HeadSettings, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.problems import config_error
 from opmon.config.robustness import RobustnessSettings
-from opmon.decisions.draw_values import DESIGNS
 from opmon.errors import NotFoundError
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
@@ -45,6 +44,14 @@ def _class_name(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("must be text: put yes, no, true, false in quotes")
     return canonical_class(value) if isinstance(value, int | float | str) else value
+
+
+def _tells_bets(design: str) -> bool:
+    """Whether the estimator of a design says what its draws are worth in bets."""
+    if design not in plugins.names("estimator"):
+        return False
+    estimator: Any = plugins.load("estimator", design)
+    return bool(estimator.bets)
 
 
 class MonitorSettings(Part):
@@ -194,12 +201,12 @@ class MonitorSettings(Part):
         sampler: Sampler = self.sampler.plugin
         design = sampler.design or self.sampler.type
         betting = [rule.type for rule in self.rules if rule.rule.bets]
-        if betting and design not in DESIGNS:
+        if betting and not _tells_bets(design):
             raise at_key(
                 "rules",
-                f"{betting[0]} bets on draws, and those of the sampler {self.sampler.type!r} (design {design!r}) are "
-                f"not known to it; use the rule accuracy_below, or one of the samplers {', '.join(DESIGNS)}. A sampler "
-                f'whose draws are of such a design says so: design = "srs"',
+                f"{betting[0]} bets on draws, and the estimator of the sampler {self.sampler.type!r} (design "
+                f"{design!r}) does not tell what they are worth in bets; use the rule accuracy_below, or another "
+                f'sampler. A sampler whose draws are of a known design says so: design = "srs"',
             )
         return self
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.decisions._betting import BETS, HIGHEST, recovery_growth
 from opmon.decisions._watch import Growth
 from opmon.decisions.draw_values import bounded, terms
@@ -18,7 +19,9 @@ BOLD = 2.0
 """Differences are rare and small in variance: bets are this many times bolder than those on a level."""
 
 
-def paired_growth(sample: Sample, differences: Floats, margin: float) -> tuple[Growth, float, int] | None:
+def paired_growth(
+    sample: Sample, differences: Floats, margin: float, design: Estimator | None
+) -> tuple[Growth, float, int] | None:
     r"""``log Π_j (1 + λ_g c_j x_j)`` with unbiased values ``x`` of the mean of ``differences − margin``.
 
     Also the mean difference, and how many draws differ at all. None where a draw weighs more than the bets allow for.
@@ -26,7 +29,7 @@ def paired_growth(sample: Sample, differences: Floats, margin: float) -> tuple[G
     """
     heard = sample.answered & ~np.isnan(differences)
     surplus = np.where(heard, np.nan_to_num(differences) - margin, 0.0)
-    found = terms(replace(sample, outcomes=np.where(heard, sample.outcomes, np.nan)), surplus)
+    found = terms(replace(sample, outcomes=np.where(heard, sample.outcomes, np.nan)), surplus, design)
     if found.excess or not heard.any():
         return None
     values, stakes = found.of(surplus)[heard], found.stakes[heard]

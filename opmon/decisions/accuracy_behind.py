@@ -67,7 +67,7 @@ class AccuracyBehind(Rule):
         if case.rival is None:
             message = f"{self.rival} is this version, or has not answered its inputs; nothing to compare"
             return Verdict(self.name, "unknown", message, details=carried(case.before))
-        paired = paired_growth(case.sample, case.sample.outcomes - case.rival, self.margin)
+        paired = paired_growth(case.sample, case.sample.outcomes - case.rival, self.margin, case.design)
         if paired is None:
             message = "a draw weighs more than bets allow for: set defensive of the sampler to 0.1"
             return Verdict(self.name, "unknown", message, details=carried(case.before))

@@ -78,7 +78,7 @@ class AccuracyDrop(Rule):
         known = self._baseline(case)
         if "line" not in known:
             return self._taking(case)
-        growth = weigh(draw_values(case.sample), 1 - float(known["line"]))
+        growth = weigh(draw_values(case.sample, case.design), 1 - float(known["line"]))
         return self._verdict(case.before, Own(growth, case.estimate, case.elapsed), known)
 
     def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:

@@ -50,10 +50,11 @@ class AccuracyLevel(Rule):
     Shin, Ramdas and Rinaldo, *E-detectors*, New England J. of Stat. in Data Science, 2023.
 
     >>> import numpy as np
+    >>> from opmon.estimators.srs import SimpleRandomEstimator
     >>> from opmon.types import Draw, Estimate, Sample
     >>> sample = Sample(Draw("srs", 5000, np.arange(200)), (np.arange(200) < 60) * 1.0)
     >>> estimate = Estimate(0.70, 0.63, 0.76, n=200, frame_size=5000, response=1.0, method="srs")
-    >>> AccuracyLevel(0.92).judge(Case(1, [estimate], sample)).state
+    >>> AccuracyLevel(0.92).judge(Case(1, [estimate], sample, SimpleRandomEstimator())).state
     'alarm'
     """
 
@@ -76,7 +77,7 @@ class AccuracyLevel(Rule):
         """The verdict on one round, with the evidence of all before it."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, self.threshold)
-        growth = weigh(draw_values(case.sample), 1 - self.threshold)
+        growth = weigh(draw_values(case.sample, case.design), 1 - self.threshold)
         return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
 
     def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:

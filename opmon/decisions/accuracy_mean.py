@@ -70,7 +70,7 @@ class AccuracyMean(Rule):
         """The verdict on one round: that of the last complete window, or of its own where it completes one."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, self.threshold)
-        growth = weigh(draw_values(case.sample), 1 - self.threshold)
+        growth = weigh(draw_values(case.sample, case.design), 1 - self.threshold)
         return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
 
     def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:

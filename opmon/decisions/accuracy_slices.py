@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.abc import Rule
+from opmon.abc import Estimator, Rule
 from opmon.decisions._betting import BETS, HIGHEST, recovery_growth
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered
@@ -74,11 +74,11 @@ class AccuracySlices(Rule):
         if members is None:
             message = f"slices by {self.by!r} are not known for this round; its variables: {', '.join(case.variables)}"
             return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
-        excess = terms(case.sample, np.zeros(len(case.sample.draw))).excess
+        excess = terms(case.sample, np.zeros(len(case.sample.draw)), case.design).excess
         if excess:
             message = f"a draw weighs {excess:.3g}, more than bets allow for: set defensive of the sampler to 0.1"
             return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
-        growths = {name: self._growth(case.sample, inside) for name, inside in members.items()}
+        growths = {name: self._growth(case.sample, inside, case.design) for name, inside in members.items()}
         return self._judged(case.before, growths, case.elapsed)
 
     def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
@@ -114,10 +114,10 @@ class AccuracySlices(Rule):
         values, cuts = case.variables[self.by], (-np.inf, *self.edges, np.inf)
         return {f"{self.by} {low:g} to {high:g}": (values >= low) & (values < high) for low, high in pairwise(cuts)}
 
-    def _growth(self, sample: Sample, inside: NDArray[np.bool_]) -> Growth:
+    def _growth(self, sample: Sample, inside: NDArray[np.bool_], design: Estimator | None) -> Growth:
         m = 1 - self.threshold
         surplus = np.where(inside & sample.answered, np.nan_to_num(sample.outcomes) - m, 0.0)
-        found, answered = terms(sample, surplus), sample.answered
+        found, answered = terms(sample, surplus, design), sample.answered
         values, stakes = found.of(surplus)[answered], found.stakes[answered]
         bets = np.minimum(BETS[:, None] * stakes, HIGHEST) / (m * found.reach[answered])
         room = found.highest(1 - m)[answered] if bounded(sample) else None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.types import Estimate, Sample
 
 OWN = "round"
@@ -35,6 +36,8 @@ class Case:
     """The final estimates of this model version up to this round, oldest first; the last is this round's."""
     sample: Sample | None = None
     """This round's draws with their outcomes."""
+    design: Estimator | None = None
+    """The estimator of their design, which tells what bets can be made on them."""
     before: Mapping[str, Any] = field(default_factory=dict)
     """The details of this rule's verdict on the round before, of the same model version; empty at first."""
     elapsed: timedelta | None = None

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Estimator
 from opmon.decisions._bound import Bound
 from opmon.decisions._paired import paired_growth
 from opmon.decisions._watch import PRIOR
@@ -28,6 +29,7 @@ class Paired:
 
     first: Sample
     second: NDArray[np.float64]
+    design: Estimator
     coefficients: NDArray[np.float64] | None = None
     """``a_k`` of the mean loss for every draw, where the estimator tells."""
     variance: float | None = None
@@ -99,7 +101,7 @@ def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Compariso
     sides: tuple[tuple[Winner, float], ...] = (("second", 1.0), ("first", -1.0))
     for entry in rounds:
         for winner, sign in sides:
-            paired = paired_growth(entry.first, sign * entry.differences, 0.0)
+            paired = paired_growth(entry.first, sign * entry.differences, 0.0, entry.design)
             if paired is None:
                 continue
             growth, _, differ = paired

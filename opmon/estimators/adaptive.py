@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import answered, constant, estimate_of, is_binary, require_design, unit_free
+from opmon.estimators._bets import answered_only, own_strata
 from opmon.estimators._cells import Cells
 from opmon.estimators._losses import Interval, Moments, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
@@ -38,6 +41,8 @@ class AdaptiveEstimator(Estimator):
     does not depend on its outcome. Where that rate falls from 0.9 to 0.2 at a step of the score, the bias was a quarter
     of the standard error at 200 draws.
     """
+
+    bets: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -77,6 +82,10 @@ class AdaptiveEstimator(Estimator):
         require_design(sample, "adaptive")
         constant(sample.draw, "wave_share")
         return answered(sample)
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        return own_strata(sample, answered_only(sample, losses))
 
 
 def _losses(cells: Cells, moments: Moments, level: float) -> Interval:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import require_design, unit_free
+from opmon.estimators._bets import one_by_one
 from opmon.estimators._means import mean_coefficients, mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
@@ -21,6 +24,8 @@ class CrossEntropyEstimator(Estimator):
     bias grows with the budget on hard tasks. No interval from the sample alone can account for that; every
     estimate says so in its notes. Take the default sampler where the interval matters.
     """
+
+    bets: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -37,3 +42,7 @@ class CrossEntropyEstimator(Estimator):
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""
         return mean_variance(sample, values, replacement=False)
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        return one_by_one(sample, sample.answered.astype(np.float64), np.zeros(len(sample.draw), dtype=np.int64), 1.0)

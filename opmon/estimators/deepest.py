@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import answered, column, represented, require_design, unit_free
+from opmon.estimators._bets import WIDEST, answered_only, one_by_one, strata_of
 from opmon.estimators._weighted import terms_variance, weighted_estimate
+from opmon.response import stands_for
 from opmon.types import Estimate, Sample
 
 
@@ -25,6 +29,8 @@ class DeepEstEstimator(Estimator):
     replacement uniform steps leave the mean of ``(1 − (k − 1)/N)²``; to be safe with weights it is taken without the
     square.
     """
+
+    bets: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -46,6 +52,13 @@ class DeepEstEstimator(Estimator):
         seen = np.cumsum(y) - y
         steps = (seen + y / column(sample.draw, "probability")) / sample.draw.frame_size
         return terms_variance(steps) * len(steps) / int(answers.sum())
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        stratum = strata_of(sample)
+        found = one_by_one(sample, 1 / (sample.draw.frame_size * column(sample.draw, "probability")), stratum, WIDEST)
+        counted = stands_for(sample, stratum) * answered_only(sample, losses)
+        return replace(found, known=(np.cumsum(counted) - counted) / sample.draw.frame_size * sample.answered)
 
 
 def _left(sample: Sample) -> float:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import (
     answered,
     column,
@@ -18,6 +20,7 @@ from opmon.estimators._answers import (
     require_design,
     unit_free,
 )
+from opmon.estimators._bets import answered_only, common_strata
 from opmon.estimators._losses import Interval, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators._stratified import SILENT, StratumMoments
@@ -47,6 +50,8 @@ class GradientBasedEstimator(Estimator):
     Draws without an answer count as not drawn: right while answers are missing at random inside a stratum, or weighed
     by a propensity. A stratum without any answer is carried by its neighbour.
     """
+
+    bets: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -91,6 +96,10 @@ class GradientBasedEstimator(Estimator):
         moments = StratumMoments.of(sample, values, cells.sizes)
         seen = cells.effective > 0
         return float((cells.share_heard[seen] ** 2 * moments.variances[seen] / cells.effective[seen]).sum())
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        return common_strata(sample, answered_only(sample, losses))
 
 
 def _losses(cells: _Cells, moments: StratumMoments, rates: NDArray[np.float64], level: float) -> Interval:

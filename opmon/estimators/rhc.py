@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import answered, column, represented, require_design, unit_free
+from opmon.estimators._bets import one_by_one, strata_of
 from opmon.estimators._weighted import weighted_estimate
 from opmon.types import Estimate, Sample
+
+WIDEST_TERM = 20.0
+"""The largest weight of a draw that bets allow for: the sums of random groups lie apart, which doubles the usual."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,8 @@ class RaoHartleyCochranEstimator(Estimator):
     Hansen–Hurwitz: post-stratified on the draw probability. ``(n − 1) c`` is what is left of the variance of draws with
     replacement: nearly 1 for few draws, 0 for the whole frame.
     """
+
+    bets: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -45,6 +53,12 @@ class RaoHartleyCochranEstimator(Estimator):
         q = q / q.sum()
         terms = values[answers] / (N * p)
         return _factor(sample) * float((q * (terms - q @ terms) ** 2).sum())
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        columns = sample.draw.columns
+        ratio = columns["group_probability"] / (columns["probability"] * columns["group_size"])
+        return one_by_one(sample, ratio, strata_of(sample), WIDEST_TERM)
 
 
 def _factor(sample: Sample) -> float:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.errors import InputError
 from opmon.estimators._answers import constant, require_design, unit_free
+from opmon.estimators._bets import one_by_one
 from opmon.estimators._means import ProportionInterval, mean_coefficients, mean_estimate, mean_variance
 from opmon.types import Estimate, Sample
 
@@ -33,6 +36,8 @@ class SimpleRandomEstimator(Estimator):
     (0.75, 0.75, 0.75)
     """
 
+    bets: ClassVar[bool] = True
+
     interval: ProportionInterval = "mid-p"
 
     def __post_init__(self) -> None:
@@ -54,3 +59,7 @@ class SimpleRandomEstimator(Estimator):
     def _replacement(self, sample: Sample) -> bool:
         require_design(sample, "srs")
         return bool(constant(sample.draw, "replacement"))
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        return one_by_one(sample, sample.answered.astype(np.float64), np.zeros(len(sample.draw), dtype=np.int64), 1.0)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import (
     answered,
     column,
@@ -18,6 +20,7 @@ from opmon.estimators._answers import (
     require_design,
     unit_free,
 )
+from opmon.estimators._bets import in_waves, stratified
 from opmon.estimators._skewed_score import skewed_score_bounds
 from opmon.estimators._stratified import StratumMoments, stratified_losses
 from opmon.response import shares
@@ -36,6 +39,8 @@ class StratifiedEstimator(Estimator):
     carried by its neighbour in the value, and stands for anything between 0 and 1 in the interval, or between 0 and the
     largest loss seen.
     """
+
+    bets: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -67,3 +72,9 @@ class StratifiedEstimator(Estimator):
         """The estimated variance of ``Σ a_k values_k``."""
         answered(sample)
         return StratumMoments.of(sample, values, np.asarray(constant(sample.draw, "stratum_size"))).variance
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        none = np.zeros(len(sample.draw))
+        factors = stratified(sample, sample.draw.constants["stratum_size"])
+        return in_waves(factors, none, sample.answered.astype(np.float64), none)

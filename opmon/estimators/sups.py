@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import answered, column, represented, require_design, unit_free
+from opmon.estimators._bets import WIDEST, one_by_one, strata_of
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
@@ -26,6 +29,8 @@ class HansenHurwitz(Estimator):
     in the bulk moves the estimate far. Draws without an answer are represented by those of similar probability.
     """
 
+    bets: ClassVar[bool] = True
+
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         return weighted_estimate(self, sample, level)
@@ -41,3 +46,9 @@ class HansenHurwitz(Estimator):
         """The estimated variance of ``Σ a_k values_k``."""
         answers = answered(sample)
         return terms_variance((self.coefficients(sample)[answers] * values[answers]) * answers.sum())
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        return one_by_one(
+            sample, 1 / (sample.draw.frame_size * column(sample.draw, "probability")), strata_of(sample), WIDEST
+        )

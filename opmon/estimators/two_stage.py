@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
+from opmon.bets import Terms
 from opmon.estimators._answers import answered, column, constant, represented, require_design, unit_free
+from opmon.estimators._bets import one_by_one, strata_of
 from opmon.estimators._weighted import terms_variance, weighted_estimate
 from opmon.types import Estimate, Sample
 
@@ -22,6 +25,8 @@ class TwoStageEstimator(Estimator):
     of it. A stratum that was not drawn may hold any failure rate, and widens the interval by all of its share. No
     correction for the finite population: the interval is too wide where a stratum was drawn nearly whole.
     """
+
+    bets: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
@@ -39,3 +44,9 @@ class TwoStageEstimator(Estimator):
         """The estimated variance of ``Σ a_k values_k``."""
         answers = answered(sample)
         return terms_variance((self.coefficients(sample)[answers] * values[answers]) * answers.sum())
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
+        """Each draw as an estimate of the mean of ``losses`` on its own."""
+        constants = sample.draw.constants
+        weight = constants["stratum_size"] / (sample.draw.frame_size * constants["stratum_probability"])
+        return one_by_one(sample, weight[strata_of(sample)], strata_of(sample), float(weight.max()))

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from opmon import plugins
+from opmon.abc import Estimator
 from opmon.decisions.comparison import Comparison, Paired, compare_versions
 from opmon.errors import InputError, NotFoundError, SourceError
 from opmon.stages.estimate import read_answers
 from opmon.stages.rivals import outcomes_of, predictions_of
 from opmon.stages.toolbox import Toolbox
-from opmon.stages.weights import linear
 from opmon.store import revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion
@@ -69,8 +70,6 @@ def _paired(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVers
     both = ~np.isnan(losses) & ~np.isnan(rival)
     sample = replace(answers.sample, outcomes=np.where(both, losses, np.nan))
     rival = np.where(both, rival, np.nan)
-    estimator = linear(sample)
-    if estimator is None:
-        return Paired(sample, rival)
-    variance = float(estimator.variance(sample, np.nan_to_num(losses - rival)))
-    return Paired(sample, rival, estimator.coefficients(sample), variance)
+    design: Estimator = plugins.make("estimator", sample.draw.design)
+    variance = design.variance(sample, np.nan_to_num(losses - rival))
+    return Paired(sample, rival, design, design.coefficients(sample), variance)

@@ -15,6 +15,7 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon import plugins
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
@@ -132,6 +133,7 @@ def _case(work: Toolbox, connection: Connection, round_: Round, answers: Answers
         estimates=[revision.estimate for revision in history],
         numbers=[revision.round_number for revision in history],
         sample=answers.sample,
+        design=plugins.make("estimator", answers.sample.draw.design),
         elapsed=_elapsed(connection, work, round_),
         classes=np.array([task.prediction for task in drawn], dtype=np.str_),
         class_names=tuple(round_.classes or ()),

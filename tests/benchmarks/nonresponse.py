@@ -23,6 +23,7 @@ from opmon.decisions._bound import Bound
 from opmon.decisions.draw_values import draw_values
 from opmon.estimators.propensity import weighed
 from opmon.plugins import make
+from opmon.testing.designs import design_of
 from opmon.testing.populations import Population, classifier
 from opmon.types import Draw, Sample
 
@@ -76,7 +77,7 @@ def study(sampler: str, scene: str, accuracy: float, options: argparse.Namespace
             rows[way].append(
                 (found.value - truth, found.low <= truth <= found.high, found.half_width, one.propensity is not None)
             )
-            growth[way].append(log_growth(draw_values(one), 1 - truth))
+            growth[way].append(log_growth(draw_values(one, design_of(one)), 1 - truth))
     for way in rows:
         error, held, width, used = np.array(rows[way], dtype=np.float64).T
         rng = np.random.default_rng(1)

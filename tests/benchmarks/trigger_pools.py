@@ -12,6 +12,7 @@ from opmon.decisions._betting import BETS, RECOVERY_BETS
 from opmon.decisions._sequential import weigh
 from opmon.decisions.draw_values import draw_values
 from opmon.plugins import make
+from opmon.testing.designs import design_of
 from opmon.testing.populations import Population
 from opmon.types import Frame, Sample
 
@@ -47,7 +48,7 @@ def pool(sampler: str, populations: list[Population], line: float, budget: int, 
     estimates = np.empty(rounds)
     below, surely = np.empty(rounds, dtype=bool), np.empty(rounds, dtype=bool)
     for k, sample in enumerate(samples(chosen, populations, budget, rounds, rng)):
-        found = weigh(draw_values(sample), line)
+        found = weigh(draw_values(sample, design_of(sample)), line)
         growth[k], recovery[k] = found.alarm, found.recovery
         estimate = estimator.estimate(sample)
         estimates[k] = 1 - estimate.value

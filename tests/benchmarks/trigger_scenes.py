@@ -19,6 +19,8 @@ from opmon.decisions.draw_values import draw_values
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.types import Draw, Sample
 
+SRS = SimpleRandomEstimator()
+
 ALPHA = 0.05
 RECOVERY = 20
 """An alarm ends for nothing with probability 1/20 at most."""
@@ -110,8 +112,11 @@ def baselines(rng: np.random.Generator, count: int = 100, rounds: int = 400) -> 
     for _ in range(count):
         samples = [_census(int(failed)) for failed in rng.binomial(50, 0.1, 4)]
         estimates = [SimpleRandomEstimator().estimate(sample) for sample in samples]
-        line = 1 - float(rule.judge(Case(4, estimates, samples[-1])).details["baseline"]["line"])
-        growths, watch = [weigh(draw_values(_census(failed)), line) for failed in range(51)], Watch()
+        line = 1 - float(rule.judge(Case(4, estimates, samples[-1], SRS)).details["baseline"]["line"])
+        growths, watch = (
+            [weigh(draw_values(_census(failed), SRS), line) for failed in range(51)],
+            Watch(),
+        )
         for failed in rng.binomial(50, 0.1, rounds):
             watch = watch.after(growths[failed], bound, HOUR, RECOVERY)
             if watch.alarmed:

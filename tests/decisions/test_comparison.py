@@ -7,6 +7,7 @@ import pytest
 
 from opmon.decisions.comparison import Comparison, Paired, compare_versions
 from opmon.errors import InputError
+from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.types import Draw, Sample
 
 
@@ -18,7 +19,7 @@ def rounds(count: int, first: float, second: float, both: float = 0.05, seed: in
         u = rng.random(100)
         a = (u < first) * 1.0
         b = ((u < both) | ((u >= first) & (u < first + second - both))) * 1.0
-        made.append(Paired(Sample(Draw("srs", 1000, np.arange(100)), a), b))
+        made.append(Paired(Sample(Draw("srs", 1000, np.arange(100)), a), b, SimpleRandomEstimator()))
     return made
 
 
@@ -59,7 +60,7 @@ def test_a_decision_stays_whatever_comes_later() -> None:
 
 def test_draws_without_answers_count_for_neither() -> None:
     entry = rounds(1, 0.15, 0.05)[0]
-    silent = Paired(entry.first, np.where(np.arange(100) < 50, np.nan, entry.second))
+    silent = Paired(entry.first, np.where(np.arange(100) < 50, np.nan, entry.second), entry.design)
     assert compare_versions([silent]).labels == 50
 
 

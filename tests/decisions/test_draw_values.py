@@ -11,18 +11,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opmon.abc import Estimator
+from opmon.bets import Terms
+from opmon.decisions import draw_values as values_of_draws
 from opmon.decisions._betting import BETS, log_growth, recovery_growth
 from opmon.decisions._bound import Bound
 from opmon.decisions._paired import paired_growth
 from opmon.decisions.accuracy_slices import AccuracySlices
 from opmon.decisions.case import Case
-from opmon.decisions.draw_values import DESIGNS, DrawValues, draw_values, terms
+from opmon.decisions.draw_values import DrawValues
 from opmon.errors import InputError
 from opmon.plugins import make
+from opmon.testing.designs import design_of
 from opmon.testing.populations import Population, classifier
 from opmon.types import Draw, Estimate, Sample
 
 SAMPLERS = ("srs", "sups", "rhc", "two_stage", "deepest", "ssrs", "css", "gbs", "adaptive")
+
+
+def draw_values(sample: Sample) -> DrawValues:
+    return values_of_draws.draw_values(sample, design_of(sample))
+
+
+def terms(sample: Sample, losses: np.ndarray) -> Terms:
+    return values_of_draws.terms(sample, losses, design_of(sample))
 
 
 _ready: dict[tuple[str, int], Callable[[np.random.Generator], Draw]] = {}
@@ -96,18 +108,24 @@ def test_draws_without_an_answer_are_left_out() -> None:
     assert len(draw_values(Sample(draw, np.array([1.0, np.nan, 0.0])))) == 2
 
 
-def test_a_design_that_is_not_known_is_refused_and_not_taken_for_a_simple_one() -> None:
+class Plain(Estimator):
+    """An estimator that tells nothing of bets."""
+
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate: ...
+
+
+def test_a_design_that_tells_nothing_is_refused_and_not_taken_for_a_simple_one() -> None:
     sample = Sample(Draw("mine", 10, np.arange(4)), np.array([1.0, 0.0, 1.0, 0.0]))
-    with pytest.raises(InputError, match=r"design 'mine'.*adaptive, ces.*accuracy_below"):
-        draw_values(sample)
-    with pytest.raises(InputError, match="design 'mine'"):
-        paired_growth(sample, sample.outcomes, 0.0)
+    for design in (Plain(), None):
+        with pytest.raises(InputError, match=r"design 'mine'.*accuracy_below"):
+            values_of_draws.draw_values(sample, design)
+        with pytest.raises(InputError, match="design 'mine'"):
+            paired_growth(sample, sample.outcomes, 0.0, design)
 
 
 @pytest.mark.parametrize("sampler", [*SAMPLERS, "ces"])
-def test_every_design_that_is_known_has_its_own_case(sampler: str) -> None:
-    assert sampler in DESIGNS
-    assert len(DESIGNS) == len(SAMPLERS) + 1
+def test_every_design_that_is_built_in_tells_its_terms(sampler: str) -> None:
+    assert make("estimator", sampler).bets
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -158,7 +176,7 @@ def test_bets_on_equal_versions_do_not_grow_on_average(sampler: str) -> None:
     grown = []
     for seed in range(800):
         sample = sampled(sampler, population, 40, np.random.default_rng(seed))
-        paired = paired_growth(sample, sample.outcomes - other[sample.draw.positions], 0.0)
+        paired = paired_growth(sample, sample.outcomes - other[sample.draw.positions], 0.0, design_of(sample))
         assert paired is not None
         grown.append(np.exp(paired[0].alarm[:5]))
     error = np.std(grown, axis=0) / math.sqrt(len(grown))
@@ -179,7 +197,7 @@ def test_slices_at_the_line_do_not_grow_on_average(sampler: str) -> None:
         sample = sampled(sampler, population, 40, np.random.default_rng(seed))
         classes = np.where(inside[sample.draw.positions], "in", "out")
         estimate = Estimate(0.8, 0.7, 0.9, n=40, frame_size=500, response=1.0, method=sampler)
-        verdict = rule.judge(Case(1, (estimate,), sample, classes=classes))
+        verdict = rule.judge(Case(1, (estimate,), sample, design_of(sample), classes=classes))
         found.append(verdict.details["of"]["in"]["evidence"])
     weight = Bound(alpha=0.05).weight(0, None)
     assert np.mean(found) <= weight * (1 + 4 * np.std(found) / weight / math.sqrt(len(found)))

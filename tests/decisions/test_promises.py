@@ -21,6 +21,8 @@ from opmon.decisions.draw_values import draw_values
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.types import Draw, Estimate, Sample
 
+SRS = SimpleRandomEstimator()
+
 Rule = AccuracyLevel | AccuracyMean
 
 
@@ -39,7 +41,7 @@ def own(failed: int, n: int, line: float) -> dict[str, Any]:
     """What a round of ``n`` draws of which so many failed says by itself."""
     value = 1 - failed / n
     estimate = Estimate(value, max(value - 0.05, 0), min(value + 0.05, 1), n, 5000, 1.0, "srs")
-    return {OWN: Own(weigh(draw_values(sample_of(failed, n)), 1 - line), estimate, None).kept()}
+    return {OWN: Own(weigh(draw_values(sample_of(failed, n), SRS), 1 - line), estimate, None).kept()}
 
 
 def life(rule: Rule, rates: Iterable[float], n: int, rng: np.random.Generator) -> list[str]:
@@ -143,7 +145,7 @@ def baseline(rates: float, N: int, n: int, rounds: int, rng: np.random.Generator
         SimpleRandomEstimator().estimate(sample_of(int(rng.hypergeometric(wrong, N - wrong, n)), n, N))
         for wrong in rng.binomial(N, rates, rounds + 1)
     ]
-    case = Case(rounds + 1, estimates, sample_of(5, n, N))
+    case = Case(rounds + 1, estimates, sample_of(5, n, N), SimpleRandomEstimator())
     found: dict[str, float] = AccuracyDrop(0.05, rounds=rounds).judge(case).details["baseline"]
     return found
 
@@ -158,7 +160,7 @@ def test_a_baseline_speaks_about_later_frames_even_where_its_own_were_labelled_w
 
 def test_a_census_without_a_failure_is_no_certain_baseline() -> None:
     estimate = Estimate(1.0, 1.0, 1.0, n=50, frame_size=50, response=1.0, method="srs")
-    case = Case(2, [estimate, estimate], sample_of(0, 50, 50))
+    case = Case(2, [estimate, estimate], sample_of(0, 50, 50), SimpleRandomEstimator())
     found = AccuracyDrop(0.05, rounds=1).judge(case).details["baseline"]
     assert found["value"] == 1
     assert 0.9 < found["low"] < 0.98
@@ -171,7 +173,7 @@ def test_constant_accuracy_in_frames_labelled_whole_makes_few_false_alarms() -> 
     for _ in range(lives):
         line = baseline(0.1, 50, 50, 3, rng)["low"] - 0.005
         watch = Watch()
-        table = [weigh(draw_values(sample_of(failed, 50, 50)), 1 - line) for failed in range(51)]
+        table = [weigh(draw_values(sample_of(failed, 50, 50), SRS), 1 - line) for failed in range(51)]
         for failed in rng.binomial(50, 0.1, 400):
             watch = watch.after(table[failed], rule_bound(rule), None, 20)
             if watch.alarmed:

@@ -24,6 +24,7 @@ from opmon.decisions.robustness_level import RobustnessLevel
 from opmon.errors import InputError
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.plugins import make
+from opmon.testing.designs import design_of
 from opmon.types import Draw, Estimate, Sample, Verdict
 
 N, BUDGET = 2000, 100
@@ -41,7 +42,7 @@ def cases(losses: Sequence[float], seed: int = 0, **more: Any) -> Iterator[Case]
     for number, loss in enumerate(losses, start=1):
         sample = sample_of(rng.random(BUDGET) < loss)
         estimates.append(SimpleRandomEstimator().estimate(sample))
-        yield Case(number, tuple(estimates), sample, elapsed=timedelta(hours=1), **more)
+        yield Case(number, tuple(estimates), sample, design_of(sample), elapsed=timedelta(hours=1), **more)
 
 
 def judged(rule: Rule, rounds: Iterator[Case]) -> list[Verdict]:
@@ -314,7 +315,7 @@ def test_level_of_a_regression_whose_errors_are_skewed() -> None:
     def rounds(scale: float, count: int) -> Iterator[Case]:
         for number in range(1, count + 1):
             sample = sample_of(scale * rng.normal(size=BUDGET) ** 2)
-            yield Case(number, (SimpleRandomEstimator().estimate(sample),), sample)
+            yield Case(number, (SimpleRandomEstimator().estimate(sample),), sample, SimpleRandomEstimator())
 
     assert {verdict.state for verdict in judged(rule, rounds(1.4, 40))} == {"ok"}
     assert judged(rule, rounds(2.5, 10))[-1].state == "alarm"

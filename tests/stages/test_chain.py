@@ -71,7 +71,7 @@ class World:
         estimates = [SimpleRandomEstimator().estimate(self.sample(n)) for n in sorted(self.answered) if n <= number]
         sample = self.sample(number)
         classes = np.where(np.arange(BUDGET) % 2, "a", "b")
-        case = Case(number, estimates, sample, classes=classes, class_names=("a", "b"))
+        case = Case(number, estimates, sample, SimpleRandomEstimator(), classes=classes, class_names=("a", "b"))
         found = conclude(
             self.rule, self.chain(number), number, lambda before: self.rule.rule.judge(replace(case, before=before))
         )

@@ -11,6 +11,7 @@ from opmon.decisions._watch import PRIOR
 from opmon.decisions.draw_values import draw_values
 from opmon.estimators import weighed
 from opmon.plugins import make
+from opmon.testing.designs import design_of
 from opmon.testing.populations import classifier
 from opmon.types import Draw, Sample
 
@@ -32,7 +33,7 @@ def growth(sampler: str, rng: np.random.Generator) -> np.ndarray:
     while len(sample.draw) < 100:
         sample = answer(chosen.next_batch(frame, 100, sample, rng))
     sample = weighed(sample, {name: values[sample.draw.positions] for name, values in frame.variables.items()})
-    return np.exp(log_growth(draw_values(sample), 1 - POPULATION.truth))
+    return np.exp(log_growth(draw_values(sample, design_of(sample)), 1 - POPULATION.truth))
 
 
 @pytest.mark.parametrize("sampler", ["adaptive", "srs"])
