@@ -16,7 +16,7 @@ from opmon.stages.open import gathers
 from opmon.store import migrate, rounds
 from opmon.store.engine import connect
 from opmon.store.rounds import Round
-from opmon.types import ModelVersion, Slice
+from opmon.types import Batch, ModelVersion, Slice
 
 ROWS = 1000
 """So many inputs are looked at, and so many of them scored."""
@@ -64,10 +64,16 @@ def _look(
     return Finding(about, "ok", message), Sample(rows, round_)
 
 
-def spread(rows: pa.Table, count: int = SCORED) -> pa.RecordBatch:
-    """So many of the rows, evenly from first to last."""
+def spread(rows: pa.Table, count: int = SCORED) -> list[Batch]:
+    """So many of the rows, evenly from first to last, as they were read."""
     chosen = np.unique(np.linspace(0, max(rows.num_rows - 1, 0), min(count, rows.num_rows)).round().astype(np.int64))
-    return rows.take(pa.array(chosen)).combine_chunks().to_batches()[0]
+    found, first, taken = [], 0, 0
+    for batch in rows.to_batches():
+        own = chosen[(chosen >= first) & (chosen < first + batch.num_rows)] - first
+        if len(own):
+            found.append(Batch(0, taken, batch.take(pa.array(own))))
+        first, taken = first + batch.num_rows, taken + len(own)
+    return found
 
 
 @dataclass(frozen=True)

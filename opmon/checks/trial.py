@@ -90,16 +90,17 @@ def _is_known(registry: Registry, model: ModelVersion, version: str) -> bool:
 
 def _trial(monitor: MonitorSettings, scorer: Scorer, rows: pa.Table) -> Finding:
     about = f"{monitor.name}: trial"
-    batch = spread(rows)
+    batches = spread(rows)
+    count = sum(batch.rows.num_rows for batch in batches)
     try:
         _identify(monitor, rows)
-        scored = list(scorer.score([Batch(0, 0, batch)]))
-        production = _production(monitor, batch, scored)
-        reasons = unscorable(monitor, batch.num_rows, scored, production)
+        scored = list(scorer.score(batches))
+        production = _production(monitor, batches, scored)
+        reasons = unscorable(monitor, count, scored, production)
         _draw(monitor, scored)
     except OpmonError as exc:
         return trouble(about, exc, STOPS)
-    return _told(about, monitor, scorer, batch.num_rows, scored, production, reasons)
+    return _told(about, monitor, scorer, count, scored, production, reasons)
 
 
 def _told(
@@ -151,13 +152,14 @@ def _identify(monitor: MonitorSettings, rows: pa.Table) -> None:
             read(rows[name].combine_chunks(), name)
 
 
-def _production(monitor: MonitorSettings, batch: pa.RecordBatch, scored: Sequence[Scored]) -> Served | None:
+def _production(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Served | None:
     name, good = monitor.columns.prediction, [part for part in scored if len(part.rows)]
     if name is None or not good:
         return None
     where = np.concatenate([part.rows for part in good])
     own = np.concatenate([part.predictions for part in good])
-    return served_of(monitor, batch.column(name), where, own, good[0].classes)
+    logged = pa.chunked_array([batch.rows.column(name) for batch in batches]).combine_chunks()
+    return served_of(monitor, logged, where, own, good[0].classes)
 
 
 def _draw(monitor: MonitorSettings, scored: Sequence[Scored]) -> None:

@@ -49,7 +49,8 @@ class TextSettings(Part):
 class MissingSettings(Part):
     """What the model is given where an input has no value: NaN and empty text, unless told otherwise.
 
-    A column that holds nothing in all inputs of a round stops it, for it may have been renamed: those in ``empty`` may.
+    A column that holds nothing in a whole round, or in files of it, stops it, for it may have been renamed: those in
+    ``empty`` may hold nothing.
     """
 
     numbers: Number | None = None

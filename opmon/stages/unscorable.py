@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 
@@ -15,6 +16,7 @@ from opmon.wording import percent
 
 LOOKED_AT = 100
 """Of fewer inputs than this, a column that is empty in all of them says nothing."""
+_SURPRISE = 20.0
 
 
 def unscorable(
@@ -30,15 +32,13 @@ def unscorable(
     """
     reasons = Counter(reason for part in scored for reason in part.rejected.values())
     reasons.update(lost or {})
-    missing: Counter[str] = Counter()
-    for part in scored:
-        missing.update(part.missing)
     if production is not None:
         production.require(settings.round.max_skew)
         reasons.update(production.stray(row) for row in np.flatnonzero(production.strays).tolist())
     require_scorable(reasons, received, settings.round.max_unscorable)
     if reasons.total() < received:  # some were answered without it
-        require_filled(missing, received, settings.inputs.missing.empty)
+        counts = [(len(part.rows) + len(part.rejected), part.missing) for part in scored]
+        require_filled(counts, settings.round.max_unscorable, settings.inputs.missing.empty)
     return reasons
 
 
@@ -71,14 +71,38 @@ def require_scorable(reasons: Counter[str], received: int, most: float) -> None:
         )
 
 
-def require_filled(missing: Mapping[str, int], received: int, may: Container[str]) -> None:
-    """An error where a column that the model takes holds nothing at all: it may have been renamed.
+def require_filled(parts: Sequence[tuple[int, Mapping[str, int]]], most: float, may: Container[str]) -> None:
+    """An error where a column that the model takes is empty in a row of inputs: it may have been renamed.
 
-    A model that stands missing values would answer as if it never knew the column, and look worse than it is.
+    A model that stands missing values would answer as if it never knew the column, and look worse than it is. ``parts``
+    are the inputs as they were read, such as file by file: how many, and how many of them lack which column. No more
+    than the share ``most`` of all stops nothing.
     """
-    empty = [name for name, count in missing.items() if count >= received >= LOOKED_AT and name not in may]
-    if empty:
+    total = sum(rows for rows, _ in parts)
+    for name in dict.fromkeys(name for _, missing in parts for name in missing):
+        longest = _longest_gap([(rows, missing.get(name, 0)) for rows, missing in parts])
+        filled = total - sum(missing.get(name, 0) for _, missing in parts)
+        if name in may or not too_many(longest, total, most) or not _is_odd(longest, filled, total):
+            continue
+        others = f", and something in {percent(filled / (total - longest))} of the others" if longest < total else ""
         raise SourceError(
-            f"the model takes {', '.join(map(repr, empty[:6]))}, which holds nothing in any of {received} inputs. Was "
-            f"it renamed, or left out of the log? Correct 'inputs', or name it in inputs.missing.empty if that is meant"
+            f"the model takes {name!r}, which holds nothing in {longest} inputs in a row{others}. Was it renamed, or "
+            f"left out of the log? Correct 'inputs', or name it in inputs.missing.empty if that is meant"
         )
+
+
+def _longest_gap(parts: Sequence[tuple[int, int]]) -> int:
+    """The most inputs one after the other that lack a column, counted in whole parts."""
+    longest = run = 0
+    for rows, missing in parts:
+        run = run + rows if missing == rows else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _is_odd(run: int, filled: int, total: int) -> bool:
+    """Whether chance would leave so many inputs in a row empty less often than once in e^20 times."""
+    if run == total:
+        return total >= LOOKED_AT
+    rate = filled / (total - run + 1)
+    return -run * math.log1p(-rate) >= _SURPRISE

@@ -273,13 +273,18 @@ def test_missing_values_that_the_model_refuses_are_counted_by_column(
     assert "column 'income' is empty, and the model gives no answer without it (5)" in caplog.text
 
 
-def test_a_column_that_was_renamed_stops_the_round(workbench: Any, lite: str) -> None:
+@pytest.mark.parametrize("whole", [0, 120])
+def test_a_column_that_was_renamed_stops_the_round(workbench: Any, lite: str, whole: int) -> None:
     _, _, log = tabular(workbench, gaps=True)
+    folder = workbench.folder / "production"
+    (folder / "log.parquet").unlink()
     emptied = log.set_column(1, "income", pa.nulls(200, pa.float32()))
-    pq.write_table(emptied, workbench.folder / "production" / "log.parquet")
+    pq.write_table(log[:whole] if whole else emptied, folder / "a.parquet")
+    if whole:
+        pq.write_table(log[whole:].rename_columns({"income": "revenue"}), folder / "b.parquet")
     settings: dict[str, Any] = {"columns": {"id": "input_id"}, "round": LIMITS}
     (problem,) = workbench.monitor(lite, inputs={}, **settings).advance().problems
-    assert "the model takes 'income', which holds nothing in any of 200 inputs" in str(problem)
+    assert f"the model takes 'income', which holds nothing in {200 - whole} inputs in a row" in str(problem)
     meant = workbench.monitor(lite, inputs={"missing": {"empty": ["income"]}}, **settings)
     assert meant.advance().problems == []
 
