@@ -28,6 +28,7 @@ COMMANDS = {
     "init": ("opmon.cli.init:init", "Write a commented opmon.yaml to begin with."),
     "plan": ("opmon.cli.plan:plan", "How many labels an interval needs, and which sampler draws them."),
     "check": ("opmon.cli.check:check", "Tell whether everything opmon needs is there and answers."),
+    "explain": ("opmon.cli.explain:explain", "What a rule promises, what a sampler does, and its parameters."),
     "layers": ("opmon.cli.layers:layers", "List the layers of a model whose activations can be traced."),
     "reference": ("opmon.cli.reference:reference", "Fit what dsa, lsa and autoencoders need, on training data."),
     "compile": ("opmon.cli.compile:compile_", "Write the model with its variables computed in the same graph."),

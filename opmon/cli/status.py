@@ -41,6 +41,7 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
     from opmon.stages.open import gathers
     from opmon.stages.rolling import newest_rolling
+    from opmon.stages.standing import standing_of
     from opmon.store import queue, revisions, rounds, verdicts
 
     name = settings.name
@@ -56,6 +57,7 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
         told = queue.progress_of(connection, [round_.id for round_ in newest])
         latest = revisions.latest_final(connection, name)
         rolling = None if latest is None else newest_rolling(connection, settings, latest[0])
+        standing = "unknown" if latest is None else standing_of(connection, settings, latest[0].model)
         asked, spoken = queue.progress(connection, name).get(name, (0, 0))
         total = rounds.count(connection, name)
         now = datetime.now(UTC)
@@ -63,8 +65,9 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
     entry: dict[str, Any] = {
         "monitor": name,
         "quantity": settings.quantity.title,
-        "status": "unknown",
+        "status": standing,
         "rounds": total,
+        "rules": [rule.name for rule in settings.rules],
         "tasks_open": asked - spoken,
         "labels_returned": spoken,
         "latest": None,
@@ -78,8 +81,6 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
     if latest is not None:
         round_, revision, judged = latest
         entry["latest"] = _round(round_, revision, judged)
-        states = {verdict.state for verdict in judged}
-        entry["status"] = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
     return entry
 
 
@@ -112,7 +113,8 @@ def _told(estimate: Estimate | None) -> dict[str, Any]:
 def _waits(round_: Any, progress: tuple[int, int] | None, gathering: bool) -> dict[str, Any]:
     """What a round was asked and told, and what it waits for: «labels», or «run» where it has them all; None: nothing.
 
-    One that gathers the inputs of its model version waits for more «inputs».
+    One that gathers the inputs of its model version waits for more «inputs»; one whose turn to be judged has not come
+    waits for the «rounds» before it.
 
     A round stays in the state ``labelling`` until a run has seen its labels.
     """
@@ -120,6 +122,7 @@ def _waits(round_: Any, progress: tuple[int, int] | None, gathering: bool) -> di
     waits = None
     if round_.state not in ("closed", "abandoned"):
         waits = "labels" if round_.state == "labelling" and spoken < asked else "inputs" if gathering else "run"
+        waits = "rounds" if round_.state == "estimated" and not round_.ready else waits
     return {"asked": asked, "spoken": spoken, "waits_for": waits}
 
 
@@ -175,6 +178,8 @@ def _show(entry: dict[str, Any]) -> None:
         window = f"the last {len(rolling['rounds'])} rounds of this version"
         out.print(f"  {rolling['quantity']} {_interval(rolling)} over {window}")
     out.print(f"  {entry['rounds']} rounds, {entry['tasks_open']} tasks wait for annotators", style="dim")
+    if not entry["rules"]:
+        out.print("  no rule watches it: whatever happens, nothing will be raised", style="yellow")
     for verdict in (latest or {}).get("verdicts", []):
         out.print(
             Text(f"  {verdict['rule']}: {verdict['message']}", style="red" if verdict["state"] == "alarm" else "")

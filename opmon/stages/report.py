@@ -26,6 +26,7 @@ from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.packages import installed
 from opmon.stages.points import estimate_points
 from opmon.stages.rolling import log_rolling
+from opmon.stages.standing import standing_of
 from opmon.stages.tomography import map_round, tomography_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
@@ -69,7 +70,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         _figure(work, round_, revision.estimate.quantity, points, folder.parent)
         work.registry.log_params(round_.run_id, _parameters(round_))
         work.registry.finish_run(round_.run_id)
-        _tag_version(work, round_, revision, found)
+        _tag_version(work, round_, revision)
     closing = decided and not revision.estimate.provisional
     with work.write() as connection:
         closed = {"state": "closed", "closed_at": work.clock()} if closing else {}
@@ -264,20 +265,19 @@ def _threshold(work: Toolbox) -> float | None:
     return lines[0] if lines else None
 
 
-def _tag_version(work: Toolbox, round_: Round, revision: Revision, found: Sequence[Verdict]) -> None:
+def _tag_version(work: Toolbox, round_: Round, revision: Revision) -> None:
     """How the model version does, on the version itself; setting a tag fires MLflow's own webhooks."""
     with work.store.read() as connection:
         if revisions.newest_estimated(connection, work.name, round_.model) != round_.number:
             return
+        standing = standing_of(connection, work.settings, round_.model)
     model = _model(work, round_)
     if model is None:
         return
-    states = {verdict.state for verdict in found}
-    status = "degraded" if "alarm" in states else "healthy" if states == {"ok"} else "unknown"
     estimate = revision.estimate
     key = f"opmon.{estimate.quantity.key}"
     tags = {
-        "opmon.status": status,
+        "opmon.status": standing,
         key: f"{estimate.value:.4f}",
         f"{key}.low": f"{estimate.low:.4f}",
         f"{key}.high": f"{estimate.high:.4f}",

@@ -46,6 +46,11 @@ def of_round(connection: Connection, monitor: str, model: Model, rule: str, numb
     return _first(connection, _entries(monitor, model, rule).where(rounds.c.number == number))
 
 
+def newest(connection: Connection, monitor: str, model: Model, rule: str) -> Entry | None:
+    """What the rule says of the last round that it has judged."""
+    return _first(connection, _entries(monitor, model, rule))
+
+
 def last_before(connection: Connection, monitor: str, model: Model, rule: str, number: int) -> Entry | None:
     """What it says of the round before, of those it has judged."""
     return _first(connection, _entries(monitor, model, rule).where(rounds.c.number < number))

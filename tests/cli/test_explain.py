@@ -1,0 +1,66 @@
+"""What ``opmon explain`` says of every plugin there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from opmon import plugins
+from opmon.cli import group
+
+EVERY = [(kind, name) for kind in plugins.GROUPS for name in plugins.names(kind)]
+
+
+def explain(*arguments: str) -> Any:
+    return CliRunner().invoke(group, ["explain", *arguments])
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_everything_that_is_plugged_in_explains_itself_in_plain_text(kind: str, name: str) -> None:
+    shown = explain(name, "--kind", kind)
+    assert shown.exit_code == 0
+    text = shown.output
+    assert text.startswith(f"{name} ({kind})\n\n")
+    assert len(text.split("\n\n")[1].split()) > 2
+    assert not re.search(r"\\\\[A-Za-z]|:\w+:`|``|>>>|\.\. math::", text), "markup"
+    told = json.loads(explain(name, "--kind", kind, "--json").output)
+    assert set(told["parameters"]) == set(plugins.parameters(plugins.load(kind, name)))
+
+
+def test_a_rule_says_what_it_promises_and_what_it_does_not() -> None:
+    text = explain("accuracy_level").output
+    assert "about every round" in text
+    assert "It promises nothing about the mean over rounds" in text
+    assert "`accuracy_mean`" in text
+    assert "threshold: float, required" in text
+    assert "alpha: float | None, default none" in text
+    assert "about the mean" in explain("accuracy_mean").output
+
+
+@pytest.mark.parametrize("name", ["accuracy_drop", "accuracy_slices", "accuracy_behind"])
+def test_the_other_sequential_rules_say_it_too(name: str) -> None:
+    assert "every round" in re.sub(r"\s+", " ", explain(name).output)
+
+
+def test_a_name_of_several_kinds_is_explained_as_each() -> None:
+    text = explain("ssrs").output
+    assert "ssrs (sampler)" in text
+    assert "ssrs (estimator)" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("acuracy_level",), "Did you mean 'accuracy_level', a rule?"),
+        (("accuracy_level", "--kind", "sampler"), "nothing called 'accuracy_level'"),
+        (("x", "--kind", "y"), "no kind of plugin 'y'; the kinds are: sampler"),
+    ],
+)
+def test_what_is_not_there_is_told(arguments: tuple[str, ...], told: str) -> None:
+    shown = explain(*arguments)
+    assert shown.exit_code != 0
+    assert told in f"{shown.output}{shown.exception}"
