@@ -24,6 +24,8 @@ SRS = SimpleRandomEstimator()
 ALPHA = 0.05
 RECOVERY = 20
 """An alarm ends for nothing with probability 1/20 at most."""
+WINDOW = 24
+"""The rounds of a window of accuracy_mean."""
 WALKED = 200
 """Lives that are walked round by round with the rule's own :class:`Watch`."""
 
@@ -105,6 +107,26 @@ def _stays(
     return {"rounds_called_ok": round(ok / rounds, 4), "lives_recovered": lives_recovered / WALKED} | waited
 
 
+def varying(rng: np.random.Generator, count: int = 100, rounds: int = 480, labels: int = 200) -> dict[str, Any]:
+    """A mean two points above the line of 92 %, rounds that vary by three points: which lives each promise alarms."""
+    growths = [weigh(draw_values(_census(failed, labels)), 0.08) for failed in range(labels + 1)]
+    bound, alarmed = Bound(alpha=ALPHA), {1: 0, WINDOW: 0}
+    for rates in 0.06 + 0.03 * rng.standard_normal((count, rounds)):
+        failed = rng.binomial(labels, np.clip(rates, 0, 1))
+        for window in alarmed:
+            watch = Watch()
+            for first in range(0, rounds, window):
+                together = Growth.none()
+                for k in range(first, first + window):
+                    together = together.and_(growths[failed[k]])
+                watch = watch.after(together, bound, HOUR, RECOVERY)
+                if watch.alarmed:
+                    alarmed[window] += 1
+                    break
+    shares = {"level_alarms": alarmed[1] / count, f"mean_of_{WINDOW}_alarms": alarmed[WINDOW] / count}
+    return {"rule": "level and mean", "scene": f"480 rounds of {labels} labels around a good mean"} | shares
+
+
 def baselines(rng: np.random.Generator, count: int = 100, rounds: int = 400) -> dict[str, Any]:
     """Constant accuracy of 90 %, frames of 50 inputs that are labelled whole: how many lives the drop rule alarms."""
     rule, alarms = AccuracyDrop(0.005, rounds=3), 0
@@ -125,9 +147,9 @@ def baselines(rng: np.random.Generator, count: int = 100, rounds: int = 400) -> 
     return {"rule": "drop of 0.5 points", "scene": "frames of 50 labelled whole", "false_alarms": alarms / count}
 
 
-def _census(failed: int) -> Sample:
-    draw = Draw("srs", 50, np.arange(50), constants={"replacement": np.array(False)})
-    return Sample(draw, (np.arange(50) < failed) * 1.0, "classification")
+def _census(failed: int, size: int = 50) -> Sample:
+    draw = Draw("srs", size, np.arange(size), constants={"replacement": np.array(False)})
+    return Sample(draw, (np.arange(size) < failed) * 1.0, "classification")
 
 
 def _seasons(
