@@ -237,8 +237,9 @@ def test_slices_of_a_variable() -> None:
 
 def test_slices_refuse_weights_that_bets_do_not_allow_for() -> None:
     draw = Draw("sups", N, np.arange(2), {"probability": np.array([1e-6, 1e-3])})
+    sample = Sample(draw, np.zeros(2))
     case = replace(
-        next(cases([0.1])), sample=Sample(draw, np.zeros(2)), classes=np.array(["a", "a"]), class_names=("a",)
+        next(cases([0.1])), sample=sample, design=design_of(sample), classes=np.array(["a", "a"]), class_names=("a",)
     )
     verdict = AccuracySlices(0.9).judge(case)
     assert verdict.state == "unknown"
