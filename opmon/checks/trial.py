@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -93,14 +92,14 @@ def _trial(monitor: MonitorSettings, scorer: Scorer, rows: pa.Table) -> Finding:
     batches = spread(rows)
     count = sum(batch.rows.num_rows for batch in batches)
     try:
-        _identify(monitor, rows)
+        odd = _identify(monitor, rows)
         scored = list(scorer.score(batches))
         production = _production(monitor, batches, scored)
         reasons = unscorable(monitor, count, scored, production)
         _draw(monitor, scored)
     except OpmonError as exc:
         return trouble(about, exc, STOPS)
-    return _told(about, monitor, scorer, count, scored, production, reasons)
+    return _told(about, monitor, scorer, count, scored, production, reasons, odd)
 
 
 def _told(
@@ -111,9 +110,10 @@ def _told(
     scored: Sequence[Scored],
     production: Served | None,
     reasons: Counter[str],
+    odd: list[str],
 ) -> Finding:
     """That a run would go through, and what is odd all the same."""
-    words, odd = [f"the model answered {count - reasons.total()} of {count} inputs"], []
+    words = [f"the model answered {count - reasons.total()} of {count} inputs"]
     missing = Counter[str]()
     for part in scored:
         missing.update({name: rows for name, rows in part.missing.items() if rows})
@@ -140,16 +140,21 @@ def _told(
     return Finding(about, "warning" if odd else "ok", message)
 
 
-def _identify(monitor: MonitorSettings, rows: pa.Table) -> None:
-    """Whether ids and times can be read."""
+def _identify(monitor: MonitorSettings, rows: pa.Table) -> list[str]:
+    """An error where ids or times cannot be read; what is odd about the ids."""
     columns = monitor.columns
-    readers: tuple[tuple[str | None, Callable[[pa.Array, str | None], Any]], ...] = (
-        (columns.id, ids_of),
-        (columns.timestamp, span_of),
-    )
-    for name, read in readers:
-        if name is not None:
-            read(rows[name].combine_chunks(), name)
+    if columns.timestamp is not None:
+        span_of(rows[columns.timestamp].combine_chunks(), columns.timestamp)
+    if columns.id is None:
+        return []
+    ids = ids_of(rows[columns.id].combine_chunks(), columns.id)
+    different = len(ids.unique())
+    if 2 * different >= len(ids):
+        return []
+    return [
+        f"column {columns.id!r} has {different} different ids in {len(ids)} inputs, and the others count as logged "
+        f"twice: is it the id of an input?"
+    ]
 
 
 def _production(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Served | None:

@@ -46,6 +46,8 @@ class Traced:
     """The column of the predicted class; 0 for regression."""
     predictions: NDArray[Any]
     tensors: Mapping[str, NDArray[Any]]
+    classes: tuple[str, ...] | None = None
+    """All that a prediction can be; None for regression, and where it cannot be told."""
 
 
 Piece = tuple[Answers, Sequence[NDArray[Any]]]

@@ -144,7 +144,8 @@ class Scorer:
             valid = said.answers.valid & np.isfinite(activations).all(axis=1)
             tensors = {name: values[valid] for name, values in fed.tensors.items()}
             rows = (batch.first_row + fed.rows)[valid]
-            yield Traced(rows, activations[valid], said.predicted[valid], said.answers.predictions[valid], tensors)
+            predicted, answers = said.predicted[valid], said.answers
+            yield Traced(rows, activations[valid], predicted, answers.predictions[valid], tensors, answers.classes)
 
     def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
         """The model's outputs called ``names`` for rows that are tensors already, as many as there are."""

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from opmon.config import MonitorSettings
 from opmon.errors import InputError, SourceError
 from opmon.scoring.inputs.columns import decoded
+from opmon.scoring.outputs.vocabulary import other_words, strays_of, told, too_many
 from opmon.values import canonical_classes
 from opmon.wording import percent
 
-STRAY = 0.001
-"""One prediction alone, or so many of all, may be none of the model's classes: their inputs count as unscorable."""
 _TELLING = 50
 """With fewer predictions than this, chance is not spoken of."""
 
@@ -61,8 +60,8 @@ class Served:
     def require(self, max_skew: float) -> None:
         """An error where production speaks of other classes than the model, or answers otherwise too often."""
         strays = int(self.strays.sum())
-        if strays > max(1, STRAY * self.logged.sum()):
-            raise SourceError(self._other_words(strays))
+        if too_many(strays, int(self.logged.sum())):
+            raise SourceError(self._other_words())
         apart = _share(self.apart, self.logged & ~self.strays)
         if apart is not None and apart > max_skew:
             raise SourceError(self._other_answers(apart, max_skew))
@@ -71,13 +70,12 @@ class Served:
         """Why the prediction of a row cannot be judged."""
         return f"column {self.column!r} holds {self.said[row]!r}, which is none of the model's classes"
 
-    def _other_words(self, strays: int) -> str:
-        found = Counter(self.said[self.strays].tolist())
+    def _other_words(self) -> str:
+        what = f"column {self.column!r} holds predictions that are"
+        words = other_words(what, self.said[self.strays].tolist(), int(self.logged.sum()), self.classes or ())
         return (
-            f"column {self.column!r} holds predictions that are none of the model's classes: {_told(found)}, "
-            f"{strays} of {int(self.logged.sum())}; the model's classes are {_listed(self.classes or ())}."
-            f"{_hint(list(found), self.classes or ())} Log the model's own names, or name the column that holds them; "
-            f"without prediction in 'columns' the model's own answers are judged"
+            f"{words} Log the model's own names, or name the column that holds them; without prediction in 'columns' "
+            f"the model's own answers are judged"
         )
 
     def _other_answers(self, apart: float, max_skew: float) -> str:
@@ -86,7 +84,7 @@ class Served:
             said, own = (np.median(values[known]) for values in (self.said, self.own))
             what = f"are far from the registered model's answers (in the middle {said:.4g}, the model's {own:.4g})"
         else:
-            said, own = (_told(Counter(values[known].tolist())) for values in (self.said, self.own))
+            said, own = (told(Counter(values[known].tolist())) for values in (self.said, self.own))
             what = f"are not the registered model's answers (production: {said}; the model: {own})"
         return (
             f"the predictions in column {self.column!r} {what} on {percent(apart)} of {int(known.sum())} inputs, and "
@@ -124,7 +122,7 @@ def served(
     said = own.astype(object)
     said[known] = _names(column, given)
     differs = known & (said != own.astype(object))
-    strays = np.zeros(len(own), dtype=bool) if classes is None else known & ~np.isin(said.astype(np.str_), classes)
+    strays = known & strays_of(said, classes)
     return Served(column, said, own, known, differs, differs, strays, classes)
 
 
@@ -176,34 +174,3 @@ def _numbers(column: str, given: pa.Array) -> NDArray[np.float64]:
 
 def _share(which: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
     return float(which[among].mean()) if among.any() else None
-
-
-def _told(found: Counter[Any]) -> str:
-    """
-    >>> _told(Counter({"0": 612, "1": 388}))
-    '0 (612), 1 (388)'
-    """
-    more = ", …" if len(found) > 4 else ""
-    return ", ".join(f"{str(name)[:40]} ({count})" for name, count in found.most_common(4)) + more
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:12]) + (f", … ({len(names)})" if len(names) > 12 else "")
-
-
-def _hint(found: list[str], classes: tuple[str, ...]) -> str:
-    """What they look like instead, where that can be seen."""
-    if {name.casefold() for name in found} & {name.casefold() for name in classes}:
-        return " Upper and lower case count."
-    if all(name.isdigit() and int(name) <= len(classes) for name in found):
-        return " They look like the numbers of the classes."
-    if all(_is_share(name) for name in found):
-        return " They look like probabilities: the class is wanted."
-    return ""
-
-
-def _is_share(text: str) -> bool:
-    try:
-        return 0 <= float(text) <= 1
-    except ValueError:
-        return False

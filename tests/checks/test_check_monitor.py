@@ -69,6 +69,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "names 'sha256:e3', and the registry has no such version",
     ),
     "ids": ({"columns": {"id": "no_id"}}, "problem", "1 of 200 inputs have no 'no_id'"),
+    "no ids": ({"columns": {"id": "said"}}, "warning", "has 2 different ids in 200 inputs, and the others count as"),
     "times": (columns(timestamp="shout"), "problem", "does not hold times"),
     "renamed": (
         {"inputs": {"features": ["age", "empty", "amount"]}},

@@ -16,6 +16,7 @@ from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.compiled import columns_of
 from opmon.scoring.graph.file import read_model
 from opmon.scoring.graph.layers import find_layer
+from opmon.scoring.outputs.vocabulary import other_words, strays_of, too_many
 from opmon.scoring.reference._kept import Kept, KeptRows
 from opmon.scoring.reference.autoencoders import Kind, Weights, fit_autoencoder
 from opmon.scoring.reference.densities import densities
@@ -42,19 +43,37 @@ class Truth:
     count: int = 0
     loss: float = 0.0
 
-    def add(self, predictions: NDArray[Any], truth: pa.Array) -> None:
+    def add(
+        self, predictions: NDArray[Any], truth: pa.Array, column: str, classes: tuple[str, ...] | None = None
+    ) -> None:
+        """An error where the labels are none of the model's classes: it would seem to be never right."""
         known = np.asarray(truth.is_valid())
         values = truth.to_pandas().to_numpy(dtype=object)[known]
         given = predictions[known]
-        self.count += len(values)
         if given.dtype.kind == "f":
-            self.loss += float(((values.astype(np.float64) - given) ** 2).sum())
-        else:
-            self.loss += float((canonical_classes(values) != given).sum())
+            self.count += len(values)
+            self.loss += float(((_numbers(values, column) - given) ** 2).sum())
+            return
+        names = canonical_classes(values)
+        strays = strays_of(names, classes)
+        if too_many(int(strays.sum()), len(names)):
+            words = other_words(
+                f"column {column!r} holds labels that are", names[strays].tolist(), len(names), classes or ()
+            )
+            raise InputError(f"{words} Name the column with the model's own names in --label, or leave it out")
+        self.count += int((~strays).sum())
+        self.loss += float((names != given)[~strays].sum())
 
     @property
     def accuracy(self) -> float | None:
         return 1 - self.loss / self.count if self.count else None
+
+
+def _numbers(values: NDArray[Any], column: str) -> NDArray[np.float64]:
+    try:
+        return values.astype(np.float64)
+    except ValueError as exc:
+        raise InputError(f"column {column!r} does not hold numbers ({exc}), and the model answers numbers") from exc
 
 
 @dataclass
@@ -125,7 +144,7 @@ class Fit:
         first = max(start for start in self._passing if start <= part.rows[0])
         rows = self._passing.pop(first).take(pa.array(part.rows - first))
         if self.label is not None:
-            self.truth.add(part.predictions, rows.column(self.label))
+            self.truth.add(part.predictions, rows.column(self.label), self.label, part.classes)
         names = [item.name for item in rows.schema if item.name != self.label and not pa.types.is_binary(item.type)]
         kept = pa.Table.from_batches([rows.select(names)])
         self._sample.add(kept.append_column("model prediction", pa.array(part.predictions)))

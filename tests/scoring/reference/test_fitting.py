@@ -123,6 +123,18 @@ def test_autoencoders_find_what_training_never_held(mlp, fed, kind, head) -> Non
     assert np.median(strange) > 1.5 * np.median(usual)
 
 
+def test_labels_in_other_words_are_no_accuracy(mlp, fed, rows) -> None:
+    options = {"classes": ["north", "east", "south", "west"], "device": "cpu", "label": "label"}
+    fit = open_fit(mlp(), "classification", **options)
+    with pytest.raises(
+        InputError, match=r"labels that are none of the model's classes: 3 \(600\), 600 of 600.*north, e"
+    ):
+        fit.run(fed(rows, step=600, label=np.full(600, 3)))
+    fit = open_fit(mlp(), "classification", **options)
+    reference = fit.run(fed(rows, label=np.array(["north"] * 599 + ["unknown"])))
+    assert reference.labelled == 599
+
+
 def test_a_gap_is_nothing_strange_to_an_autoencoder(tmp_path, fed) -> None:
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline

@@ -1,0 +1,70 @@
+"""The names of classes in a column, against those that the model answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+STRAY = 0.001
+"""One name alone, or so many of all, may be none of the model's classes: a slip, and no other vocabulary."""
+_SHOWN, _LISTED = 4, 12
+
+
+def strays_of(names: NDArray[Any], classes: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Which names are none of the classes; none of them where the classes are not known."""
+    if classes is None:
+        return np.zeros(len(names), dtype=bool)
+    return np.asarray(~np.isin(names.astype(np.str_), list(classes)))
+
+
+def too_many(strays: int, of: int) -> bool:
+    return strays > max(1, STRAY * of)
+
+
+def other_words(what: str, strays: Sequence[str], of: int, classes: Sequence[str]) -> str:
+    """That ``what`` is none of the model's classes, with both vocabularies and what the strays look like.
+
+    >>> print(other_words("column 'y' holds labels that are", ["PAID", "PAID", "x"], 9, ["default", "paid"]))
+    column 'y' holds labels that are none of the model's classes: PAID (2), x (1), 3 of 9; the model's classes are
+    default, paid. Upper and lower case count.
+    """
+    found = Counter(strays)
+    return (
+        f"{what} none of the model's classes: {told(found)}, {found.total()} of {of}; the model's classes are "
+        f"{_listed(classes)}.{_hint(list(found), classes)}"
+    )
+
+
+def told(found: Counter[Any]) -> str:
+    """
+    >>> told(Counter({"0": 612, "1": 388}))
+    '0 (612), 1 (388)'
+    """
+    more = ", …" if len(found) > _SHOWN else ""
+    return ", ".join(f"{str(name)[:40]} ({count})" for name, count in found.most_common(_SHOWN)) + more
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f", … ({len(names)})" if len(names) > _LISTED else "")
+
+
+def _hint(found: Sequence[str], classes: Sequence[str]) -> str:
+    """What they look like instead, where that can be seen."""
+    if {name.casefold() for name in found} & {name.casefold() for name in classes}:
+        return " Upper and lower case count."
+    if all(name.isdigit() and int(name) <= len(classes) for name in found):
+        return " They look like the numbers of the classes."
+    if all(_is_share(name) for name in found):
+        return " They look like probabilities: the class is wanted."
+    return ""
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
