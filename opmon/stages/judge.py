@@ -81,8 +81,7 @@ def write_conclusions(
     """The verdicts and, in the same transaction, the events: neither exists without the other."""
     verdicts.add_verdicts(connection, round_.id, revision, [each.verdict for each in found])
     for conclusion in found:
-        for entry, verdict in conclusion.restated:
-            verdicts.restate(connection, entry, verdict)
+        verdicts.restate(connection, conclusion.restated)
         for call in conclusion.calls:
             _raise(work, connection, round_, call)
 

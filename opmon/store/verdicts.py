@@ -97,14 +97,22 @@ def add_verdicts(connection: Connection, round_id: int, revision: int, found: Se
         )
 
 
-def restate(connection: Connection, entry: Entry, verdict: Verdict) -> None:
-    """Let another verdict stand where this one did."""
-    place = (
-        verdicts.c.round_id == entry.round_id,
-        verdicts.c.revision == entry.revision,
-        verdicts.c.rule == entry.verdict.rule,
-    )
-    connection.execute(verdicts.update().where(*place).values(**_values(verdict)))
+def restate(connection: Connection, found: Sequence[tuple[Entry, Verdict]]) -> None:
+    """Let other verdicts stand where these did; all of them in one go, for there may be thousands."""
+    if not found:
+        return
+    place = [verdicts.c[name] == sa.bindparam(f"its_{name}") for name in ("round_id", "revision", "rule")]
+    rows = [
+        {
+            "its_round_id": entry.round_id,
+            "its_revision": entry.revision,
+            "its_rule": entry.verdict.rule,
+            **_values(verdict),
+        }
+        for entry, verdict in found
+    ]
+    changed: dict[str, Any] = {name: sa.bindparam(name) for name in _values(found[0][1])}
+    connection.execute(verdicts.update().where(*place).values(**changed), rows)
 
 
 def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:

@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon import plugins
-from opmon.abc import Action, Head, Perturbation, Sampler
+from opmon.abc import Action, Head, Perturbation, Rule, Sampler
+from opmon.decisions.case import Case
 from opmon.samplers._checks import checked_budget
 from opmon.sources.files import Files
-from opmon.testing import check_action, check_head, check_perturbation, check_sampler, check_source
-from opmon.types import Draw, Frame
+from opmon.testing import check_action, check_head, check_perturbation, check_rule, check_sampler, check_source
+from opmon.types import Draw, Frame, Verdict
 
 WITHOUT_REFERENCE = ["confidence", "entropy", "gini", "margin"]
 
@@ -37,6 +38,56 @@ def test_perturbations(name: str) -> None:
 @pytest.mark.parametrize("name", WITHOUT_REFERENCE)
 def test_heads(name: str, tmp_path: Path) -> None:
     check_head(plugins.make("head", name), tmp_path)
+
+
+RULES: dict[str, dict[str, Any]] = {
+    "accuracy_behind": {"rival": "models:/m/2"},
+    "accuracy_below": {"threshold": 0.9},
+    "accuracy_drop": {"drop": 0.05, "rounds": 2},
+    "accuracy_level": {"threshold": 0.9},
+    "accuracy_mean": {"threshold": 0.9, "rounds": 3},
+    "accuracy_slices": {"threshold": 0.9},
+    "completeness": {},
+    "drift_level": {},
+    "robustness_level": {"threshold": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules(name: str) -> None:
+    rival = np.zeros(60) if name == "accuracy_behind" else None
+    check_rule(plugins.make("rule", name, RULES[name]), rival=rival, drift=0.8, robustness=0.4)
+
+
+@dataclass(frozen=True)
+class Forgetful(Rule):
+    """Counts its rounds in itself, and says something else each time it is asked."""
+
+    name: str = "forgetful"
+    seen: tuple[int, ...] = ()
+
+    def judge(self, case: Case) -> Verdict:
+        object.__setattr__(self, "seen", (*self.seen, case.number))
+        return Verdict(self.name, "ok", f"{len(self.seen)} rounds")
+
+
+@dataclass(frozen=True)
+class Elsewhere(Rule):
+    """Says something else once a late label has come."""
+
+    name: str = "elsewhere"
+
+    def judge(self, case: Case) -> Verdict:
+        return Verdict(self.name, "ok", "fine")
+
+    def restate(self, before: Any, details: Any) -> Verdict:
+        return Verdict(self.name, "alarm", "not fine")
+
+
+@pytest.mark.parametrize(("rule", "told"), [(Forgetful(), "the same twice"), (Elsewhere(), "something else than")])
+def test_a_rule_that_breaks_its_promise_is_found(rule: Rule, told: str) -> None:
+    with pytest.raises(AssertionError, match=told):
+        check_rule(rule)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])

@@ -10,15 +10,18 @@ import pytest
 from opmon_example.append import Append
 from opmon_example.feather import Feather
 from opmon_example.runner_up import RunnerUp
+from opmon_example.spent import LabelsSpent
 from opmon_example.systematic import Systematic, SystematicEstimator
 from opmon_example.vignette import Vignette
 
 from opmon import plugins
+from opmon.decisions.case import Case
 from opmon.errors import SourceError
 from opmon.testing import (
     check_action,
     check_head,
     check_perturbation,
+    check_rule,
     check_sampler,
     check_source,
 )
@@ -57,6 +60,17 @@ def test_action(tmp_path: Path) -> None:
     assert len(log.read_text().splitlines()) == 1
 
 
+def test_rule() -> None:
+    check_rule(LabelsSpent(most=100))
+
+
+def test_rule_counts_over_rounds() -> None:
+    rule = LabelsSpent(most=100)
+    first = rule.judge(Case(1, (), answered=60))
+    second = rule.judge(Case(2, (), answered=60, before=first.details))
+    assert (first.details["advice"], second.details["advice"], second.value) == (False, True, 120)
+
+
 def test_perturbation() -> None:
     check_perturbation(Vignette())
 
@@ -68,6 +82,7 @@ def test_perturbation() -> None:
         ("estimator", "systematic"),
         ("source", "feather"),
         ("head", "runner_up"),
+        ("rule", "labels_spent"),
         ("action", "append"),
         ("perturbation", "image.vignette"),
     ],
