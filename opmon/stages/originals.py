@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from opmon.config import MonitorSettings
 from opmon.errors import ModelError
 from opmon.registry import Registry
 from opmon.scoring.conversion.original import answers_of
+from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import model_file
 from opmon.types import Batch, ModelVersion
@@ -61,19 +62,22 @@ def has_original(model: ModelVersion) -> bool:
     return "sklearn" in model.flavors
 
 
-def agreement(scorer: Scorer, original: Any, rows: pa.RecordBatch) -> Agreement:
-    """How the loaded ONNX file and the original answer the first rows."""
-    rows = rows.slice(0, ROWS)
-    (scored,) = scorer.score([Batch(0, 0, rows)])
-    exact = scorer.exact(rows)
-    asked = np.isin(exact.rows, scored.rows)
+def agreement(scorer: Scorer, original: Any, batches: Sequence[Batch]) -> Agreement:
+    """On how many of the inputs that can be scored the loaded ONNX file and the original answer alike."""
+    asked = [batch for batch in batches if batch.rows.num_rows]
+    equal = [_equal(scorer, original, *pair) for pair in zip(asked, scorer.score(asked), strict=True)]
+    return Agreement(sum(map(len, equal)), int(sum(map(np.sum, equal))))
+
+
+def _equal(scorer: Scorer, original: Any, batch: Batch, scored: Scored) -> NDArray[np.bool_]:
+    exact, rows = scorer.exact(batch.rows), scored.rows - batch.first_row
+    asked = np.isin(exact.rows, rows)
     answers = answers_of(original, {name: values[asked] for name, values in exact.tensors.items()})
-    given = scored.predictions[np.isin(scored.rows, exact.rows)]
+    given = scored.predictions[np.isin(rows, exact.rows)]
     if scorer.outputs.problem == "regression":
-        equal = _close(given, answers.astype(np.float64))
-    else:
-        equal = given == scorer.outputs.renamed(canonical_classes(answers))
-    return Agreement(len(equal), int(equal.sum()))
+        return _close(given, answers.astype(np.float64))
+    equal: NDArray[np.bool_] = given == scorer.outputs.renamed(canonical_classes(answers))
+    return equal
 
 
 def require_agreement(
@@ -91,20 +95,20 @@ def require_agreement(
     if rows is None or not rows.num_rows or not settings.convert_sklearn or not has_original(model):
         return None
     kept = model_file(settings, registry, model, folder).with_name(_KEPT)
-    known = _read(kept)
-    if known is not None:
-        return known
-    try:
-        found = agreement(scorer, registry.original(model, folder / "models"), rows)
-    except ModelError as exc:
-        log.warning("%s was converted, and not compared with its original: %s", model.uri, exc)
-        return None
-    if not found.inputs:
-        return None
+    found = _read(kept)
+    if found is None:
+        try:
+            batches = [Batch(0, 0, rows.slice(0, ROWS))]
+            found = agreement(scorer, registry.original(model, folder / "models"), batches)
+        except ModelError as exc:
+            log.warning("%s was converted, and not compared with its original: %s", model.uri, exc)
+            return None
+        log.log(logging.INFO if found.enough else logging.WARNING, "%s: %s", model.uri, found)
+        if found.inputs == 0:
+            return None
+        kept.write_text(json.dumps(asdict(found)), encoding="utf-8")
     if settings.columns.prediction is None and not found.enough:
         raise ModelError(f"{model.uri}: {found.refusal}")
-    log.log(logging.INFO if found.enough else logging.WARNING, "%s: %s", model.uri, found)
-    kept.write_text(json.dumps(asdict(found)), encoding="utf-8")
     return found
 
 
