@@ -115,7 +115,8 @@ def test_a_late_label_makes_a_revision(workbench: Any, database: str) -> None:
         revision = revisions.latest_estimate(connection, task.round_id)
     assert revision is not None
     assert revision.revision == 1
-    assert len(timeline(monitor, workbench.name, "accuracy/estimate")) == 2
+    assert len(timeline(monitor, workbench.name, "accuracy/estimate")) == 1, "what was final stays as it was told"
+    assert timeline(monitor, workbench.name, "accuracy/revised") == [pytest.approx(revision.estimate.value)]
 
 
 def test_an_alarm_is_one_event_and_one_tag(workbench: Any, database: str) -> None:

@@ -153,7 +153,7 @@ def _round(round_: Any, revision: Any, verdicts: Any) -> dict[str, Any]:
         "skew": round_.skew,
         "drift_share": (round_.drift or {}).get("share"),
         **_told(estimate),
-        "failures": None if revision is None else revision.failures,
+        "failures": revision.failures if revision is not None and revision.estimate.quantity.share else None,
         "verdicts": [{"rule": v.rule, "state": v.state, "message": v.message} for v in verdicts],
         "run_id": round_.run_id,
         "problem": round_.problem,

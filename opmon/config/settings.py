@@ -57,9 +57,11 @@ def _tells_bets(design: str) -> bool:
 class MonitorSettings(Part):
     """A watch over one registered model."""
 
-    derived: ClassVar[frozenset[str]] = frozenset({"name"})
+    derived: ClassVar[frozenset[str]] = frozenset({"name", "before"})
 
     name: str = ""
+    before: tuple[str, ...] = Field(default=(), exclude=True)
+    """The monitors of the same registered model that come before this one in the configuration."""
     model: str
     problem: Problem = "classification"
     unit: Annotated[str, Field(min_length=1, max_length=20)] | None = None
@@ -168,6 +170,13 @@ class MonitorSettings(Part):
         return self
 
     @property
+    def model_name(self) -> str:
+        """The registered model that is watched, whichever version."""
+        found = _MODEL.match(self.model)
+        assert found is not None
+        return found["name"]
+
+    @property
     def at_hand(self) -> tuple[str, ...]:
         """The variables that a frame of this monitor holds."""
         free = _FREE if self.problem == "classification" else ()
@@ -252,7 +261,12 @@ class Settings(Part):
     @field_validator("monitors")
     @classmethod
     def _named(cls, value: dict[str, MonitorSettings]) -> dict[str, MonitorSettings]:
-        return {name: monitor.model_copy(update={"name": name}) for name, monitor in value.items()}
+        """Every monitor knows its name, and the monitors of its model that come before it."""
+        named: dict[str, MonitorSettings] = {}
+        for name, monitor in value.items():
+            before = tuple(other for other, earlier in named.items() if earlier.model_name == monitor.model_name)
+            named[name] = monitor.model_copy(update={"name": name, "before": before})
+        return named
 
     @classmethod
     def from_mapping(

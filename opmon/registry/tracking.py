@@ -111,10 +111,13 @@ class Tracking:
         self._log(run_id, "tags", [RunTag(key, str(value)) for key, value in tags.items()])
 
     def log_params(self, run_id: str, params: Mapping[str, object]) -> None:
-        """The same again is fine; another value for a key that was logged is an error."""
+        """The first value of a key stays: MLflow takes no other, and a run may be told again after an upgrade."""
         from mlflow.entities import Param
 
-        self._log(run_id, "params", [Param(key, str(value)[:_PARAM_CHARACTERS]) for key, value in params.items()])
+        with self._translated(f"reading the parameters of run {run_id}"):
+            known = self._client.get_run(run_id).data.params
+        new = {key: str(value)[:_PARAM_CHARACTERS] for key, value in params.items() if key not in known}
+        self._log(run_id, "params", [Param(key, value) for key, value in new.items()])
 
     def log_metrics(
         self,

@@ -52,5 +52,6 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(shown=text.shown, percent=text.percent, counted=wording.counted, safe_link=safe_link)
+    environment.filters.update(shown=text.shown, percent=text.percent, number=text.number)
+    environment.filters.update(counted=wording.counted, safe_link=safe_link)
     return environment

@@ -35,6 +35,8 @@ class Failure:
     pointer: str | None = None
     """Where the input was read, such as ``part.parquet#17``."""
     payload: Mapping[str, Any] = field(default_factory=dict)
+    error: float | None = None
+    """How far off a regression is."""
 
     def __post_init__(self) -> None:
         if self.weight is not None and not self.weight > 0:
@@ -46,7 +48,7 @@ class Failure:
 
 
 OVERVIEW = ("input_id", "truth", "prediction", "confidence", "weight", "annotators", "pointer")
-"""The columns that every failures table has, in order; the payload's own columns follow."""
+"""The columns that every failures table has, in order; that of a regression has ``error`` too. The payload's follow."""
 
 
 def failures_table(failures: Sequence[Failure]) -> pa.Table:
@@ -71,6 +73,8 @@ def failures_table(failures: Sequence[Failure]) -> pa.Table:
     )
     rows = [{name: getattr(failure, name) for name in OVERVIEW} for failure in failures]
     table = pa.Table.from_pylist(rows, schema=schema)
+    if _overview(failures) != OVERVIEW:
+        table = table.append_column("error", pa.array([failure.error for failure in failures], pa.float64()))
     for name in dict.fromkeys(column for failure in failures for column in failure.payload):
         values = [failure.payload.get(name) for failure in failures]
         table = table.append_column(_free_name(name, table.column_names), _column(values))
@@ -86,18 +90,36 @@ def write_failures(failures: Sequence[Failure], folder: Path) -> tuple[Path, Pat
     pq.write_table(failures_table(failures), dataset, compression="zstd")
     with overview.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(OVERVIEW)
+        names = _overview(failures)
+        writer.writerow(names)
         for failure in failures:
-            values = (getattr(failure, name) for name in OVERVIEW)
+            values = (getattr(failure, name) for name in names)
             writer.writerow([_cell(value) for value in values])
     return dataset, overview
 
 
-def failures_page(failures: Sequence[Failure], path: Path, *, title: str = "Failures", limit: int = SHOWN_ROWS) -> Path:
-    """Writes an HTML page that lists the first ``limit`` failures and says how many there are in all."""
+def failures_page(
+    failures: Sequence[Failure],
+    path: Path,
+    *,
+    title: str = "Failures",
+    limit: int = SHOWN_ROWS,
+    errors: bool = False,
+    unit: str = "",
+) -> Path:
+    """Writes an HTML page that lists the first ``limit`` failures and says how many there are in all.
+
+    ``errors``: they are those of a regression, in ``unit``.
+    """
     from opmon.reports._page import write_page
 
-    return write_page(path, "failures.html", title=title, failures=failures[:limit], total=len(failures))
+    return write_page(
+        path, "failures.html", title=title, failures=failures[:limit], total=len(failures), errors=errors, unit=unit
+    )
+
+
+def _overview(failures: Sequence[Failure]) -> tuple[str, ...]:
+    return (*OVERVIEW, "error") if any(failure.error is not None for failure in failures) else OVERVIEW
 
 
 def _column(values: list[Any]) -> pa.Array:

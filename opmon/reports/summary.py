@@ -44,6 +44,8 @@ class RoundSummary:
     """How the sample was drawn, by name: budget, variable, seed, draws, …"""
     quantity: Quantity = ACCURACY
     """What the monitor estimates."""
+    unit: str = ""
+    """The unit of a regression's labels."""
     points: Sequence[EstimatePoint] = ()
     """The rounds so far, this one included."""
     truth: Sequence[float | None] | None = None
@@ -115,8 +117,9 @@ def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
         ("Unscorable", f"{facts.unscorable:,}", _unscorable_remark(facts)),
         ("Duplicates", f"{facts.duplicates:,}", "logged more than once, counted once" if facts.duplicates else ""),
         ("Labels", f"{facts.returned:,} of {facts.asked:,}", f"response {percent(facts.response)}"),
-        ("Failures exposed", f"{facts.failures:,}", _failure_remark(facts)),
     ]
+    if facts.failures is not None:
+        rows.append(("Failures exposed", f"{facts.failures:,}", _failure_remark(facts)))
     if facts.skew is not None:
         rows.append(("Serving skew", percent(facts.skew), "inputs where the registered model answers otherwise"))
     return rows

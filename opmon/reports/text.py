@@ -34,6 +34,15 @@ def percent(value: float | None, digits: int = 1) -> str:
     return together(wording.percent(value, told))
 
 
+def number(value: float | None, unit: str = "") -> str:
+    """A number with its unit, on one line.
+
+    >>> number(3.25, "days"), number(None)
+    ('3.25\xa0days', '–')
+    """
+    return ABSENT if value is None else together(f"{wording.number(value)} {unit}".rstrip())
+
+
 def together(text: str) -> str:
     """``text`` with blanks at which no line breaks, so that a number stays with its unit."""
     return text.replace(" ", "\N{NO-BREAK SPACE}")

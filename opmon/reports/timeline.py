@@ -1,8 +1,13 @@
-"""The numbers of a round that become its point on MLflow's charts."""
+"""The numbers of a round that become its point on MLflow's charts.
+
+Every key of a final number has one value a round: MLflow draws whatever was logged at a step, so two of them make its
+line zigzag. What may still change, and what has changed since, has keys of its own.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from opmon.errors import InputError
@@ -25,8 +30,8 @@ class RoundFacts:
     """Inputs sent to the annotators."""
     returned: int = 0
     """Inputs that have an answer; a skip is none."""
-    failures: int = 0
-    """Answered inputs on which the model is wrong."""
+    failures: int | None = 0
+    """Answered inputs on which the model is wrong; None of a regression, which has errors and no failures."""
     skew: float | None = None
     """Share of inputs where the registered model answers otherwise than production did."""
     drift: float | None = None
@@ -34,11 +39,11 @@ class RoundFacts:
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
-            if getattr(self, name) < 0:
+            if (getattr(self, name) or 0) < 0:
                 raise InputError(f"{name} counts inputs and cannot be negative; got {getattr(self, name)}")
         if self.returned > self.asked:
             raise InputError(f"no more labels return than were asked for; got {self.returned} of {self.asked}")
-        if self.failures > self.returned:
+        if (self.failures or 0) > self.returned:
             raise InputError(f"only answered inputs can fail; got {self.failures} failures in {self.returned} answers")
         for name in ("skew", "drift"):
             share = getattr(self, name)
@@ -53,42 +58,78 @@ class RoundFacts:
     @property
     def failure_rate(self) -> float | None:
         """The share of answered inputs that failed. Not an estimate of the failure rate in production."""
-        return self.failures / self.returned if self.returned else None
+        return self.failures / self.returned if self.returned and self.failures is not None else None
 
 
-def rolling_metrics(estimate: Estimate) -> dict[str, float]:
-    """MLflow metrics of the last rounds together, beside those of the round: ``accuracy/rolling`` and its bounds."""
-    key = f"{estimate.quantity.key}/rolling"
-    found = {key: estimate.value, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
-    return {name: float(value) for name, value in found.items() if math.isfinite(value)}
+def input_metrics(facts: RoundFacts) -> dict[str, float]:
+    """MLflow metrics of a round's inputs: known once it is scored, and never changed."""
+    return _known(
+        {
+            "inputs/received": facts.received,
+            "inputs/unscorable": facts.unscorable,
+            "inputs/unscorable_share": facts.unscorable / facts.received if facts.received else None,
+            "inputs/duplicates": facts.duplicates,
+            "serving/skew": facts.skew,
+            "drift/share": facts.drift,
+        }
+    )
 
 
-def timeline_metrics(estimate: Estimate | None, facts: RoundFacts) -> dict[str, float]:
-    """MLflow metrics of one round, by key; what is not known is left out, never logged as zero or NaN.
+def asked_metrics(facts: RoundFacts) -> dict[str, float]:
+    """How many labels were asked for, once no more will be."""
+    return _known({"labels/asked": facts.asked})
 
-    ``accuracy/estimate`` is there only when the estimate is final. While answers may still come, its value is
-    ``accuracy/provisional``, so that a chart of ``accuracy/estimate`` shows nothing that can change its mind.
+
+def provisional_metrics(estimate: Estimate, facts: RoundFacts) -> dict[str, float]:
+    """The estimate while answers may still come, under keys of its own: a chart of the final ones has none of it."""
+    return _bounded(estimate, "provisional", "provisional_low", "provisional_high") | _known(
+        {"labels/provisional": facts.returned}
+    )
+
+
+def final_metrics(estimate: Estimate, facts: RoundFacts) -> dict[str, float]:
+    """The first final estimate with the answers it stands on: one value a round, for ever.
 
     >>> facts = RoundFacts(received=1000, asked=50, returned=40, failures=2)
-    >>> timeline_metrics(None, facts)["labels/response"]
-    0.8
+    >>> estimate = Estimate(0.95, 0.85, 0.99, n=50, frame_size=1000, response=0.8, method="srs")
+    >>> found = final_metrics(estimate, facts)
+    >>> found["accuracy/estimate"], found["labels/response"]
+    (0.95, 0.8)
     """
-    known: dict[str, float | None] = {
-        "inputs/received": facts.received,
-        "inputs/unscorable": facts.unscorable,
-        "inputs/unscorable_share": facts.unscorable / facts.received if facts.received else None,
-        "inputs/duplicates": facts.duplicates,
-        "labels/asked": facts.asked,
-        "labels/returned": facts.returned,
-        "labels/response": facts.response,
-        "failures/exposed": facts.failures,
-        "failures/rate": facts.failure_rate,
-        "serving/skew": facts.skew,
-        "drift/share": facts.drift,
-    }
-    if estimate is not None:
-        group = estimate.quantity.key
-        known[f"{group}/{'provisional' if estimate.provisional else 'estimate'}"] = estimate.value
-        known[f"{group}/low"] = estimate.low
-        known[f"{group}/high"] = estimate.high
-    return {key: float(value) for key, value in known.items() if value is not None and math.isfinite(value)}
+    return _bounded(estimate, "estimate", "low", "high") | _known(
+        {
+            "labels/returned": facts.returned,
+            "labels/response": facts.response,
+            "failures/exposed": facts.failures,
+            "failures/rate": facts.failure_rate,
+        }
+    )
+
+
+def revised_metrics(estimate: Estimate, facts: RoundFacts) -> dict[str, float]:
+    """What labels that came late have made of the final estimate: MLflow adds values, and takes none back."""
+    return _bounded(estimate, "revised", "revised_low", "revised_high") | _known(
+        {"labels/revised": facts.returned, "failures/revised": facts.failures}
+    )
+
+
+def rolling_metrics(estimate: Estimate, *, revised: bool) -> dict[str, float]:
+    """The last rounds together, beside the round's own: ``accuracy/rolling`` and its bounds.
+
+    As of the moment when the round's estimate became final; what later labels of these rounds make of it is
+    ``accuracy/rolling_revised``.
+    """
+    name = "rolling_revised" if revised else "rolling"
+    return _bounded(estimate, name, f"{name}_low", f"{name}_high")
+
+
+def _bounded(estimate: Estimate, value: str, low: str, high: str) -> dict[str, float]:
+    group = estimate.quantity.key
+    return _known(
+        {f"{group}/{value}": estimate.value, f"{group}/{low}": estimate.low, f"{group}/{high}": estimate.high}
+    )
+
+
+def _known(metrics: Mapping[str, float | None]) -> dict[str, float]:
+    """What is not known is left out, never logged as zero or NaN."""
+    return {key: float(value) for key, value in metrics.items() if value is not None and math.isfinite(value)}

@@ -42,8 +42,11 @@ class Answers:
 
     @property
     def failures(self) -> list[Answered]:
-        wrong = set(self.sample.draw.positions[self.sample.outcomes > 0].tolist())
-        return [task for task in self.tasks if task.position in wrong]
+        """The answered tasks on which the model is wrong; of a regression those it does not hit, far ones first."""
+        draw, loss = self.sample.draw, self.sample.outcomes
+        wrong = dict(zip(draw.positions[loss > 0].tolist(), loss[loss > 0].tolist(), strict=True))
+        found = [task for task in self.tasks if task.position in wrong]
+        return sorted(found, key=lambda task: -wrong[task.position])
 
     @property
     def returned(self) -> int:

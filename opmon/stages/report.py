@@ -9,32 +9,30 @@ import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from opmon.errors import ModelError, NotFoundError
 from opmon.quantities import Quantity
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
-from opmon.reports.timeline import RoundFacts, timeline_metrics
 from opmon.stages.decide import is_decided
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.packages import installed
 from opmon.stages.points import estimate_points
 from opmon.stages.rolling import log_rolling
-from opmon.stages.standing import standing_of
+from opmon.stages.timeline import facts_as_of, model_of, tell_estimate
 from opmon.stages.tomography import map_round, tomography_metrics
 from opmon.stages.toolbox import Toolbox
+from opmon.stages.version_tags import set_tags, tag_round
 from opmon.stages.weights import weight_of
 from opmon.store import revisions, rounds, verdicts
 from opmon.store.queue import Answered
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
-from opmon.types import ModelVersion, Verdict
+from opmon.types import Verdict
 
 log = logging.getLogger(__name__)
 
@@ -56,21 +54,20 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         return False
     if answers.labels_seen != revision.labels_seen and answers.returned:
         return False
-    facts = _facts(round_, revision, answers)
-    _log_metrics(work, round_, revision, facts)
+    tell_estimate(work, round_, revision, answers)
     if not revision.estimate.provisional:
         folder = work.round_folder(round_) / "report"
-        log_rolling(work, round_, _model(work, round_))
+        log_rolling(work, round_, model_of(work, round_))
         with work.store.read() as connection:
             points = estimate_points(work, connection, revision.estimate.quantity)
-        _write_report(work, round_, revision, answers, facts, found, points, folder)
+        _write_report(work, round_, revision, answers, found, points, folder)
         if decided and round_.state != "closed":
             _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
         _figure(work, round_, revision.estimate.quantity, points, folder.parent)
         work.registry.log_params(round_.run_id, _parameters(round_))
         work.registry.finish_run(round_.run_id)
-        _tag_version(work, round_, revision)
+        tag_round(work, round_, revision)
     closing = decided and not revision.estimate.provisional
     with work.write() as connection:
         closed = {"state": "closed", "closed_at": work.clock()} if closing else {}
@@ -98,41 +95,11 @@ def _map_robustness(work: Toolbox, round_: Round, folder: Path) -> None:
     at = round_.ends_at or round_.opened_at
     for run, model in ((round_.timeline_run_id, work.model(round_)), (round_.run_id, None)):
         work.registry.log_metrics(run or "", metrics, round_.number, at, model=model)
-    tags = {"opmon.robustness": metrics["robustness/aggregate"]}
+    tags = {"robustness": metrics["robustness/aggregate"]}
     for name in work.settings.robustness.questions:
         if f"robustness/query/{name}" in metrics:
-            tags[f"opmon.robustness.{name}"] = metrics[f"robustness/query/{name}"]
-    work.registry.tag_version(work.model(round_), {name: f"{value:.4f}" for name, value in tags.items()})
-
-
-def _facts(round_: Round, revision: Revision, answers: Answers) -> RoundFacts:
-    return RoundFacts(
-        received=round_.received,
-        unscorable=round_.unscorable or 0,
-        duplicates=round_.duplicates or 0,
-        asked=len(answers.tasks),
-        returned=answers.returned,
-        failures=min(revision.failures, answers.returned),
-        skew=round_.skew,
-        drift=(round_.drift or {}).get("share"),
-    )
-
-
-def _log_metrics(work: Toolbox, round_: Round, revision: Revision, facts: RoundFacts) -> None:
-    metrics = timeline_metrics(revision.estimate, facts)
-    at = (round_.ends_at or round_.opened_at) + timedelta(milliseconds=revision.revision)
-    work.registry.log_metrics(round_.timeline_run_id or "", metrics, round_.number, at, model=_model(work, round_))
-    if not revision.estimate.provisional:
-        work.registry.log_metrics(round_.run_id or "", metrics, round_.number, at)
-
-
-def _model(work: Toolbox, round_: Round) -> ModelVersion | None:
-    """The model version, unless it was deleted while the labels came in."""
-    try:
-        return work.model(round_)
-    except (NotFoundError, ModelError) as exc:
-        log.warning("round %d of %s is told without its model version: %s", round_.number, work.name, exc)
-        return None
+            tags[f"robustness.{name}"] = metrics[f"robustness/query/{name}"]
+    set_tags(work, work.model(round_), {name: f"{value:.4f}" for name, value in tags.items()})
 
 
 def _write_report(
@@ -140,7 +107,6 @@ def _write_report(
     round_: Round,
     revision: Revision,
     answers: Answers,
-    facts: RoundFacts,
     found: Sequence[Verdict],
     points: Sequence[EstimatePoint],
     folder: Path,
@@ -150,7 +116,11 @@ def _write_report(
     failures = _failures(answers)
     write_failures(failures, folder / "failures")
     failures_page(
-        failures, folder / "failures" / "failures.html", title=f"What {work.name} got wrong, round {round_.number}"
+        failures,
+        folder / "failures" / "failures.html",
+        title=f"What {work.name} got wrong, round {round_.number}",
+        errors=not revision.estimate.quantity.share,
+        unit=round_.plan.get("unit") or "",
     )
     write_labels(answers.tasks, folder / "labels.parquet")
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
@@ -163,9 +133,10 @@ def _write_report(
             round=round_.number,
             model=round_.model_name,
             model_version=round_.model_version,
-            facts=facts,
+            facts=facts_as_of(round_, revision, len(answers.tasks), answers.returned),
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
+            unit=round_.plan.get("unit") or "",
             verdicts=found,
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
@@ -191,16 +162,20 @@ def _told(revision: Revision) -> dict[str, Any]:
 
 def _failures(answers: Answers) -> list[Failure]:
     weights = weight_of(answers.sample)
-    return [_failure(task, None if weights is None else weights[task.position]) for task in answers.failures]
+    regression = answers.sample.problem == "regression"
+    return [
+        _failure(task, None if weights is None else weights[task.position], regression) for task in answers.failures
+    ]
 
 
-def _failure(task: Answered, weight: float | None) -> Failure:
+def _failure(task: Answered, weight: float | None, regression: bool) -> Failure:
     said = task.answer
     return Failure(
         input_id=task.input_id,
         truth=(said.truth if said else None) or "",
         prediction=task.prediction,
         confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
+        error=abs(float(said.truth) - float(task.prediction)) if regression and said and said.truth else None,
         weight=None if weight is None else max(weight, 1e-9),
         annotators=said.annotators if said else (),
         payload=task.payload,
@@ -263,28 +238,3 @@ def _threshold(work: Toolbox) -> float | None:
         if rule.type in ("accuracy_below", "accuracy_level")
     ]
     return lines[0] if lines else None
-
-
-def _tag_version(work: Toolbox, round_: Round, revision: Revision) -> None:
-    """How the model version does, on the version itself; setting a tag fires MLflow's own webhooks."""
-    with work.store.read() as connection:
-        if revisions.newest_estimated(connection, work.name, round_.model) != round_.number:
-            return
-        standing = standing_of(connection, work.settings, round_.model)
-    model = _model(work, round_)
-    if model is None:
-        return
-    estimate = revision.estimate
-    key = f"opmon.{estimate.quantity.key}"
-    tags = {
-        "opmon.status": standing,
-        key: f"{estimate.value:.4f}",
-        f"{key}.low": f"{estimate.low:.4f}",
-        f"{key}.high": f"{estimate.high:.4f}",
-        "opmon.round": str(round_.number),
-        "opmon.monitor": work.name,
-    }
-    try:
-        work.registry.tag_version(model, tags)
-    except NotFoundError as exc:
-        log.warning("%s is not there to be tagged any more: %s", model.uri, exc)

@@ -1,8 +1,8 @@
 """The rolling estimate: the last rounds of one model version, as one figure with an interval of its own.
 
-It is told to MLflow at the step of each round whose window it is, once that round's estimate is final. A late label
-changes the windows of later rounds too: those are told again, under a later moment. What is told follows from the
-database alone, so that telling twice is telling once.
+It is told to MLflow at the step of each round whose window it is, as of the moment when that round's estimate became
+final. A label that came later changes the windows of later rounds too: what they become is told beside it, under a key
+of its own. What is told follows from the database alone, so that telling twice is telling once.
 """
 
 from __future__ import annotations
@@ -63,14 +63,44 @@ def rolling_points(
 def log_rolling(work: Toolbox, round_: Round, model: ModelVersion | None) -> None:
     """Tell MLflow the rolling estimates that this round is part of."""
     with work.store.read() as connection:
-        history = revisions.latest_estimates(connection, work.name, model=round_.model)
-        ends = {number: at for number, (_, at) in rounds.versions(connection, work.name).items()}
-        finals = revisions.finals(connection, work.name, round_.model)
+        told = _to_tell(connection, work, round_)
+    for point, at, revised in told:
+        metrics = rolling_metrics(point.estimate, revised=revised)
+        work.registry.log_metrics(round_.timeline_run_id or "", metrics, point.round_number, at, model=model)
+
+
+def _to_tell(connection: Connection, work: Toolbox, round_: Round) -> list[tuple[RollingPoint, datetime, bool]]:
+    """The round's own point, and what became of each point that it is part of; with moments, and whether revised."""
+    history = revisions.latest_estimates(connection, work.name, model=round_.model)
+    ends = {number: at for number, (_, at) in rounds.versions(connection, work.name).items()}
+    finals = revisions.finals(connection, work.name, round_.model)
+    told = []
     for point in rolling_points(history, ends, work.settings.rolling, since=round_.number):
-        if round_.number in point.rounds:
-            at = ends[point.round_number] + timedelta(milliseconds=_changes(finals, point.round_number))
-            metrics = rolling_metrics(point.estimate)
-            work.registry.log_metrics(round_.timeline_run_id or "", metrics, point.round_number, at, model=model)
+        own, changes = point.round_number == round_.number, _changes(finals, point.round_number)
+        if round_.number not in point.rounds or not (own or changes):
+            continue
+        first = point if not changes else _as_it_became_final(connection, work, round_, point, finals, ends)
+        at = ends[point.round_number]
+        if own:
+            told.append((first, at, False))
+        if point.estimate != first.estimate:
+            told.append((point, at + timedelta(milliseconds=changes), True))
+    return told
+
+
+def _as_it_became_final(
+    connection: Connection,
+    work: Toolbox,
+    round_: Round,
+    point: RollingPoint,
+    finals: Sequence[tuple[int, int]],
+    ends: Mapping[int, datetime],
+) -> RollingPoint:
+    """The rolling estimate as of a round, from what was known when that round's own estimate became final."""
+    moment = next(key for of, key in finals if of == point.round_number)
+    known = revisions.latest_estimates(connection, work.name, model=round_.model, as_of=moment)
+    known = [entry for entry in known if entry.round_number <= point.round_number]
+    return rolling_points(known, ends, work.settings.rolling, since=point.round_number)[-1]
 
 
 def newest_rolling(connection: Connection, settings: MonitorSettings, newest: Round) -> RollingPoint | None:

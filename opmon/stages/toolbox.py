@@ -124,6 +124,7 @@ class Toolbox:
             f"{round_.model_name} v{round_.model_version}",
             tags={**tags, "opmon.kind": "timeline"},
         )
+        self.registry.finish_run(timeline)  # it is told piece by piece, and never runs in between
         own = self.registry.run(
             experiment,
             round_.key,

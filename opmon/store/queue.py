@@ -136,10 +136,11 @@ def record(connection: Connection, given: Sequence[Label], at: datetime) -> Reco
     return Recorded(len(rows), len(given) - len(rows))
 
 
-def answers(connection: Connection, round_id: int) -> list[Answered]:
-    """Every task of a round, in frame order, with what its labels amount to."""
+def answers(connection: Connection, round_id: int, first: int | None = None) -> list[Answered]:
+    """Every task of a round, in frame order, with what its labels, or only the ``first`` of them, amount to."""
     said: dict[int, list[Label]] = defaultdict(list)
-    for row in connection.execute(sa.select(labels).where(labels.c.round_id == round_id).order_by(labels.c.id)):
+    given = sa.select(labels).where(labels.c.round_id == round_id).order_by(labels.c.id).limit(first)
+    for row in connection.execute(given):
         said[row.task_id].append(Label(row.task_id, row.annotator, row.truth, row.at))
     query = sa.select(tasks).where(tasks.c.round_id == round_id).order_by(tasks.c.position)
     return [

@@ -60,17 +60,22 @@ def add_estimate(
 
 
 def latest_estimates(
-    connection: Connection, monitor: str, *, model: tuple[str, str] | None = None, limit: int | None = None
+    connection: Connection,
+    monitor: str,
+    *,
+    model: tuple[str, str] | None = None,
+    limit: int | None = None,
+    as_of: int | None = None,
 ) -> list[Revision]:
     """The newest revision of each round, oldest round first; the last ``limit`` rounds where it is given.
 
-    ``model`` is a model's name and version, where only their rounds are meant.
+    ``model`` is a model's name and version, where only their rounds are meant, ``as_of`` the number of an estimate (see
+    :func:`finals`) after which none counts.
     """
-    newest_revision = (
-        sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision).label("revision"))
-        .group_by(estimates.c.round_id)
-        .subquery()
-    )
+    known = sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision).label("revision"))
+    if as_of is not None:
+        known = known.where(estimates.c.id <= as_of)
+    newest_revision = known.group_by(estimates.c.round_id).subquery()
     query = (
         sa.select(estimates, rounds.c.number)
         .join(rounds, rounds.c.id == estimates.c.round_id)
@@ -98,6 +103,19 @@ def latest_estimate(connection: Connection, round_id: int) -> Revision | None:
         .join(rounds, rounds.c.id == estimates.c.round_id)
         .where(estimates.c.round_id == round_id)
         .order_by(estimates.c.revision.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _revision(row)
+
+
+def first_final(connection: Connection, round_id: int) -> Revision | None:
+    """The estimate of a round as it became final; later revisions correct it."""
+    query = (
+        sa.select(estimates, rounds.c.number)
+        .join(rounds, rounds.c.id == estimates.c.round_id)
+        .where(estimates.c.round_id == round_id, ~estimates.c.provisional)
+        .order_by(estimates.c.revision)
         .limit(1)
     )
     row = connection.execute(query).one_or_none()

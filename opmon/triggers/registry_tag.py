@@ -15,7 +15,7 @@ RETRAIN_TAG = "opmon.retrain"
 
 @dataclass(frozen=True)
 class RegistryTag(OnRegistry):
-    """On an alarm, sets the tag ``opmon.retrain`` of the model version to the event's id.
+    """On an alarm, sets the tags ``opmon.retrain`` and ``opmon.<monitor>.retrain`` of the model version to its id.
 
     Whoever retrains reads the tag, or lets the registry's own webhook on tags start it. Setting the same tag twice
     changes nothing, so a repeated delivery is harmless. A recovery leaves the tag: whoever acted on it removes it.
@@ -30,4 +30,5 @@ class RegistryTag(OnRegistry):
         if not model.get("name") or not model.get("version"):
             raise DeliveryError(f"event {event['id']} names no model version to tag", final=True)
         version = ModelVersion(name=str(model["name"]), version=str(model["version"]), flavors=())
-        self.registry.tag_version(version, {RETRAIN_TAG: str(event["id"])})
+        own = f"opmon.{event['monitor']}.retrain"  # another monitor's alarm on this version leaves it
+        self.registry.tag_version(version, {RETRAIN_TAG: str(event["id"]), own: str(event["id"])})

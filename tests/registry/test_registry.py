@@ -219,12 +219,13 @@ def test_registry_moment_without_a_zone_is_an_error(registry, run) -> None:
         registry.log_metrics(run, {"a": 1.0}, 1, NOW.replace(tzinfo=None))
 
 
-def test_registry_params_again_are_fine_and_other_ones_are_not(registry, run) -> None:
+def test_registry_params_keep_their_first_value(registry, run) -> None:
     params = {"sampler": "sups", "budget": 40, "long": "x" * 10_000, **{f"p{i}": i for i in range(150)}}
     registry.log_params(run, params)
     registry.log_params(run, params)
-    with pytest.raises(InputError, match="budget"):
-        registry.log_params(run, {"budget": 41})
+    registry.log_params(run, {"budget": 41, "new": 1})
+    found = registry._client.get_run(run).data.params
+    assert (found["budget"], found["new"]) == ("40", "1")
 
 
 def test_registry_run_tags(registry, run, uri) -> None:

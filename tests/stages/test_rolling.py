@@ -76,14 +76,14 @@ def test_a_late_label_tells_the_windows_again_that_it_is_in(workbench: Any, data
     monitor.advance()
     own = estimates(monitor)
     first, second = combine([own[1]]).value, combine([own[1], own[2]]).value
-    expected = [before[0], (1, first), before[1], (2, second), before[2]]
-    assert told(monitor) == [(step, pytest.approx(value)) for step, value in expected], "by moment, the newest last"
-
+    assert told(monitor) == before, "one value a step"
+    assert told(monitor, "accuracy/rolling_revised") == [(1, pytest.approx(first)), (2, pytest.approx(second))]
     tell_again(monitor)
-    again = told(monitor)
-    assert dict(again) == pytest.approx({1: first, 2: second, 3: before[2][1]})
+    assert told(monitor) == before
+    again = told(monitor, "accuracy/rolling_revised")
+    assert dict(again) == pytest.approx({1: first, 2: second})
     tell_again(monitor)
-    assert told(monitor) == again, "telling twice is telling once"
+    assert told(monitor, "accuracy/rolling_revised") == again, "telling twice is telling once"
 
 
 def tell_again(monitor: Any) -> None:
@@ -114,8 +114,9 @@ def test_a_round_without_an_estimate_joins_when_it_gets_one(workbench: Any, data
             queue.record(connection, given, clock())
         monitor.advance()
     own = estimates(monitor)
-    last = [value for step, value in told(monitor) if step == 3]
-    assert last == [pytest.approx(combine([own[1], own[3]]).value), pytest.approx(combine([own[2], own[3]]).value)]
+    last = [told(monitor, f"accuracy/{key}")[-1] for key in ("rolling", "rolling_revised")]
+    windows = combine([own[1], own[3]]), combine([own[2], own[3]])
+    assert last == [(3, pytest.approx(both.value)) for both in windows]
 
 
 def test_a_new_version_opens_a_new_window(workbench: Any, tmp_path: Path) -> None:

@@ -30,14 +30,23 @@ def test_an_alarm_sets_the_tag_to_the_event_id(event) -> None:
     action = RegistryTag().bind(registry)
     action.act(event)
     action.act(event)
-    assert registry.tags == {"models:/digits/3": {"opmon.retrain": event["id"]}}
+    own = f"opmon.{event['monitor']}.retrain"
+    assert registry.tags == {"models:/digits/3": {"opmon.retrain": event["id"], own: event["id"]}}
+
+
+def test_alarms_of_two_monitors_on_one_version_leave_each_other_alone(event) -> None:
+    registry = Registry()
+    for name in ("first", "second"):
+        RegistryTag().bind(registry).act({**event, "id": f"of {name}", "monitor": name})
+    found = registry.tags["models:/digits/3"]
+    assert (found["opmon.first.retrain"], found["opmon.second.retrain"]) == ("of first", "of second")
 
 
 def test_a_recovery_leaves_the_tag(event) -> None:
     registry = Registry()
     RegistryTag().bind(registry).act(event)
     RegistryTag().bind(registry).act({**event, "id": "another", "type": "opmon.recovered"})
-    assert registry.tags == {"models:/digits/3": {"opmon.retrain": event["id"]}}
+    assert set(registry.tags["models:/digits/3"].values()) == {event["id"]}
 
 
 def test_retrain_can_be_left_out(event) -> None:

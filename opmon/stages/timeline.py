@@ -1,0 +1,91 @@
+"""What a round tells its model version's timeline, and its own run: every final number once.
+
+All of it follows from the database and has a fixed step and moment, so that telling twice is telling once, whatever
+was told before a kill.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from opmon.errors import ModelError, NotFoundError
+from opmon.reports.timeline import (
+    RoundFacts,
+    asked_metrics,
+    final_metrics,
+    input_metrics,
+    provisional_metrics,
+    revised_metrics,
+)
+from opmon.stages.toolbox import Toolbox
+from opmon.store import queue, revisions
+from opmon.store.revisions import Revision
+from opmon.store.rounds import Round
+from opmon.types import ModelVersion
+
+if TYPE_CHECKING:
+    from opmon.stages.estimate import Answers
+
+log = logging.getLogger(__name__)
+
+
+def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int | None = None) -> RoundFacts:
+    """What happened in a round."""
+    return RoundFacts(
+        received=round_.received,
+        unscorable=round_.unscorable or 0,
+        duplicates=round_.duplicates or 0,
+        asked=asked,
+        returned=returned,
+        failures=None if failures is None else min(failures, returned),
+        skew=round_.skew,
+        drift=(round_.drift or {}).get("share"),
+    )
+
+
+def facts_as_of(round_: Round, revision: Revision, asked: int, returned: int) -> RoundFacts:
+    """What had happened when the revision was made; a regression has errors and no failures."""
+    failures = revision.failures if revision.estimate.quantity.share else None
+    return facts_of(round_, asked=asked, returned=returned, failures=failures)
+
+
+def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Answers) -> None:
+    """Log the newest revision of a round: a provisional estimate, the first final one, or that and what it became."""
+    asked, facts = len(answers.tasks), facts_as_of(round_, revision, len(answers.tasks), answers.returned)
+    if revision.estimate.provisional:
+        _tell(work, round_, input_metrics(facts))
+        _tell(work, round_, provisional_metrics(revision.estimate, facts), revision.revision, own=False)
+        return
+    with work.store.read() as connection:
+        first = revisions.first_final(connection, round_.id) or revision
+        then = queue.answers(connection, round_.id, first=first.labels_seen)
+    said = sum(task.answer is not None and task.answer.truth is not None for task in then)
+    _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
+    _tell(work, round_, final_metrics(first.estimate, facts_as_of(round_, first, asked, said)), first.revision)
+    if revision.revision != first.revision:
+        _tell(work, round_, revised_metrics(revision.estimate, facts), revision.revision)
+
+
+def tell_without_estimate(work: Toolbox, round_: Round, asked: int) -> None:
+    """Log what is known of a round that ends without an estimate; one from late labels adds to it."""
+    facts = facts_of(round_, asked=asked)
+    _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
+
+
+def model_of(work: Toolbox, round_: Round) -> ModelVersion | None:
+    """The model version, unless it was deleted while the labels came in."""
+    try:
+        return work.model(round_)
+    except (NotFoundError, ModelError) as exc:
+        log.warning("round %d of %s is told without its model version: %s", round_.number, work.name, exc)
+        return None
+
+
+def _tell(work: Toolbox, round_: Round, metrics: dict[str, float], revision: int = 0, *, own: bool = True) -> None:
+    """At the round's end, later revisions a moment after it."""
+    at = (round_.ends_at or round_.opened_at) + timedelta(milliseconds=revision)
+    work.registry.log_metrics(round_.timeline_run_id or "", metrics, round_.number, at, model=model_of(work, round_))
+    if own:
+        work.registry.log_metrics(round_.run_id or "", metrics, round_.number, at)

@@ -1,0 +1,132 @@
+"""MLflow's charts: one value a step of what is final, whatever came before, late, or twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opmon.config import Settings
+from opmon.monitor import Monitor
+from opmon.stages.packages import installed
+from opmon.store import queue, revisions, rounds
+from opmon.store.rounds import Round
+from opmon.types import Label
+
+
+def one(monitor: Any) -> Round:
+    with monitor.store.read() as connection:
+        return rounds.get(connection, monitor.settings.name, 1)
+
+
+def told(monitor: Any, run_id: str | None) -> dict[str, Counter[int]]:
+    """How many values a run holds, by key and step."""
+    keys = monitor.registry._client.get_run(run_id).data.metrics
+    return {key: Counter(step for step, _, _ in monitor.registry.metric_history(run_id, key)) for key in keys}
+
+
+def say(monitor: Any, truths: dict[int, str | None]) -> None:
+    with monitor.store.write() as connection:
+        given = [Label(task, "ben", truth, monitor.clock()) for task, truth in truths.items()]
+        queue.record(connection, given, monitor.clock())
+    assert monitor.advance(open_new=False).problems == []
+
+
+def test_provisional_final_and_late_values_have_keys_of_their_own(workbench: Any, database: str) -> None:
+    """Labels in three portions, then twice a correction: each portion is an estimate, one of them final."""
+    monitor = workbench.monitor(database)
+    workbench.write_window()
+    monitor.advance()
+    with monitor.store.read() as connection:
+        tasks = queue.open_tasks(connection, workbench.name)
+    truths = {task.id: workbench.truth[task.input_id] for task in tasks}
+    wrong = {task: str((int(truth) + 1) % 10) for task, truth in truths.items()}
+    portions = [dict(list(truths.items())[start::3]) for start in range(3)]
+    for some in (*portions, dict(list(wrong.items())[:1]), dict(list(wrong.items())[1:2])):
+        say(monitor, some)
+    round_ = one(monitor)
+    with monitor.store.read() as connection:
+        first, newest = revisions.first_final(connection, round_.id), revisions.latest_estimate(connection, round_.id)
+    assert first is not None
+    assert newest is not None
+    assert newest.revision == first.revision + 2
+
+    for run_id in (round_.timeline_run_id, round_.run_id):
+        found = told(monitor, run_id)
+        several = {key for key, steps in found.items() if steps[1] > 1}
+        assert all("provisional" in key or "revised" in key for key in several), several
+        history = monitor.registry.metric_history(run_id, "accuracy/estimate")
+        assert [value for _, _, value in history] == [pytest.approx(first.estimate.value)]
+        late = monitor.registry.metric_history(run_id, "accuracy/revised")
+        assert late[-1][2] == pytest.approx(newest.estimate.value)
+    known = told(monitor, round_.timeline_run_id)
+    assert known["accuracy/provisional"] == known["accuracy/provisional_low"] == known["labels/provisional"] == {1: 2}
+    assert known["inputs/received"] == known["labels/asked"] == known["labels/returned"] == {1: 1}
+
+
+def test_a_late_estimate_of_a_round_that_had_none_adds_to_what_was_told(
+    workbench: Any, database: str, clock: Any
+) -> None:
+    monitor = workbench.monitor(database, clock, labels={"max_wait": "2d"})
+    workbench.write_window()
+    monitor.advance()
+    clock.pass_(days=3)
+    monitor.advance()
+    before = told(monitor, one(monitor).timeline_run_id)
+    assert before["labels/asked"] == {1: 1}
+    assert "labels/returned" not in before
+    workbench.answer(monitor)
+    monitor.advance()
+    assert set(map(tuple, map(Counter.items, told(monitor, one(monitor).timeline_run_id).values()))) == {((1, 1),)}
+
+
+def test_a_timeline_does_not_run_for_ever(workbench: Any, database: str) -> None:
+    """Neither while labels are awaited, nor after another version has taken its place."""
+    monitor = workbench.monitor(database)
+    workbench.write_window()
+    monitor.advance()
+    status = monitor.registry._client.get_run
+    assert status(one(monitor).timeline_run_id).info.status == "FINISHED"
+    assert status(one(monitor).run_id).info.status == "RUNNING", "the round itself waits for its labels"
+    workbench.answer(monitor)
+    monitor.advance()
+    assert status(one(monitor).run_id).info.status == status(one(monitor).timeline_run_id).info.status == "FINISHED"
+
+
+def test_what_is_not_installed_is_no_parameter_of_a_round() -> None:
+    assert set(installed(["opmon", "a-package-that-was-split"])) == {"opmon"}
+
+
+def test_a_round_is_told_again_after_an_upgrade(workbench: Any, database: str, monkeypatch: Any) -> None:
+    """A late label under other versions of packages: the round keeps those it was first told with."""
+    monitor = workbench.monitor(database)
+    workbench.write_window()
+    monitor.advance()
+    workbench.answer(monitor, skip=0.3)
+    monitor.advance()
+    monkeypatch.setattr("opmon.stages.report.installed", lambda: {"opmon": "99.0"})
+    with monitor.store.read() as connection:
+        task = queue.answers(connection, one(monitor).id)[0]
+    say(monitor, {task.task_id: str((int(workbench.truth[task.input_id]) + 1) % 10)})
+    params = monitor.registry._client.get_run(one(monitor).run_id).data.params
+    assert params["version/opmon"] == installed()["opmon"]
+
+
+def test_two_monitors_on_one_version_have_tags_of_their_own(workbench: Any, tmp_path: Path) -> None:
+    own = workbench.sibling(tmp_path / "own")
+    configured = own.configuration(f"sqlite:///{tmp_path / 'opmon.db'}")
+    (watch,) = configured["monitors"].values()
+    settings = Settings.from_mapping({**configured, "monitors": {"first": watch, "second": watch}}, own.folder)
+    tags: dict[str, str] = {}
+    for own.name, wrong in (("second", 0.5), ("first", 0.0), ("second", 0.5)):
+        own.write_window()
+        monitor = Monitor.from_settings(settings, own.name)
+        monitor.advance()
+        own.answer(monitor, wrong=wrong)
+        assert monitor.advance().problems == []
+        tags = monitor.registry.version_tags(monitor.registry.resolve(own.model))
+    assert tags["opmon.monitor"] == "first"
+    assert tags["opmon.accuracy"] == tags["opmon.first.accuracy"] > tags["opmon.second.accuracy"]
+    assert tags["opmon.status"] == tags["opmon.first.status"]
