@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from opmon.checks.conversion import compared
+from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
 from opmon.checks.sample import look_at_source
 from opmon.checks.trial import try_out
@@ -36,6 +37,7 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
             if has_original(model) and sample.rows.num_rows:
                 yield compared(monitor, registry, model, scorer, sample, Path(folder))
             yield from try_out(monitor, registry, model, scorer, sample)
+            yield from lost_digits(f"{name}: digits", scorer, sample.rows)
 
 
 def _model(monitor: MonitorSettings, registry: Registry) -> tuple[str, ModelVersion]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from onnx import TensorProto, helper, numpy_helper
@@ -105,6 +107,16 @@ def test_a_conversion_that_answers_otherwise_is_refused(threshold) -> None:
     assert told is None
 
 
+def test_what_was_only_told_while_production_was_judged_is_refused_once_it_is_not(threshold) -> None:
+    threshold.write_window(said=np.resize([0, 1], 200))
+    judged = {"id": "input_id", "timestamp": "at", "prediction": "said"}
+    limits = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d", "max_skew": 1}
+    assert advance(threshold, convert_sklearn=True, columns=judged, round=limits)[0] == []
+    threshold.write_window()
+    (problem,), _ = advance(threshold, convert_sklearn=True)
+    assert "another model would be judged" in problem
+
+
 def test_where_production_is_judged_an_unlike_conversion_is_only_told(threshold) -> None:
     threshold.write_window(said=np.resize([0, 1], 200))
     judged = {"id": "input_id", "timestamp": "at", "prediction": "said"}
@@ -161,7 +173,7 @@ def test_one_in_two_hundred_answers_may_differ(equal, enough) -> None:
 
 def labelled(tmp_path: Path, *then: Any, **more: np.ndarray) -> Any:
     """A model of ten classes whose label is made by some nodes of the logits ``z``."""
-    weights = {"w": np.random.default_rng(0).normal(size=(64, 10)).astype(np.float32), **more}
+    weights: dict[str, Any] = {"w": np.random.default_rng(0).normal(size=(64, 10)).astype(np.float32), **more}
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["pixels", "w"], ["z"]), *then],
         "m",
@@ -175,6 +187,25 @@ def labelled(tmp_path: Path, *then: Any, **more: np.ndarray) -> Any:
     model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
     onnx.checker.check_model(model)
     return model
+
+
+def test_digits_that_are_lost_on_the_way_to_the_model_are_told(workbench, tmp_path) -> None:
+    weights = np.zeros((64, 10), np.float32)
+    weights[0] = np.linspace(0, 1e-9, 10)
+    nodes = [
+        helper.make_node("ArgMax", ["z"], ["label"], axis=1, keepdims=0),
+        helper.make_node("Softmax", ["z"], ["p"]),
+    ]
+    workbench.register(labelled(tmp_path, *nodes, w=weights), "late")
+    path = workbench.write_window(size=100)
+    table = pq.read_table(path)
+    pixels = np.stack(table["pixels"].to_pylist()).astype(float)
+    pixels[:, 5] = 1.7e9 + np.arange(100)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 64)
+    pq.write_table(table.set_column(2, "pixels", lists), path)
+    (finding,) = findings(workbench, "digits")
+    assert finding.level == "warning"
+    assert finding.message.startswith("100 different values of 'pixels[5]' become 2 as float32, which the model takes")
 
 
 def test_labels_that_do_not_go_with_the_scores_are_told(workbench, tmp_path) -> None:

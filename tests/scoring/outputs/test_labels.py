@@ -88,6 +88,15 @@ def test_labels_that_are_words(exported, name) -> None:
     assert (answers(exported(model)).predictions == model.predict(ROWS)).all()
 
 
+def test_scores_alone_have_the_classes_of_the_node_that_gives_them(tmp_path) -> None:
+    model = to_onnx(learned("stacking").final_estimator_, ROWS[:1, :5], options={"zipmap": False})
+    del model.graph.output[0]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    outputs = Scorer.open(path, "classification", device="cpu").outputs
+    assert (outputs.labels, outputs.classes) == (None, ("0", "1", "2", "3", "4"))
+
+
 def test_labels_of_one_against_one_are_numbers_of_columns(exported) -> None:
     model = OneVsOneClassifier(PLAIN).fit(ROWS, TRUTH + 1)
     found = answers(exported(model), classes=ONE_TO_FIVE, scores="logits")
