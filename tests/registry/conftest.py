@@ -65,7 +65,7 @@ class Server:
         self.process.wait()
 
     def _wait(self, log: Path) -> None:
-        for _ in range(600):
+        for _ in range(2400):  # importing it takes a minute where the machine is busy
             try:
                 with urllib.request.urlopen(f"{self.uri}/health", timeout=1):
                     return
