@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from opmon.checks.finding import Finding
-from opmon.checks.sample import Sample
+from opmon.checks.sample import Sample, spread
 from opmon.checks.trial import STOPS
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
-from opmon.stages.originals import agreement
+from opmon.stages.originals import ROWS, agreement
 from opmon.types import ModelVersion
 
 
@@ -24,8 +24,7 @@ def compared(
         message = "not compared with the scikit-learn flavour: that runs its code, and convert_sklearn: true allows it"
         return Finding(about, "ok", message)
     try:
-        rows = sample.rows.combine_chunks().to_batches()[0]
-        found = agreement(scorer, registry.original(model, folder / "models"), rows)
+        found = agreement(scorer, registry.original(model, folder / "models"), spread(sample.rows, ROWS))
     except OpmonError as exc:
         return Finding(about, "warning", f"not compared with the scikit-learn original: {exc}")
     if found.enough:
