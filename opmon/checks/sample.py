@@ -16,6 +16,7 @@ from opmon.stages.open import gathers
 from opmon.store import migrate, rounds
 from opmon.store.engine import connect
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.types import Batch, ModelVersion, Slice
 
 ROWS = 1000
@@ -94,7 +95,9 @@ def _standing(settings: Settings, monitor: MonitorSettings) -> _Standing:
         with store.read() as connection:
             found, now = rounds.unfinished(connection, monitor.name), datetime.now(UTC)
             waiting = [
-                one for one in found if one.state == "opened" and not gathers(connection, one, monitor.round, now)
+                one
+                for one in found
+                if one.state == RoundState.OPENED and not gathers(connection, one, monitor.round, now)
             ]
             return _Standing(rounds.positions(connection, monitor.name), found, waiting)
     except UnavailableError:  # said already

@@ -58,7 +58,7 @@ def _versions(
     name = monitor.columns.model_version or ""
     column = sample.rows[name].combine_chunks()
     said = said_of(column, name)
-    meant = (sample.round.plan.get("versions") if sample.round else None) or versions_meant(said, name, model, registry)
+    meant = (sample.round.plan.versions if sample.round else None) or versions_meant(said, name, model, registry)
     counts: Counter[str] = Counter()
     for text, count in said.items():
         counts[meant.get(text, text)] += count

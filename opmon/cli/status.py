@@ -10,6 +10,7 @@ import click
 
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 from opmon.quantities import ACCURACY, named
+from opmon.store.states import RoundState
 
 if TYPE_CHECKING:
     from opmon.config import MonitorSettings
@@ -120,9 +121,11 @@ def _waits(round_: Any, progress: tuple[int, int] | None, gathering: bool) -> di
     """
     asked, spoken = progress or (0, 0)
     waits = None
-    if round_.state not in ("closed", "abandoned"):
-        waits = "labels" if round_.state == "labelling" and spoken < asked else "inputs" if gathering else "run"
-        waits = "rounds" if round_.state == "estimated" and not round_.ready else waits
+    if not round_.state.is_over:
+        waits = (
+            "labels" if round_.state == RoundState.LABELLING and spoken < asked else "inputs" if gathering else "run"
+        )
+        waits = "rounds" if round_.state == RoundState.ESTIMATED and not round_.ready else waits
     return {"asked": asked, "spoken": spoken, "waits_for": waits}
 
 

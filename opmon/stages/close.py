@@ -9,6 +9,7 @@ from opmon.stages.timeline import tell_without_estimate
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 
 
 def close_without_estimate(work: Toolbox, round_: Round, problem: str, *, asked: int = 0) -> None:
@@ -18,6 +19,6 @@ def close_without_estimate(work: Toolbox, round_: Round, problem: str, *, asked:
         work.registry.finish_run(round_.run_id)
     found = judge_counts(work, round_, asked)
     with work.write() as connection:
-        rounds.update(connection, round_.id, state="closed", closed_at=work.clock(), problem=problem)
+        rounds.update(connection, round_.id, state=RoundState.CLOSED, closed_at=work.clock(), problem=problem)
         write_conclusions(work, connection, round_, WITHOUT_ESTIMATE, found)
     shutil.rmtree(work.round_folder(round_), ignore_errors=True)

@@ -62,7 +62,7 @@ def _paired(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVers
     with work.store.read() as connection:
         answers = read_answers(connection, round_)
     labelled = [task.position for task in answers.tasks if task.answer is not None and task.answer.truth is not None]
-    problem = round_.plan["problem"]
+    problem = round_.plan.problem
     losses, rival = (
         outcomes_of(answers.tasks, answers.sample, predictions_of(work, round_, model, labelled), problem)
         for model in (first, second)

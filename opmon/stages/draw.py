@@ -23,6 +23,7 @@ from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.store import draws, queue, rounds
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.types import Draw, Sample
 
 log = logging.getLogger(__name__)
@@ -41,24 +42,24 @@ def draw_round(work: Toolbox, round_: Round) -> None:
     if frame.activations is None and sampler.activation_levels is not None:
         log.warning("round %d of %s has a frame without activations: it is scored again", round_.number, work.name)
         with work.write() as connection:
-            rounds.update(connection, round_.id, state="opened", problem=None)
+            rounds.update(connection, round_.id, state=RoundState.OPENED, problem=None)
         return
-    drawn = sampler.draw(frame.frame(), round_.plan["budget"], generator(round_, wave=0))
-    _queue(work, round_, frame, drawn, drawn.unique_positions, state="drawn")
+    drawn = sampler.draw(frame.frame(), round_.plan.budget, generator(round_, wave=0))
+    _queue(work, round_, frame, drawn, drawn.unique_positions, state=RoundState.DRAWN)
 
 
 def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     """Another wave, where the sampler is adaptive and its budget not spent; false where there is none."""
     sampler = sampler_of(round_.plan)
-    if len(sample.draw) >= round_.plan["budget"]:
+    if len(sample.draw) >= round_.plan.budget:
         return False
     frame = load_frame(work, round_, activations=True)
     rng = generator(round_, wave=round_.waves)
-    drawn = sampler.next_batch(frame.frame(), round_.plan["budget"], sample, rng)
+    drawn = sampler.next_batch(frame.frame(), round_.plan.budget, sample, rng)
     if len(drawn) == len(sample.draw):
         return False
     new = np.setdiff1d(drawn.unique_positions, sample.draw.positions)
-    _queue(work, round_, frame, drawn, new, state="labelling")
+    _queue(work, round_, frame, drawn, new, state=RoundState.LABELLING)
     return True
 
 
@@ -69,12 +70,12 @@ def publish_draw(work: Toolbox, round_: Round) -> None:
         path.write_bytes(round_.draw)
         work.registry.log_artifact(round_.run_id, path)
     with work.write() as connection:
-        rounds.update(connection, round_.id, state="labelling", problem=None)
+        rounds.update(connection, round_.id, state=RoundState.LABELLING, problem=None)
 
 
 def generator(round_: Round, wave: int) -> np.random.Generator:
     """The randomness of a wave: the same after a kill, another for each monitor, round and wave."""
-    return np.random.default_rng([round_.plan["seed"], zlib.crc32(round_.monitor.encode()), round_.number, wave])
+    return np.random.default_rng([round_.plan.seed, zlib.crc32(round_.monitor.encode()), round_.number, wave])
 
 
 def load_frame(work: Toolbox, round_: Round, *, activations: bool = False) -> FrameFile:

@@ -14,12 +14,13 @@ from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
-from opmon.stages.toolbox import Toolbox, quantity_of
+from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
 from opmon.store.engine import Connection
 from opmon.store.queue import Answered
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.types import Draw, Estimate, Sample
 from opmon.wording import percent
 
@@ -65,7 +66,7 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
         known = revisions.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
     over = round_.deadline_at is not None and work.clock() >= round_.deadline_at
-    waits = round_.state == "labelling"
+    waits = round_.state == RoundState.LABELLING
     if answers.settled and waits and not over and draw_next_wave(work, round_, answers.sample):
         return True
     final = answers.settled or over or not waits
@@ -88,9 +89,9 @@ def read_answers(connection: Connection, round_: Round) -> Answers:
     seen = queue.count(connection, round_.id)
     tasks = queue.answers(connection, round_.id)
     draw = draws.unpack_draw(round_.draw or b"")
-    outcome = {task.position: _loss(task, round_.plan["problem"]) for task in tasks}
+    outcome = {task.position: _loss(task, round_.plan.problem) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
-    sample = Sample(draw, outcomes, round_.plan["problem"])
+    sample = Sample(draw, outcomes, round_.plan.problem)
     return Answers(tasks, weighed(sample, _variables(tasks, draw)) if sample.answered.any() else sample, seen)
 
 
@@ -112,11 +113,11 @@ def _loss(task: Answered, problem: str) -> float:
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimator = plugins.make("estimator", answers.sample.draw.design)
-    estimate: Estimate = estimator.estimate(answers.sample, round_.plan["level"])
+    estimate: Estimate = estimator.estimate(answers.sample, round_.plan.level)
     notes = (*estimate.notes, *_left_out(round_))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
-    return replace(estimate, quantity=quantity_of(round_.plan), provisional=provisional, notes=notes)
+    return replace(estimate, quantity=round_.plan.quantity, provisional=provisional, notes=notes)
 
 
 def _at_worst(sample: Sample) -> tuple[str, ...]:
@@ -157,4 +158,4 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) ->
             made_at=now,
         )
         if not estimate.provisional:
-            rounds.update(connection, round_.id, state="estimated", problem=None)
+            rounds.update(connection, round_.id, state=RoundState.ESTIMATED, problem=None)

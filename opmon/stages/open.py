@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +20,9 @@ from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import said_of, versions_meant
 from opmon.store import rounds
 from opmon.store.engine import Connection
+from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.types import ModelVersion, Slice
 
 FEWEST_LABELS = 10
@@ -55,7 +57,7 @@ def open_round(work: Toolbox) -> Opened | None:
 
 def gathers(connection: Connection, round_: Round, limits: RoundSettings, now: datetime) -> bool:
     """Whether the round of a version waits for more inputs of that version before it is scored."""
-    if round_.state != "opened" or round_.only_version is None or round_.received >= limits.min_inputs:
+    if round_.state != RoundState.OPENED or round_.only_version is None or round_.received >= limits.min_inputs:
         return False
     since = min(rounds.arrived(connection, round_.id) or round_.opened_at, round_.opened_at)
     return now.astimezone(UTC) - since < limits.max_age
@@ -63,7 +65,7 @@ def gathers(connection: Connection, round_: Round, limits: RoundSettings, now: d
 
 def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> Opened:
     _require_layer(work, model, [model.version])
-    plan = plan_of(work.settings) | {"current_version": model.version}
+    plan = replace(plan_of(work.settings), current_version=model.version)
     received = sum(piece.rows for piece in slices)
     with work.write() as connection:
         rounds.end_wait(connection, work.name)
@@ -74,7 +76,7 @@ def _open_each(
     work: Toolbox, slices: Sequence[Slice], model: ModelVersion, received: Mapping[str, int], meant: Mapping[str, str]
 ) -> Opened:
     new, grown = [], []
-    plan = plan_of(work.settings) | {"current_version": model.version, "versions": dict(meant)}
+    plan = replace(plan_of(work.settings), current_version=model.version, versions=dict(meant))
     with work.write() as connection:
         rounds.end_wait(connection, work.name)
         waiting = _waiting(work, connection, plan)
@@ -82,18 +84,19 @@ def _open_each(
             round_ = waiting.get((model.name, version))
             share = count / sum(received.values())
             if round_ is None:
-                own = plan | _budget(work, count, plan["budget"], plan["budget"] * share)
+                own = replace(plan, **_budget(work, count, plan.budget, plan.budget * share))
                 new.append(_add(work, connection, slices, model.name, version, version, count, own))
                 continue
-            both = {**round_.plan, "versions": {**round_.plan["versions"], **meant}}
-            whole, earned = both["whole_budget"], both["earned"]
-            both |= _budget(work, round_.received + count, whole, earned + whole * share)
+            before = round_.plan
+            whole = before.budget if before.whole_budget is None else before.whole_budget
+            grown_budget = _budget(work, round_.received + count, whole, (before.earned or 0.0) + whole * share)
+            both = replace(before, versions={**(before.versions or {}), **meant}, **grown_budget)
             rounds.extend(connection, round_, slices, received=count, plan=both)
             grown.append(round_.number)
     return Opened(tuple(new), tuple(grown))
 
 
-def _waiting(work: Toolbox, connection: Connection, plan: Mapping[str, Any]) -> dict[tuple[str, str], Round]:
+def _waiting(work: Toolbox, connection: Connection, plan: RoundPlan) -> dict[tuple[str, str], Round]:
     """By model version, the rounds that wait for more inputs, and read versions from the log as ``plan`` does."""
     found = {}
     for round_ in rounds.unfinished(connection, work.name):
@@ -102,10 +105,10 @@ def _waiting(work: Toolbox, connection: Connection, plan: Mapping[str, Any]) -> 
     return found
 
 
-def _read_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _read_alike(one: RoundPlan, other: RoundPlan) -> bool:
     """Whether two plans take the versions from the same column, and mean the same by what it says."""
-    first, second = one.get("versions"), other["versions"]
-    if not first or one["version_column"] != other["version_column"]:
+    first, second = one.versions, other.versions or {}
+    if not first or one.version_column != other.version_column:
         return False
     return all(second[text] == version for text, version in first.items() if text in second)
 
@@ -125,7 +128,7 @@ def _add(
     version: str,
     only_version: str | None,
     received: int,
-    plan: Mapping[str, Any],
+    plan: RoundPlan,
 ) -> int:
     return rounds.add(
         connection,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from opmon.errors import InputError
@@ -11,6 +11,7 @@ from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import rows_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.types import Slice
 
 _OF_ALL = ("current_version",)
@@ -54,7 +55,7 @@ def reopen_round(work: Toolbox, number: int, without: Sequence[str]) -> Reopened
             only_version=old.only_version,
             model_name=old.model_name,
             model_version=old.model_version,
-            plan=plan_of(work.settings) | {key: old.plan[key] for key in own if key in old.plan},
+            plan=replace(plan_of(work.settings), **{key: vars(old.plan)[key] for key in own}),
             opened_at=work.clock(),
         )
         rounds.hand_over(connection, old, new, [piece.part for piece in kept])
@@ -62,7 +63,7 @@ def reopen_round(work: Toolbox, number: int, without: Sequence[str]) -> Reopened
 
 
 def _require_given_up(old: Round, slices: Sequence[Slice]) -> None:
-    if old.state != "abandoned":
+    if old.state != RoundState.ABANDONED:
         raise InputError(
             f"round {old.number} of {old.monitor} is {old.state}; give it up first: opmon rounds abandon {old.number}"
         )
@@ -73,7 +74,7 @@ def _require_given_up(old: Round, slices: Sequence[Slice]) -> None:
 def _received(work: Toolbox, old: Round, kept: Sequence[Slice], left_out: Sequence[str]) -> int:
     if not left_out:
         return old.received
-    name, meant = old.plan.get("version_column"), old.plan.get("versions")
+    name, meant = old.plan.version_column, old.plan.versions
     if old.only_version is None or name is None or meant is None:
         return sum(piece.rows for piece in kept)
     batches = work.source.read(kept, [name]) if kept else ()

@@ -32,6 +32,7 @@ from opmon.store import revisions, rounds, verdicts
 from opmon.store.queue import Answered
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.types import Verdict
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         with work.store.read() as connection:
             points = estimate_points(work, connection, revision.estimate.quantity)
         _write_report(work, round_, revision, answers, found, points, folder)
-        if decided and round_.state != "closed":
+        if decided and round_.state != RoundState.CLOSED:
             _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
         _figure(work, round_, revision.estimate.quantity, points, folder.parent)
@@ -120,7 +121,7 @@ def _write_report(
         folder / "failures" / "failures.html",
         title=f"What {work.name} got wrong, round {round_.number}",
         errors=not revision.estimate.quantity.share,
-        unit=round_.plan.get("unit") or "",
+        unit=round_.plan.unit or "",
     )
     write_labels(answers.tasks, folder / "labels.parquet")
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
@@ -136,11 +137,11 @@ def _write_report(
             facts=facts_as_of(round_, revision, len(answers.tasks), answers.returned),
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
-            unit=round_.plan.get("unit") or "",
+            unit=round_.plan.unit or "",
             verdicts=found,
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
-            sampler=round_.plan["sampler"],
+            sampler=round_.plan.sampler,
             design=_design(round_),
             points=points,
             threshold=_threshold(work),
@@ -212,17 +213,17 @@ def _decoded(value: Any) -> Any:
 
 def _design(round_: Round) -> dict[str, Any]:
     plan = round_.plan
-    return {"budget": plan["budget"], **plan["parameters"], "seed": plan["seed"], "frame": round_.inputs}
+    return {"budget": plan.budget, **plan.parameters, "seed": plan.seed, "frame": round_.inputs}
 
 
 def _parameters(round_: Round) -> dict[str, Any]:
     plan = round_.plan
-    sampler = {f"sampler/{name}": value for name, value in plan["parameters"].items()}
+    sampler = {f"sampler/{name}": value for name, value in plan.parameters.items()}
     return {
-        "sampler": plan["sampler"],
-        "budget": plan["budget"],
-        "level": plan["level"],
-        "seed": plan["seed"],
+        "sampler": plan.sampler,
+        "budget": plan.budget,
+        "level": plan.level,
+        "seed": plan.seed,
         "frame_size": round_.inputs,
         "model_version": round_.model_version,
         **sampler,

@@ -25,7 +25,7 @@ def rival_outcomes(
     if model.uri == round_.model_uri:
         return None
     said = predictions_of(work, round_, model, [task.position for task in tasks])
-    return outcomes_of(tasks, sample, said, round_.plan["problem"])
+    return outcomes_of(tasks, sample, said, round_.plan.problem)
 
 
 def outcomes_of(tasks: Sequence[Answered], sample: Sample, said: dict[int, str], problem: str) -> NDArray[np.float64]:
@@ -45,7 +45,7 @@ def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions:
         work.rivals[model.uri] = open_scorer(work.settings, work.registry, model, work.folder, plain=True)
     chosen = np.unique(np.asarray(positions, dtype=np.int64))
     ordered, table = fetch_table(work, round_, load_frame(work, round_), chosen)
-    return _answers(work.rivals[model.uri], ordered, table, round_.plan["problem"])
+    return _answers(work.rivals[model.uri], ordered, table, round_.plan.problem)
 
 
 def _answers(scorer: Scorer, ordered: NDArray[np.int64], table: object, problem: str) -> dict[int, str]:

@@ -33,6 +33,7 @@ from opmon.stages.unscorable import told, unscorable
 from opmon.stages.versions import UNNAMED, rows_of
 from opmon.store import rounds, seen
 from opmon.store.rounds import Round
+from opmon.store.states import RoundState
 from opmon.types import Batch, Slice
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
         rounds.update(
             connection,
             round_.id,
-            state="scored",
+            state=RoundState.SCORED,
             inputs=len(found.frame),
             unscorable=found.unscorable,
             duplicates=found.duplicates,
@@ -123,8 +124,8 @@ class Reading:
         plan, version = self.round.plan, self.round.only_version
         if version is None:
             return batch.rows, numbers
-        name = plan.get("version_column") or self.work.settings.columns.model_version or ""
-        meant = plan.get("versions") or {UNNAMED: plan["current_version"]}  # before versions were looked up
+        name = plan.version_column or self.work.settings.columns.model_version or ""
+        meant = plan.versions or {UNNAMED: plan.current_version or version}  # before versions were looked up
         mask = rows_of(self.column(batch.rows, name), name, version, meant)
         return batch.rows.filter(pa.array(mask)), numbers[mask]
 

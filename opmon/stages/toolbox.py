@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
-from opmon import plugins, quantities
+from opmon import plugins
 from opmon.abc import Sampler, Source
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
-from opmon.quantities import Quantity
 from opmon.registry import Registry, cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import open_scorer
 from opmon.store import rounds
 from opmon.store.engine import Connection, Store
 from opmon.store.leases import Lease
+from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion
 
@@ -135,30 +135,25 @@ class Toolbox:
         return timeline, own
 
 
-def sampler_of(plan: Mapping[str, Any]) -> Sampler:
+def sampler_of(plan: RoundPlan) -> Sampler:
     """The sampler that a round's plan names."""
-    return cast(Sampler, plugins.make("sampler", plan["sampler"], plan["parameters"]))
+    return cast(Sampler, plugins.make("sampler", plan.sampler, plan.parameters))
 
 
-def levels_of(plan: Mapping[str, Any]) -> int | None:
+def levels_of(plan: RoundPlan) -> int | None:
     """In how many levels the frame of a round holds the activations; None where its sampler does not look at them."""
     return sampler_of(plan).activation_levels
 
 
-def quantity_of(plan: Mapping[str, Any]) -> Quantity:
-    """What a round with this plan estimates."""
-    return quantities.of(plan["problem"], plan.get("unit"))
-
-
-def plan_of(settings: MonitorSettings) -> dict[str, Any]:
+def plan_of(settings: MonitorSettings) -> RoundPlan:
     """What a round keeps of the configuration, so that changing it later does not change a round half done."""
-    return {
-        "problem": settings.problem,
-        "unit": settings.unit,
-        "sampler": settings.sampler.type,
-        "parameters": dict(settings.sampler.parameters),
-        "budget": settings.sampler.budget,
-        "level": settings.level,
-        "seed": settings.seed,
-        "version_column": settings.columns.model_version,
-    }
+    return RoundPlan(
+        problem=settings.problem,
+        unit=settings.unit,
+        sampler=settings.sampler.type,
+        parameters=dict(settings.sampler.parameters),
+        budget=settings.sampler.budget,
+        level=settings.level,
+        seed=settings.seed,
+        version_column=settings.columns.model_version,
+    )

@@ -16,6 +16,7 @@ from opmon.adjudication import Answer, adjudicate
 from opmon.errors import InputError
 from opmon.store import readiness
 from opmon.store.schema import labels, rounds, tasks
+from opmon.store.states import RoundState
 from opmon.store.task_keys import key_of
 from opmon.types import Label, Task
 from opmon.values import canonical_class
@@ -86,8 +87,8 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
     query = (
         sa.select(tasks, rounds.c.number, rounds.c.plan["since"].as_string().label("since"))
         .join(rounds, rounds.c.id == tasks.c.round_id)
-        .where(~said, rounds.c.state != "abandoned")
-        .order_by(rounds.c.monitor, rounds.c.state == "closed", rounds.c.number, tasks.c.wave, tasks.c.place)
+        .where(~said, rounds.c.state != RoundState.ABANDONED)
+        .order_by(rounds.c.monitor, rounds.c.state == RoundState.CLOSED, rounds.c.number, tasks.c.wave, tasks.c.place)
     )
     if monitor is not None:
         query = query.where(tasks.c.monitor == monitor)
@@ -169,7 +170,7 @@ def progress(connection: Connection, monitor: str | None = None) -> dict[str, tu
         sa.select(tasks.c.monitor, sa.func.count(), sa.func.count(said.c.task_id))
         .join(rounds, rounds.c.id == tasks.c.round_id)
         .outerjoin(said, said.c.task_id == tasks.c.id)
-        .where(rounds.c.state != "abandoned")
+        .where(rounds.c.state != RoundState.ABANDONED)
         .group_by(tasks.c.monitor)
     )
     if monitor is not None:

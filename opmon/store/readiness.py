@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 
 from opmon.store.deliveries import first_in_line
 from opmon.store.schema import estimates, labels, rounds, tasks
+from opmon.store.states import RoundState
 
 
 def monitors_with_work(connection: Connection, at: datetime) -> set[str]:
@@ -56,11 +57,11 @@ _HAVE = sa.select(sa.func.count()).where(labels.c.round_id == rounds.c.id).scala
 _ANSWERS = sa.select(sa.func.count(labels.c.truth)).where(labels.c.round_id == rounds.c.id).scalar_subquery()
 
 _READY = sa.case(
-    (rounds.c.state == "labelling", ~OPEN_TASK),
-    (sa.and_(rounds.c.state == "estimated", rounds.c.reported >= _REVISION, _HAVE <= _SEEN), sa.false()),
-    (rounds.c.state == "estimated", sa.true()),
+    (rounds.c.state == RoundState.LABELLING, ~OPEN_TASK),
+    (sa.and_(rounds.c.state == RoundState.ESTIMATED, rounds.c.reported >= _REVISION, _HAVE <= _SEEN), sa.false()),
+    (rounds.c.state == RoundState.ESTIMATED, sa.true()),
     # one that was closed without an estimate waits for a first answer: skips alone change nothing
-    (sa.and_(rounds.c.state == "closed", _SEEN.is_(None)), _ANSWERS > 0),
-    (rounds.c.state == "closed", _HAVE > _SEEN),
+    (sa.and_(rounds.c.state == RoundState.CLOSED, _SEEN.is_(None)), _ANSWERS > 0),
+    (rounds.c.state == RoundState.CLOSED, _HAVE > _SEEN),
     else_=sa.false(),
 )

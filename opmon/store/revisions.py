@@ -167,7 +167,7 @@ def latest_final(connection: Connection, monitor: str) -> tuple[Round, Revision,
     row = connection.execute(query).first()
     if row is None:
         return None
-    round_ = Round(**row._mapping)
+    round_ = Round.of(row)
     revision = latest_estimate(connection, round_.id)
     return None if revision is None else (round_, revision, latest_verdicts(connection, round_.id))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,11 +16,13 @@ from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError, NotFoundError
 from opmon.store import readiness
+from opmon.store.plans import RoundPlan
 from opmon.store.schema import rounds, seen, slices, waits
+from opmon.store.states import RoundState
 from opmon.types import Slice
 
-UNFINISHED = ("opened", "scored", "drawn", "labelling", "estimated")
-STATES = (*UNFINISHED, "closed", "abandoned")
+STATES = tuple(RoundState)
+UNFINISHED = tuple(state for state in RoundState if not state.is_over)
 _AT_ONCE = 500
 
 
@@ -31,11 +33,11 @@ class Round:
     id: int
     monitor: str
     number: int
-    state: str
+    state: RoundState
     model_name: str
     model_version: str
     only_version: str | None
-    plan: Mapping[str, Any]
+    plan: RoundPlan
     opened_at: datetime
     received: int
     starts_at: datetime | None = None
@@ -56,6 +58,11 @@ class Round:
     problem: str | None = None
     ready: bool = False
 
+    @classmethod
+    def of(cls, row: Any) -> Round:
+        """From a row of the table."""
+        return cls(**{**row._mapping, "plan": RoundPlan.of(row.plan), "state": RoundState(row.state)})
+
     @property
     def model(self) -> tuple[str, str]:
         """Its name and version."""
@@ -68,11 +75,11 @@ class Round:
     @property
     def key(self) -> str:
         """What its MLflow run is found by."""
-        return f"{self.monitor}/round/{self.number}/{self.plan['since']}"
+        return f"{self.monitor}/round/{self.number}/{self.plan.since}"
 
     @property
     def timeline_key(self) -> str:
-        return f"{self.monitor}/timeline/{self.model_name}/{self.model_version}/{self.plan['since']}"
+        return f"{self.monitor}/timeline/{self.model_name}/{self.model_version}/{self.plan.since}"
 
 
 def positions(connection: Connection, monitor: str) -> dict[str, str]:
@@ -89,7 +96,7 @@ def add(
     *,
     received: int,
     only_version: str | None,
-    plan: Mapping[str, Any],
+    plan: RoundPlan,
     opened_at: datetime,
     **values: Any,
 ) -> int:
@@ -106,10 +113,10 @@ def add(
         .values(
             monitor=monitor,
             number=number,
-            state="opened",
+            state=RoundState.OPENED,
             received=received,
             only_version=only_version,
-            plan={**plan, "since": (since or opened_at).astimezone(UTC).isoformat()},
+            plan=replace(plan, since=(since or opened_at).astimezone(UTC).isoformat()).stored(),
             opened_at=opened_at,
             **values,
         )
@@ -120,13 +127,11 @@ def add(
     return number
 
 
-def extend(
-    connection: Connection, round_: Round, pieces: Sequence[Slice], *, received: int, plan: Mapping[str, Any]
-) -> None:
+def extend(connection: Connection, round_: Round, pieces: Sequence[Slice], *, received: int, plan: RoundPlan) -> None:
     """Give a round that was not scored yet more inputs: the slices behind its own, which moves the cursor."""
     place = connection.scalar(sa.select(sa.func.count()).where(slices.c.round_id == round_.id)) or 0
     _cover(connection, round_.id, round_.monitor, pieces, round_.only_version, place)
-    update(connection, round_.id, received=round_.received + received, plan=dict(plan))
+    update(connection, round_.id, received=round_.received + received, plan=plan.stored())
 
 
 def _cover(
@@ -209,7 +214,7 @@ def get(connection: Connection, monitor: str, number: int) -> Round:
         highest = connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor))
         have = f"rounds 1 to {highest}" if highest else "no round yet"
         raise NotFoundError(f"monitor {monitor!r} has no round {number}; it has {have}")
-    return Round(**row._mapping)
+    return Round.of(row)
 
 
 def unfinished(connection: Connection, monitor: str) -> list[Round]:
@@ -222,7 +227,7 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
         )
         .order_by(rounds.c.number)
     )
-    return [Round(**row._mapping) for row in connection.execute(query)]
+    return [Round.of(row) for row in connection.execute(query)]
 
 
 def versions_needed(connection: Connection, model_name: str) -> set[str]:
@@ -230,7 +235,7 @@ def versions_needed(connection: Connection, model_name: str) -> set[str]:
 
     Of all monitors: they may share one folder of models.
     """
-    unfinished_ = sa.func.sum(sa.case((rounds.c.state.in_(("closed", "abandoned")), 0), else_=1))
+    unfinished_ = sa.func.sum(sa.case((rounds.c.state.in_((RoundState.CLOSED, RoundState.ABANDONED)), 0), else_=1))
     query = (
         sa.select(rounds.c.monitor, rounds.c.model_version, unfinished_.label("open"))
         .where(rounds.c.model_name == model_name)
@@ -256,32 +261,35 @@ def awaited(connection: Connection, round_: Round, now: datetime) -> list[Round]
         sa.select(rounds)
         .where(rounds.c.monitor == round_.monitor, rounds.c.number < round_.number)
         .where(rounds.c.model_name == round_.model_name, rounds.c.model_version == round_.model_version)
-        .where(rounds.c.state.in_(("drawn", "labelling")))
+        .where(rounds.c.state.in_((RoundState.DRAWN, RoundState.LABELLING)))
         .where(sa.or_(rounds.c.deadline_at.is_(None), rounds.c.deadline_at > now))
         .where(sa.or_(readiness.OPEN_TASK, rounds.c.problem.is_(None)))
         .order_by(rounds.c.number)
     )
-    return [Round(**row._mapping) for row in connection.execute(query)]
+    return [Round.of(row) for row in connection.execute(query)]
 
 
 def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> None:
     """Give a round up: it is kept with its reason and never worked on again."""
-    if round_.state in ("closed", "abandoned"):
+    if round_.state in (RoundState.CLOSED, RoundState.ABANDONED):
         raise InputError(f"round {round_.number} of {round_.monitor} is {round_.state} already; nothing was changed")
-    update(connection, round_.id, state="abandoned", closed_at=at, problem=f"given up: {why}")
+    update(connection, round_.id, state=RoundState.ABANDONED, closed_at=at, problem=f"given up: {why}")
 
 
 def waiting(connection: Connection, monitor: str) -> int:
     """How many rounds wait for labels: those with a task that nobody has spoken of."""
     query = sa.select(sa.func.count()).select_from(rounds)
     return (
-        connection.scalar(query.where(rounds.c.monitor == monitor, rounds.c.state == "labelling", ~rounds.c.ready)) or 0
+        connection.scalar(
+            query.where(rounds.c.monitor == monitor, rounds.c.state == RoundState.LABELLING, ~rounds.c.ready)
+        )
+        or 0
     )
 
 
 def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:
     query = sa.select(rounds).where(rounds.c.monitor == monitor).order_by(rounds.c.number.desc()).limit(limit)
-    return [Round(**row._mapping) for row in connection.execute(query)]
+    return [Round.of(row) for row in connection.execute(query)]
 
 
 def count(connection: Connection, monitor: str) -> int:

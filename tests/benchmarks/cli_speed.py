@@ -33,6 +33,7 @@ def fill(folder: Path, count: int) -> None:
     """A database as ``count`` rounds leave it: slices, tasks, labels, estimates, verdicts."""
     from opmon.store import draws, queue, revisions, rounds, verdicts
     from opmon.store.engine import open_store
+    from opmon.store.plans import RoundPlan
     from opmon.types import Draw, Estimate, Label, Slice, Verdict
 
     store, begin = open_store(f"sqlite:///{folder / 'opmon.db'}"), datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,7 +42,7 @@ def fill(folder: Path, count: int) -> None:
         for number in range(1, count + 1):
             at = begin + timedelta(hours=number)
             piece = Slice(f"part-{number}", "0", "1000", 1000, at)
-            known = {"model_name": "digits", "model_version": "1", "plan": {"problem": "classification"}}
+            known = {"model_name": "digits", "model_version": "1", "plan": RoundPlan()}
             rounds.add(connection, "digits", [piece], received=1000, only_version=None, opened_at=at, **known)
             round_ = rounds.get(connection, "digits", number)
             tasks = [queue.NewTask(k, f"{number}-{k}", "1", {"confidence": 0.1}, {"x": 1}) for k in range(50)]

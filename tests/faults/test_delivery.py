@@ -23,6 +23,7 @@ import pytest
 from opmon.store import outbox, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
+from opmon.store.plans import RoundPlan
 from opmon.triggers import delivery
 from opmon.triggers.webhook import Webhook
 from opmon.types import Slice
@@ -143,7 +144,7 @@ def store(database: str) -> Store:
             only_version=None,
             model_name=NAME,
             model_version="1",
-            plan={},
+            plan=RoundPlan(),
             opened_at=now,
         )
     return store

@@ -22,7 +22,7 @@ def test_a_sample_says_the_problem_of_its_round(workbench: Any, tmp_path: Path, 
     workbench.answer(monitor)
     with monitor.store.read() as connection:
         found = rounds.get(connection, monitor.settings.name, 1)
-        answers = read_answers(connection, replace(found, plan={**found.plan, "problem": problem}))
+        answers = read_answers(connection, replace(found, plan=replace(found.plan, problem=problem)))
     assert answers.sample.problem == problem
 
 

@@ -12,6 +12,7 @@ from opmon.config import MonitorSettings, Settings
 from opmon.stages.standing import standing_of
 from opmon.store import rounds, verdicts
 from opmon.store.engine import Store, open_store
+from opmon.store.plans import RoundPlan
 from opmon.types import Slice, Verdict
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -35,7 +36,7 @@ def said(store: Store, *words: dict[str, str | Verdict]) -> None:
     with store.write() as connection:
         for number, verdict_of in enumerate(words, start=1):
             piece = Slice("a", str(number), str(number + 1), 10, NOW)
-            version = {"model_name": "m", "model_version": "1", "only_version": None, "plan": {}}
+            version = {"model_name": "m", "model_version": "1", "only_version": None, "plan": RoundPlan()}
             rounds.add(connection, "m", [piece], received=10, opened_at=NOW, **version)  # type: ignore[arg-type]
             found = [
                 each if isinstance(each, Verdict) else Verdict(rule, each, "so it is")  # type: ignore[arg-type]

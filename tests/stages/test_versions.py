@@ -111,7 +111,7 @@ def test_a_canary_gathers_its_inputs_until_they_are_enough(canary: Any) -> None:
     assert monitor.advance().opened == 1
     assert [of(monitor, number).received for number in (1, 2, 3, 4)] == [200, 210, 200, 200]
     assert (of(monitor, 2).state, of(monitor, 2).inputs) == ("labelling", 210)
-    assert of(monitor, 2).plan["budget"] == of(monitor, 1).plan["budget"] == 40
+    assert of(monitor, 2).plan.budget == of(monitor, 1).plan.budget == 40
     window(70)
     assert monitor.advance().opened == 2, "the next inputs of the canary begin another round"
 
@@ -125,7 +125,7 @@ def test_a_canary_that_has_waited_long_enough_asks_for_its_share_of_the_labels(c
     clock.pass_(days=3651)
     assert monitor.advance().opened == 0
     round_ = of(monitor, 2)
-    assert (round_.state, round_.inputs, round_.plan["budget"]) == ("labelling", 81, 15)
+    assert (round_.state, round_.inputs, round_.plan.budget) == ("labelling", 81, 15)
     assert len(draws.unpack_draw(round_.draw or b"")) == 15
 
 

@@ -14,6 +14,7 @@ from opmon.labels.rows import ImportedLabel
 from opmon.store import matching, queue, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.matching import match
+from opmon.store.plans import RoundPlan
 from opmon.types import Slice, Task
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -31,7 +32,7 @@ def asked(store: Store, inputs: list[str], monitor: str = "digits", at: datetime
             only_version=None,
             model_name=monitor,
             model_version="1",
-            plan={"problem": "classification"},
+            plan=RoundPlan(),
             opened_at=at,
         )
         new = [queue.NewTask(k, name, "7", {}, {}) for k, name in enumerate(inputs)]

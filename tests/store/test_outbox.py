@@ -10,6 +10,7 @@ from opmon.errors import DeliveryError, NotFoundError
 from opmon.store import outbox, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
+from opmon.store.plans import RoundPlan
 from opmon.triggers import delivery
 from opmon.types import Slice
 
@@ -42,7 +43,7 @@ def store(database: str) -> Store:
             only_version=None,
             model_name="digits",
             model_version="1",
-            plan={},
+            plan=RoundPlan(),
             opened_at=NOW,
         )
     return store

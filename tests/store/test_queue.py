@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from opmon.errors import InputError
 from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
+from opmon.store.plans import RoundPlan
 from opmon.types import Label, Slice
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -25,7 +26,7 @@ def open_round(store: Store, problem: str = "classification", tasks: int = 3) ->
     with store.write() as connection:
         number = rounds.count(connection, "digits") + 1
         piece = Slice("a", str(number), str(number + 1), 10, NOW)
-        plan = {"problem": problem}
+        plan = RoundPlan(problem=problem)
         rounds.add(
             connection,
             "digits",

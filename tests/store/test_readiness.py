@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
+from opmon.store.plans import RoundPlan
 from opmon.store.schema import deliveries, estimates, events, labels, tasks
 from opmon.types import Estimate, Label, Slice
 
@@ -35,7 +36,7 @@ def open_round(store: Store, monitor: str) -> int:
             only_version=None,
             model_name="m",
             model_version="1",
-            plan={"problem": "classification"},
+            plan=RoundPlan(),
             opened_at=NOW,
         )
         return rounds.get(connection, monitor, number).id

@@ -1,0 +1,56 @@
+"""What must not change while a round lives: fixed when it opens, kept with it in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from opmon import quantities
+from opmon.quantities import Quantity
+from opmon.types import Problem
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """How a round is drawn, estimated and told apart from others, as the configuration said when it opened.
+
+    How its inputs are *read* (columns, types, classes) is not in it: that is read live, because correcting it is how a
+    round that cannot be scored is mended. What rules are configured is read live too; each verdict keeps whose it is.
+    """
+
+    problem: Problem = "classification"
+    unit: str | None = None
+    """What the numbers of a regression are measured in."""
+    sampler: str = "srs"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    budget: int = 100
+    level: float = 0.95
+    seed: int = 0
+    since: str = ""
+    """Since when this database knows the monitor: another one with the same MLflow must not go on with its runs."""
+    version_column: str | None = None
+    """The column of the log that names the model version; None: the one that is configured when it is read."""
+    current_version: str | None = None
+    """The version behind the monitor's address when the round opened: rows that name none are its."""
+    versions: Mapping[str, str] | None = None
+    """What the log says of versions -> the version it means."""
+    whole_budget: int | None = None
+    """The budget of a round of full size, where this one has a share of it."""
+    earned: float | None = None
+    """The labels that the inputs so far have earned of it."""
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """As :meth:`stored` wrote it; keys of other releases are left out, missing ones have their defaults."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{key: value for key, value in stored.items() if key in known})
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON can hold it; what is None is left out."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    @property
+    def quantity(self) -> Quantity:
+        """What a round with this plan estimates."""
+        return quantities.of(self.problem, self.unit)
