@@ -236,6 +236,6 @@ def _threshold(work: Toolbox) -> float | None:
     lines = [
         getattr(rule.plugin, "threshold", None)
         for rule in work.settings.rules
-        if rule.type in ("accuracy_below", "accuracy_level")
+        if rule.type in ("accuracy_below", "accuracy_level", "accuracy_mean")
     ]
     return lines[0] if lines else None

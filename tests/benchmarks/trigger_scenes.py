@@ -109,7 +109,7 @@ def _stays(
 
 def varying(rng: np.random.Generator, count: int = 100, rounds: int = 480, labels: int = 200) -> dict[str, Any]:
     """A mean two points above the line of 92 %, rounds that vary by three points: which lives each promise alarms."""
-    growths = [weigh(draw_values(_census(failed, labels)), 0.08) for failed in range(labels + 1)]
+    growths = [weigh(draw_values(_census(failed, labels), SRS), 0.08) for failed in range(labels + 1)]
     bound, alarmed = Bound(alpha=ALPHA), {1: 0, WINDOW: 0}
     for rates in 0.06 + 0.03 * rng.standard_normal((count, rounds)):
         failed = rng.binomial(labels, np.clip(rates, 0, 1))
