@@ -34,8 +34,11 @@ class Lost:
 
 
 def not_readable(message: str, exc: Exception) -> SourceError:
-    """The error for what a library could not read: with an error number it is the system's, and may pass."""
-    passing = isinstance(exc, OSError) and exc.errno is not None
+    """The error for what a library could not read: with an error number it is the system's, and may pass.
+
+    So may a lack of memory.
+    """
+    passing = isinstance(exc, MemoryError) or (isinstance(exc, OSError) and exc.errno is not None)
     return SourceError(message) if passing else Damaged(message)
 
 

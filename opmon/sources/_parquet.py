@@ -6,6 +6,7 @@ import io
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,6 +20,9 @@ from opmon.sources._format import Head, Piece, Span
 from opmon.sources._position import Position, checksum
 from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import conform
+
+_ERRORS = (pa.ArrowException, OSError, ValueError)
+"""What Arrow raises for files that are damaged; ValueError for names that are not UTF-8."""
 
 _BATCH_BYTES, _BATCH_ROWS = 16 << 20, 65_536
 _SMALL_BYTES = 1 << 18
@@ -45,7 +49,7 @@ class Parquet:
         if start.started and footer != start.check:
             raise rewritten(entry.part, "the Parquet file was written again after rows of it were read")
         with _open(entry) as file:
-            whole = file.metadata.num_rows
+            whole = file.rows
         rows = whole - start.at if limit is None else min(limit, whole - start.at)
         return Span(Position(start.at + rows, whole, entry.size, entry.modified_ns, footer), rows)
 
@@ -60,19 +64,18 @@ class Parquet:
         raise NotImplementedError("Parquet files are read one by one")
 
     def head(self, piece: Piece, mixed: bool = True) -> Head:
-        entry = piece.entry
-        with _open(entry) as file:
-            schema = file.schema_arrow.remove_metadata()
+        with _open(piece.entry) as file:
+            schema = file.schema
         twice = [name for name, times in Counter(schema.names).items() if times > 1]
         if twice:
-            raise Damaged(f"{entry.part} has the column {twice[0]!r} more than once; rename one of them")
+            raise Damaged(f"{piece.entry.part} has the column {twice[0]!r} more than once; rename one of them")
         return Head(schema)
 
     def batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch | Lost]:
         entry, stop = piece.entry, piece.stop.at
         at, salvage = piece.start.at, Salvage()
         with _open(entry) as file:
-            for group in _groups(file.metadata):
+            for group in file.groups:
                 end = min(group.end, stop)
                 try:
                     for rows in _decoded(entry, file, group, schema, at, end) if at < end else ():
@@ -88,7 +91,7 @@ class Parquet:
         entry = piece.entry
         with _open(entry) as file:
             wanted = [piece.start.at + row for row in rows]
-            for group in _groups(file.metadata):
+            for group in file.groups:
                 here = [row for row in wanted if group.first <= row < group.end]
                 seen = group.first
                 for batch in _decoded(entry, file, group, schema, seen, here[-1] + 1) if here else ():
@@ -108,6 +111,31 @@ class _Group:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file whose footer was read and makes sense."""
+
+    file: Any
+    schema: pa.Schema
+    groups: Sequence[_Group]
+    rows: int
+
+
+@contextmanager
+def _open(entry: Entry) -> Iterator[_File]:
+    try:
+        content = entry.path if entry.content is None else pa.BufferReader(entry.content)
+        file = pq.ParquetFile(content, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
+        opened = _File(file, file.schema_arrow.remove_metadata(), _groups(file.metadata), file.metadata.num_rows)
+    except _ERRORS as exc:
+        message = f"{entry.part} cannot be read as Parquet: {str(exc).strip()}. Write it again, or remove it."
+        raise not_readable(message, exc) from exc
+    with file:
+        if sum(group.end - group.first for group in opened.groups) != opened.rows:
+            raise Damaged(f"{entry.part} has a footer that contradicts itself. Write the file again, or remove it.")
+        yield opened
+
+
 def _groups(metadata: Any) -> list[_Group]:
     groups: list[_Group] = []
     first = 0
@@ -119,25 +147,27 @@ def _groups(metadata: Any) -> list[_Group]:
 
 
 def _decoded(
-    entry: Entry, file: Any, group: _Group, schema: pa.Schema, start: int, stop: int
+    entry: Entry, file: _File, group: _Group, schema: pa.Schema, start: int, stop: int
 ) -> Iterator[pa.RecordBatch]:
     """Rows ``start`` to ``stop`` of a row group with those columns there are, in batches of bounded size.
 
     The batches are the same whatever rows of the group are asked for: where one of them is damaged, those before it can
     always be had. A batch without columns still has its number of rows.
     """
-    have = set(file.schema_arrow.names)
+    have = set(file.schema.names)
     names, at = [name for name in schema.names if name in have], group.first
     try:
-        for batch in _whole(file, group, names):
+        for batch in _whole(file.file, group, names):
             piece = batch.slice(max(0, start - at), max(0, stop - max(at, start)))
             at += batch.num_rows
             if piece.num_rows:
                 yield piece
             if at >= stop:
                 return
-    except (pa.ArrowException, OSError) as exc:
-        raise not_readable(f"{entry.part} cannot be read: {exc}. If it is damaged, write it again.", exc) from exc
+    except _ERRORS as exc:
+        raise not_readable(
+            f"{entry.part} cannot be read: {str(exc).strip()}. If it is damaged, write it again.", exc
+        ) from exc
 
 
 def _whole(file: Any, group: _Group, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -164,15 +194,6 @@ def _fitted(entry: Entry, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Record
         return conform(batch, schema)
     except ValueError as exc:
         raise Damaged(f"{entry.part}: {exc}") from exc
-
-
-def _open(entry: Entry) -> Any:
-    try:
-        file = entry.path if entry.content is None else pa.BufferReader(entry.content)
-        return pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as exc:
-        message = f"{entry.part} cannot be read as Parquet: {exc}. Write it again, or remove it."
-        raise not_readable(message, exc) from exc
 
 
 def _footer(entry: Entry) -> str | None:

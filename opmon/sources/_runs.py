@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,24 @@ def runs(opened: Iterable[Opened]) -> Iterator[list[Opened]]:
         yield run
 
 
-def add_together(columns: Columns, run: Sequence[Opened]) -> bool:
+def add_columns(
+    columns: Columns, opened: Iterable[Opened], stops: bool, refuse: Callable[[str, SourceError], None]
+) -> None:
+    """Add the columns of all files but those that are refused; ``stops``: for a row that cannot be read, too."""
+    for run in runs(opened):
+        if len(run) > 1 and _add_together(columns, run):
+            continue
+        for one in run:
+            try:
+                head = one.form.head(one.piece)
+                if head.lost is not None and stops:
+                    raise Damaged(head.lost.why())
+                columns.add(one.slice.part, one.form.strong, head.schema)
+            except SourceError as exc:
+                refuse(one.slice.part, exc)
+
+
+def _add_together(columns: Columns, run: Sequence[Opened]) -> bool:
     """Add the columns of all files of a run at once; false where they must be looked at one by one."""
     form = run[0].form
     whole = [Piece(one.piece.entry, Position(), one.piece.stop) for one in run]

@@ -8,10 +8,11 @@ from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
+from opmon.sources._ahead import ahead
 from opmon.sources._damage import CutShort, Damaged, Lost, rewritten
 from opmon.sources._folder import Entry
 from opmon.sources._format import Head, Piece, Span
-from opmon.sources._lines import Block, Lines, is_packed, line_number, read_range, read_ranges
+from opmon.sources._lines import BLOCK_BYTES, Block, Lines, is_packed, line_number, read_range, read_ranges
 from opmon.sources._position import Position, checksum
 from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import leaves
@@ -114,8 +115,9 @@ class Text:
 
     def batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch | Lost]:
         salvage = Salvage()
-        for block in self._blocks(piece):
-            for found in self._parsed(piece.entry, block, range(len(block.ends)), schema, salvage):
+        checked = ((block, self.parser.flaws(block)) for block in self._blocks(piece))
+        for block, flaws in ahead(checked) if piece.entry.size > BLOCK_BYTES else checked:
+            for found in self._parsed(piece.entry, block, range(len(block.ends)), schema, salvage, flaws):
                 yield _lost(piece.entry, block, found) if isinstance(found, Flaw) else found
 
     def take(self, piece: Piece, rows: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -123,7 +125,8 @@ class Text:
         for block in self._blocks(piece):
             after = first + len(block.ends)
             inside = [row - first for row in rows if first <= row < after]
-            for found in self._parsed(piece.entry, block, inside, schema, Salvage()):
+            flaws = self.parser.flaws(block) if inside else {}
+            for found in self._parsed(piece.entry, block, inside, schema, Salvage(), flaws):
                 if isinstance(found, Flaw):
                     raise Damaged(_lost(piece.entry, block, found).why())
                 yield found
@@ -178,7 +181,13 @@ class Text:
         )
 
     def _parsed(
-        self, entry: Entry, block: Block, rows: Sequence[int], schema: pa.Schema, salvage: Salvage
+        self,
+        entry: Entry,
+        block: Block,
+        rows: Sequence[int],
+        schema: pa.Schema,
+        salvage: Salvage,
+        flaws: Mapping[int, str],
     ) -> Iterator[pa.RecordBatch | Flaw]:
         def parse(some: Sequence[int]) -> pa.RecordBatch:
             batch = self.parser.parse(entry, _joined(block, some), schema)
@@ -186,9 +195,8 @@ class Text:
                 raise ValueError(f"{batch.num_rows} rows instead of {len(some)}; is there a lone carriage return?")
             return batch
 
-        if rows:
-            cells = max(1, sum(leaves(field.type) for field in schema))
-            yield from salvage.parsed(rows, parse, self.parser.flaws(block), max(1, _CELLS // cells))
+        cells = max(1, sum(leaves(field.type) for field in schema))
+        yield from salvage.parsed(rows, parse, flaws, max(1, _CELLS // cells))
 
     def _require_row_start(self, entry: Entry, start: Position) -> None:
         around = read_range(entry, start.at - 1, start.at + 1)

@@ -279,6 +279,21 @@ def test_a_gzip_file_that_is_being_written_is_waited_for(log, drain, name, kept)
     assert len(drain(log.files(), {})) == 5000
 
 
+def test_a_gzip_file_that_is_damaged_under_a_round_costs_itself_alone(log) -> None:
+    log.write("a.csv", "x\n1\n", age=9)
+    path = log.write("b.csv.gz", gzip.compress(("x\n" + "".join(f"{i}\n" for i in range(5000))).encode()))
+    files = log.files(broken="skip")
+    slices = files.pending({})
+    content = bytearray(path.read_bytes())
+    content[2000:2100] = bytes(100)
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=r"b\.csv\.gz"):
+        list(log.files().read(slices))
+    batches = list(files.read(slices))
+    assert [batch.rows.num_rows for batch in batches] == [1, 0]
+    assert list(batches[1].unreadable.values()) == [5000]
+
+
 def test_an_open_quote_at_the_end_costs_what_it_holds(log, drain) -> None:
     log.write("a.csv", 'x,y\n1,2\n3,"open\n4,5\n', age=2 * HOUR)
     with pytest.raises(SourceError, match=r"a\.csv, line 3: the last row is not whole"):

@@ -53,7 +53,7 @@ def test_a_damaged_row_group_is_counted_and_the_round_goes_on(workbench: Any, li
 def test_too_many_rows_that_cannot_be_read_stop_the_round(workbench: Any, lite: str) -> None:
     damage(workbench.write_window())
     monitor = workbench.monitor(lite, round=ANY | {"max_unscorable": 0.1}, source=SKIP)
-    assert "50 of 200 inputs cannot be scored (25.0%)" in str(monitor.advance().problems[0])
+    assert "50 of 200 inputs cannot be scored (25 %)" in str(monitor.advance().problems[0])
     assert "window-001.parquet cannot be read" in str(one(monitor).problem)
 
 
