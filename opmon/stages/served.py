@@ -22,6 +22,8 @@ from opmon.scoring.outputs.vocabulary import other_words, strays_of, told, too_m
 from opmon.values import canonical_classes
 from opmon.wording import percent
 
+_SAYING = 5
+"""So many predictions must differ before a skew says anything."""
 _TELLING = 50
 """With fewer predictions than this, chance is not spoken of."""
 
@@ -63,7 +65,7 @@ class Served:
         if too_many(strays, int(self.logged.sum())):
             raise SourceError(self._other_words())
         apart = _share(self.apart, self.logged & ~self.strays)
-        if apart is not None and apart > max_skew:
+        if apart is not None and apart > max_skew and self.apart.sum() >= _SAYING:
             raise SourceError(self._other_answers(apart, max_skew))
 
     def stray(self, row: int) -> str:

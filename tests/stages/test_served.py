@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,14 @@ def test_a_skew_above_the_limit_is_told_with_both_answers() -> None:
         said(swapped).require(0.3)
     assert "100 % of 1000 inputs, and round.max_skew is 0.3" in str(told.value)
     said(swapped).require(1.0)
+
+
+@pytest.mark.parametrize(("count", "stops"), [(1, False), (4, False), (5, True)])
+def test_a_few_predictions_say_nothing_of_the_skew(count: int, stops: bool) -> None:
+    found = said(["default"] * count + [None] * (1000 - count))
+    assert found.skew == 1
+    with pytest.raises(SourceError, match="max_skew") if stops else nullcontext():
+        found.require(0.3)
 
 
 def test_predictions_of_other_inputs_are_no_more_alike_than_chance_makes_them() -> None:
