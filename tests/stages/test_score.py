@@ -15,8 +15,8 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import InputError, SourceError
-from opmon.stages import identities, open
-from opmon.store import queue, revisions, rounds, schema
+from opmon.stages import open
+from opmon.store import queue, revisions, rounds, schema, seen
 from opmon.types import Label
 from tests.tabular import tabular
 
@@ -180,11 +180,11 @@ def test_an_input_that_could_not_be_scored_is_counted_when_it_is_logged_again(wo
 
 def test_ids_of_rounds_long_past_are_forgotten(workbench: Any, lite: str) -> None:
     monitor = workbench.monitor(lite, round={"min_inputs": 5, "max_inputs": 5, "max_age": "1h"})
-    workbench.write_window(size=5 * (identities.REMEMBERED_ROUNDS + 4))
+    workbench.write_window(size=5 * (seen.REMEMBERED_ROUNDS + 4))
     monitor.advance()
     with monitor.store.read() as connection:
         kept = connection.scalar(sa.select(sa.func.count()).select_from(schema.seen))
-    assert kept == identities.REMEMBERED_ROUNDS + 1
+    assert kept == seen.REMEMBERED_ROUNDS + 1
 
 
 def test_lines_of_text_with_everything_missing(workbench: Any, lite: str) -> None:
