@@ -16,7 +16,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from opmon import disk
 from opmon.config import MonitorSettings, Settings, load
 from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
+from opmon.private import private_folder
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.stages.compare import compare
@@ -267,6 +268,8 @@ class Monitor:
     @contextmanager
     def _at_work(self) -> Iterator[Toolbox]:
         with hold(self.store, self.settings.name) as lease:
+            with suppress(OSError):  # whoever writes there says what is wrong with it
+                private_folder(self.folder)
             yield Toolbox(
                 name=self.settings.name,
                 settings=self.settings,

@@ -21,8 +21,9 @@ from opmon.config.groups import (
     ScheduleSettings,
 )
 from opmon.config.plugged import ActionSettings, HeadSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
-from opmon.config.redaction import Address, without_password
+from opmon.config.redaction import Address
 from opmon.config.settings import MonitorSettings, Settings
+from opmon.redaction import without_password
 
 __all__ = [
     "ActionSettings",

@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from opmon.config.document import Document, KeyPath, dotted
-from opmon.config.redaction import HIDDEN, is_secret_name, shown
+from opmon.config.redaction import shown
 from opmon.errors import ConfigError
+from opmon.redaction import HIDDEN, is_secret_name
 
 _LONGEST = 300
 _NOTHING = object()

@@ -22,6 +22,7 @@ from typing import IO, Any, Literal
 from opmon.errors import InputError
 from opmon.labels._parsing import json_rows, lines, table_rows
 from opmon.labels.rows import ImportedLabel, RowError, as_json, cell, guarded, label_of
+from opmon.private import new_private
 from opmon.types import Task
 
 __all__ = ["Format", "ImportedLabel", "LabelFile", "format_of", "read_labels", "write_tasks"]
@@ -153,7 +154,7 @@ def _replacing(path: Path) -> Iterator[IO[str]]:
         raise InputError(f"{path} is a folder; name a file in it")
     working = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        opened = working.open("x", encoding="utf-8", newline="")
+        opened = new_private(working)
     except OSError as exc:
         raise InputError(f"{path} cannot be written: {exc.strerror or exc}") from exc
     try:

@@ -10,8 +10,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from opmon.redaction import redacted
 from opmon.registry._calls import Bounded, Calls
-from opmon.registry.translation import redacted, translated
+from opmon.registry.translation import translated
 
 _DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -22,14 +23,18 @@ _DEFAULTS = {
     "GIT_PYTHON_REFRESH": "quiet",
 }
 """What opmon asks of MLflow where the environment says nothing: its own retries take minutes."""
+_ALWAYS = {"MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}
+"""What opmon asks of MLflow whatever the environment says: it prints the address of each run that ends, with the user's
+password, in between what opmon prints."""
 
 _lock = threading.Lock()
 
 
 def prepare_environment() -> None:
-    """Set what MLflow reads when it is imported; what the user has set stays."""
+    """Set what MLflow reads; what the user has set stays, but for what would show a password."""
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
+    os.environ.update(_ALWAYS)
     if "DO_NOT_TRACK" not in os.environ:
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 

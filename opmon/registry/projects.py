@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from opmon.errors import UnavailableError
+from opmon.redaction import redacted
 from opmon.registry.connection import Connection
-from opmon.registry.translation import redacted, translated
+from opmon.registry.translation import translated
 
 STARTED_TAG = "opmon.started"
 GRACE = 15.0

@@ -15,9 +15,8 @@ from opmon.errors import (
     RegistryUnavailable,
     StateUnavailable,
 )
+from opmon.redaction import redacted
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]*@")
-_SECRETS = re.compile(r"((?:password|passwd|pwd|token|secret)=)[^&\s'\"]+", re.IGNORECASE)
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST", "NOT_FOUND"})
 _LOST = re.compile(r"while downloading one or more artifacts.*(?:404 Client Error|NoSuchKey|\(404\))", re.DOTALL)
 """How MLflow wraps a missing artifact, with the code of an internal error."""
@@ -26,11 +25,6 @@ _DOWNLOAD = re.compile(r"while downloading one or more artifacts")
 _SERVER = re.compile(r"Server Error")
 _REFUSED = frozenset({"UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED"})
 _WRONG = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ALREADY_EXISTS"})
-
-
-def redacted(text: str) -> str:
-    """The text without user names and passwords in addresses."""
-    return _SECRETS.sub(r"\1***", _CREDENTIALS.sub("***@", text))
 
 
 @contextmanager

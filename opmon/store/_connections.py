@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DisconnectionError
 
 from opmon.errors import DatabaseUnavailable
+from opmon.private import make_private
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another one on SQLite."""
@@ -63,6 +65,8 @@ def _whole(path: str) -> str:
         raise DatabaseUnavailable(
             f"the database {path}: its folder cannot be made: {exc.strerror}. Make it, or name another in 'database'."
         ) from exc
+    with suppress(OSError):  # SQLite tells what is wrong
+        make_private(absolute)  # what it writes beside the file takes its mode
     return str(absolute)
 
 

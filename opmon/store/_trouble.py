@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from sqlalchemy import exc as sql
 
 from opmon.errors import DatabaseBusy, DatabaseUnavailable
+from opmon.redaction import redacted
 
 _AGAIN = "Nothing is lost: what was not done is done the next time."
 _ROOM = "the disk that holds it is full. Free some space. " + _AGAIN
@@ -86,4 +87,4 @@ def _said(exc: sql.SQLAlchemyError) -> str:
     """The first line of what the driver said."""
     cause = exc.orig if isinstance(exc, sql.DBAPIError) else exc
     lines = str(cause).strip().splitlines()
-    return lines[0] if lines else type(cause).__name__
+    return redacted(lines[0]) if lines else type(cause).__name__

@@ -20,6 +20,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from opmon.errors import ConfigError, OpmonError
+from opmon.redaction import shown_address
 from opmon.store._connections import POOL, pool_of
 from opmon.store._trouble import trouble
 
@@ -61,7 +62,7 @@ class Store:
     @property
     def where(self) -> str:
         """The address without its password."""
-        return self.engine.url.render_as_string(hide_password=True)
+        return shown_address(self.engine.url.render_as_string(hide_password=False))
 
     @property
     def is_sqlite(self) -> bool:
@@ -85,27 +86,26 @@ def connect(url: str) -> Store:
     try:
         parsed = sa.engine.make_url(url)
         dialect = parsed.get_dialect().name
-    except (ArgumentError, NoSuchModuleError) as exc:
+    except (ArgumentError, NoSuchModuleError, ValueError) as exc:
         raise ConfigError(
-            f"database {_hidden(url)!r} is not an address; "
+            f"database {shown_address(url)!r} is not an address; "
             "use sqlite:///opmon.db or postgresql+psycopg://user:password@host/name"
         ) from exc
+    if dialect == "postgresql" and "@" in (parsed.database or ""):
+        raise ConfigError(
+            f"database {shown_address(url)!r} has more than one @: percent-encode those of the password, as %40"
+        )
     if dialect not in ("sqlite", "postgresql"):
-        raise ConfigError(f"database {_hidden(url)!r}: {dialect} is not supported; use sqlite or postgresql+psycopg")
+        raise ConfigError(
+            f"database {shown_address(url)!r}: {dialect} is not supported; use sqlite or postgresql+psycopg"
+        )
     try:
         return Store(pool_of(parsed))
     except ImportError as exc:
         raise ConfigError(
-            f"database {_hidden(url)!r} needs a driver that is not installed ({exc.name}): "
+            f"database {shown_address(url)!r} needs a driver that is not installed ({exc.name}): "
             "run pip install 'opmon[postgresql]' and write postgresql+psycopg://"
         ) from exc
-
-
-def _hidden(url: str) -> str:
-    try:
-        return sa.engine.make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return url.split("@")[-1]
 
 
 def require_answer(uri: str, seconds: int) -> None:

@@ -317,3 +317,12 @@ def test_registry_folder_that_cannot_be_written_is_told(registry, tmp_path) -> N
     (tmp_path / "models").write_text("not a folder")
     with pytest.raises(UnavailableError, match="cannot be kept in"):
         registry.fetch_onnx(registry.resolve("models:/digits@champion"), tmp_path / "models")
+
+
+def test_registry_prints_no_address_with_a_password(server, monkeypatch, capfd) -> None:
+    """MLflow tells the address of a run that ends, and by default with everything in it."""
+    monkeypatch.setenv("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "false")
+    known = Registry(server.uri.replace("://", "://ann:s3cret@"))
+    run = known.run(known.experiment("with a password"), "m/round/1", "round 1")
+    known.finish_run(run)
+    assert capfd.readouterr() == ("", "")
