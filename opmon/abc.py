@@ -178,6 +178,10 @@ class Rule(Plugin, ABC):
         """Whose robustness it wants to know: a saved query's name, or ``""`` for that of all tests; None for none."""
         return None
 
+    def line(self) -> float | None:
+        """The line that figures of the estimates draw for it, in the unit of the estimate; None where it has none."""
+        return None
+
     @abstractmethod
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round.
