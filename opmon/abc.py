@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from opmon.decisions.case import Case
+    from opmon.estimators.tally import Tally
 
 ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
 """``(activations, predicted class) -> value`` of the inputs of a batch."""
@@ -90,6 +91,11 @@ class Estimator(Plugin, ABC):
     def coefficients(self, sample: Sample) -> NDArray[np.float64] | None:
         """``a_k`` of the mean loss ``Σ a_k y_k``, decided by design and response alone, 0 for a draw without an answer;
         None where the estimate is no such sum. Slices, ratios and paired comparisons need it."""
+        return None
+
+    def tally(self, sample: Sample) -> Tally | None:
+        """What the draws tell of parts of the frame, from which several rounds make one interval; None where the design
+        does not tell: rolling estimates then join the rounds' intervals, which are wider."""
         return None
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float | None:
@@ -176,10 +182,6 @@ class Rule(Plugin, ABC):
 
     def watched_robustness(self) -> str | None:
         """Whose robustness it wants to know: a saved query's name, or ``""`` for that of all tests; None for none."""
-        return None
-
-    def line(self) -> float | None:
-        """The line that figures of the estimates draw for it, in the unit of the estimate; None where it has none."""
         return None
 
     @abstractmethod

@@ -36,6 +36,7 @@ from opmon.values import canonical_class
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
 _FREE = ("confidence", "margin", "entropy", "gini")
+_OF_CLASSES = {*_FREE, "dsa", "combined"}
 _MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
 
 
@@ -51,14 +52,6 @@ def _tells_bets(design: str) -> bool:
         return False
     estimator: Any = plugins.load("estimator", design)
     return bool(estimator.bets)
-
-
-def _is_of_classes(name: str) -> bool:
-    """Whether the variable, one of those that are plugged in, needs a model that tells classes apart."""
-    if name not in plugins.names("head"):
-        return False
-    head: Any = plugins.load("head", name)
-    return bool(head.of_classes)
 
 
 class MonitorSettings(Part):
@@ -132,8 +125,8 @@ class MonitorSettings(Part):
 
     @model_validator(mode="after")
     def _fits_problem(self) -> Self:
-        of_classes = [name for name in self._drawn_by() if self.problem == "regression" and _is_of_classes(name)]
-        if of_classes:
+        of_classes = [name for name in self._drawn_by() if name in _OF_CLASSES]
+        if self.problem == "regression" and of_classes:
             raise at_key(
                 "sampler", f"the variable {of_classes[0]!r} is of classification only; for regression use type: srs"
             )
@@ -166,7 +159,7 @@ class MonitorSettings(Part):
     @model_validator(mode="after")
     def _known_variables(self) -> Self:
         for head in self.variables:
-            if self.problem == "regression" and head.plugin.of_classes:
+            if self.problem == "regression" and head.type in _OF_CLASSES:
                 raise at_key("variables", f"{head.type!r} is of classification only; for regression use lsa, sae, vae")
         known = {*(_FREE if self.problem == "classification" else ()), *(head.name for head in self.variables)}
         for name in self._drawn_by():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError
 from opmon.estimators._silence import missing
+from opmon.estimators.tally import Tally
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity
 from opmon.response import stands_for
 from opmon.types import Draw, Estimate, Problem, Sample
@@ -64,6 +65,17 @@ def unit_free(estimate: Method) -> Method:
         return replace(found, value=value, low=low, high=high, standard_error=error)
 
     return cast("Method", scaled)
+
+
+def in_usual_units(tally: Callable[[Any, Sample], Tally]) -> Callable[[Any, Sample], Tally | None]:
+    """A tally only of losses whose fourth powers fit into numbers; else None."""
+
+    @functools.wraps(tally)
+    def checked(self: Any, sample: Sample) -> Tally | None:
+        power = int(np.frexp(np.nanmax(sample.outcomes, initial=0.0))[1])
+        return tally(self, sample) if abs(power) <= USUAL else None
+
+    return checked
 
 
 def _times(number: float, power: int) -> float:

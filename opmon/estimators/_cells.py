@@ -46,6 +46,7 @@ class Cells:
     sizes: Floats
     share: Floats
     later: Floats
+    wave: NDArray[np.int64]
 
     @classmethod
     def of(cls, sample: Sample) -> Cells:
@@ -74,7 +75,7 @@ class Cells:
         np.maximum.at(most, cell, stands)
         like = likelihoods(sample)
         weight = stands / most[cell] * like
-        return cls(cell, answers, weight, like, heard, drawn.astype(np.float64), size, share, later)
+        return cls(cell, answers, weight, like, heard, drawn.astype(np.float64), size, share, later, of)
 
     @property
     def coefficients(self) -> Floats:
@@ -104,6 +105,16 @@ class Cells:
         silent = 1 - self.heard / self.drawn
         ratio = np.divide(silent, self.left, out=np.zeros_like(silent), where=self.left > 0)
         return np.asarray(np.sqrt(self.share**2 + (2 * self.share * self.later + self.later**2) * ratio))
+
+    @property
+    def place(self) -> Floats:
+        """How far up in the score of its wave a cell is, from 0 to 1."""
+        before, total = np.zeros(len(self.sizes)), np.zeros(len(self.sizes))
+        for t in np.unique(self.wave):
+            own = self.wave == t
+            before[own] = np.cumsum(self.sizes[own]) - self.sizes[own] / 2
+            total[own] = self.sizes[own].sum()
+        return before / total
 
     @property
     def effective(self) -> Floats:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+ROUNDING = 1e-9
+
 
 @functools.lru_cache(maxsize=4096)
 def counted(failures: int, n: int, level: float, size: int | None = None, mid: bool = True) -> tuple[float, float]:
@@ -29,32 +31,53 @@ def counted(failures: int, n: int, level: float, size: int | None = None, mid: b
 def mid_p(failures: float, n: float, level: float) -> tuple[float, float]:
     """The mid-P interval after ``failures`` in ``n`` independent draws; both may be fractional, such as weighted ones.
 
-    The mid-P tail ``P(X > x) + P(X = x)/2`` is the mean of two incomplete beta functions, which need no whole numbers.
-
     >>> low, high = mid_p(0.5, 40.0, 0.95)
     >>> round(low, 4), round(high, 3)
     (0.0, 0.096)
     """
-    tail, x = (1 - level) / 2, min(max(failures, 0.0), n)
     if n <= 0:
         return 0.0, 1.0
+    share = min(max(failures / n, 0.0), 1.0)
+    return weighted_counts(share, share / n, 1 / n, level)
+
+
+def weighted_counts(
+    share: float, spread: float, heaviest: float, level: float, mid: bool = True
+) -> tuple[float, float]:
+    """The interval of a share seen as ``Σ w_k`` over the failing draws, with ``spread`` ``Σ w_k²`` over them.
+
+    The tails ``P(X ≥ x)`` and ``P(X > x)`` are incomplete beta functions, which need no whole numbers; the second has
+    one more failing draw, of the weight ``heaviest``. Mid-P is their mean. See :func:`._ratios.share_bounds`.
+    """
+    tail = (1 - level) / 2
+    at_least, more = _beta(share, spread), _beta(share + heaviest, spread + heaviest**2)
 
     def below(rate: float) -> float:
-        at_least = special.betainc(x, n - x + 1, rate) if x > 0 else 1.0
-        more = special.betainc(x + 1, n - x, rate) if x < n else 0.0
-        return float(1 - (at_least + more) / 2)
+        return 1 - (at_least(rate) + more(rate)) / 2
 
-    low = 0.0 if x == 0 else _crossing(below, 1 - tail)
-    high = 1.0 if x == n else _crossing(below, tail)
+    def above_or_at(rate: float) -> float:
+        return 1 - at_least(rate)
+
+    def above(rate: float) -> float:
+        return 1 - more(rate)
+
+    low = 0.0 if share <= 0 else _crossing(below if mid else above_or_at, 1 - tail)
+    high = 1.0 if share >= 1 else _crossing(below if mid else above, tail)
     return low, high
+
+
+def _beta(share: float, spread: float) -> Callable[[float], float]:
+    """The distribution function of ``B(x, n − x + 1)`` with ``x = share²/spread`` and ``n = share/spread``."""
+    if share <= 0:
+        return lambda rate: 1.0
+    x, n = share * share / spread, share / spread
+    if n - x + 1 <= ROUNDING:
+        return lambda rate: 0.0
+    return lambda rate: float(special.betainc(x, n - x + 1, rate))
 
 
 def _binomial(failures: int, n: int, tail: float, mid: bool) -> tuple[float, float]:
-    if mid:
-        return mid_p(failures, n, 1 - 2 * tail)
-    low = 0.0 if failures == 0 else float(special.betaincinv(failures, n - failures + 1, tail))
-    high = 1.0 if failures == n else float(special.betaincinv(failures + 1, n - failures, 1 - tail))
-    return low, high
+    return weighted_counts(failures / n, failures / n**2, 1 / n, 1 - 2 * tail, mid)
 
 
 def _crossing(decreasing: Callable[[float], float], value: float) -> float:

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.estimators.tally import Tally
 from opmon.types import Estimate, Sample
 
 
@@ -17,6 +18,10 @@ class LinearEstimator(Protocol):
     """
 
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate: ...
+
+    def tally(self, sample: Sample) -> Tally | None:
+        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        ...
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k``; 0 for a draw without an answer."""

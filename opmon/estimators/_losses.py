@@ -23,6 +23,16 @@ THIN = (
     "few draws fall on the inputs that the variable trusts; their mean loss is only taken to be no larger than the "
     "largest loss seen"
 )
+BORROWED = 7.0
+"""As many losses with the moments of a squared normal error are joined to those seen, for the upper bound alone.
+
+A small sample of skewed losses seldom shows how far they reach: it then has a small mean, a small variance *and* a
+small skewness. Without the loan the coverage was 0.84 to 0.94 at n = 10, 0.90 to 0.95 at 20 and 0.91 to 0.95 at 30
+(log-normal losses of shape 0.5 to 1.5, squares of normal and t5 errors), nearly all misses where the model is worse
+than the interval says; with it 0.97 to 1.0, 0.95 to 0.99 and 0.93 to 0.98, for 1.2 times the width at 30, 1.05 at 50.
+"""
+RELATIVE, NORMAL_SKEW, NORMAL_KURTOSIS = 2.0, 8**0.5, 15.0
+"""Of the square of a normal error: variance by squared mean, skewness, kurtosis."""
 ROUNDING = 1e-12
 """A spread below this share of the mean is that of rounding."""
 FEW = 5.0
@@ -56,14 +66,15 @@ def _inverse(x: float, skewness: float) -> float:
 def mean_of(terms: NDArray[np.float64], level: float, left: float = 1.0) -> Interval:
     """The interval of a plain mean; ``left`` multiplies the variance (finite population)."""
     one = np.ones(1)
-    return sum_of(one, np.array([float(len(terms))]), _moments(terms), one * left, level)
+    return sum_of(one, np.array([float(len(terms))]), moments_of(terms), one * left, level)
 
 
 Moments = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 """Per stratum: mean, variance, third and fourth central moment."""
 
 
-def _moments(terms: NDArray[np.float64]) -> Moments:
+def moments_of(terms: NDArray[np.float64]) -> Moments:
+    """Those of all terms as one stratum."""
     deviation = terms - terms.mean()
     variance = float((deviation**2).sum()) / max(len(terms) - 1, 1)
     found = (float(terms.mean()), variance, float((deviation**3).mean()), float((deviation**4).mean()))
@@ -83,9 +94,23 @@ def sum_of(
         return _of_equal(shares, n, mean, left, level)
     skewness = float((shares**3 * third * left**1.5 / n**2).sum()) / total**1.5
     kurtosis = np.divide(fourth, variance**2, out=np.full(len(n), 3.0), where=variance > 0)
+    seen = hall(estimate, math.sqrt(total), skewness, _freedom(parts, kurtosis, n), level)
+    unit = shares**2 * left / n
+    heard = float(n.sum())
+    few = BORROWED / (heard + BORROWED)
+    likely = (1 - few) * total + few * RELATIVE * estimate**2 * float(unit.sum())
+    tail = NORMAL_SKEW * float((shares**3 * left**1.5 / n**2).sum()) / float(unit.sum()) ** 1.5
+    skewer = (1 - few) * skewness + few * tail
+    wider = _freedom(parts, (1 - few) * kurtosis + few * NORMAL_KURTOSIS, n)
+    feared = hall(estimate, math.sqrt(max(total, likely)), max(skewness, skewer), wider, level)
+    return seen[0], max(seen[1], feared[1]), ()
+
+
+def _freedom(parts: NDArray[np.float64], kurtosis: NDArray[np.float64], n: NDArray[np.float64]) -> float:
+    """The degrees of freedom of the variance ``Σ parts`` (Welch and Satterthwaite, with Box's for each)."""
     spread = np.maximum(kurtosis - (n - 3) / np.maximum(n - 1, 1), 1e-9) / n
-    freedom = 2 * total**2 / float((parts**2 * spread).sum() + 1e-300)
-    return hall(estimate, math.sqrt(total), skewness, min(freedom, float(n.sum()) - 1), level)
+    freedom = 2 * float(parts.sum()) ** 2 / float((parts**2 * spread).sum() + 1e-300)
+    return min(freedom, float(n.sum()) - 1)
 
 
 def _of_equal(

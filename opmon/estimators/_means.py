@@ -10,13 +10,27 @@ from numpy.typing import NDArray
 
 from opmon.estimators._answers import answered, estimate_of, is_binary
 from opmon.estimators._counts import counted, mid_p
-from opmon.estimators._losses import mean_of
+from opmon.estimators._losses import mean_of, moments_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
+from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.intervals import effective_size, wilson
+from opmon.estimators.tally import Tally
 from opmon.response import likelihoods
 from opmon.types import Estimate, Sample
 
 ProportionInterval = Literal["mid-p", "exact", "wilson"]
+
+
+def mean_tally(sample: Sample, replacement: bool) -> Tally:
+    """What plain draws tell of the frame as one part."""
+    answers = answered(sample)
+    y, w = sample.outcomes[answers], mean_coefficients(sample)[answers]
+    n, N, one = len(y), sample.draw.frame_size, np.ones(1)
+    mean, left = float(w @ y), 1.0 if replacement else (N - n) / max(N - 1, 1)
+    if not is_binary(y, sample.problem):
+        return Tally.of(one, n * one, left * one, moments_of(mean + n * w * (y - mean)))
+    draws = 2 * KNOWN if left <= 0 else float(1 / (w @ w)) / left
+    return Tally.of_shares(one, draws * one, mean * one)
 
 
 def mean_estimate(sample: Sample, *, replacement: bool, interval: ProportionInterval, level: float) -> Estimate:
@@ -79,11 +93,17 @@ def classes_interval(
     hide failures that were not seen, and widens the interval by what it could hide. ``left`` multiplies the variance,
     of all classes or of each: less than 1 where the draws exhaust a finite population.
     """
-    count = len(sizes)
+    m, rate = class_rates(y, weight, stratum, len(sizes))
+    m = m / np.maximum(left, 1e-12)
+    return skewed_score_bounds(sizes / sizes.sum(), m, m * rate, level, cautious(level))
+
+
+def class_rates(
+    y: NDArray[np.float64], weight: NDArray[np.float64], stratum: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``m_h`` and ``ȳ_h`` of ``count`` classes: effective draws and weighted failure rate."""
     sums = np.bincount(stratum, weights=weight, minlength=count)
     squares = np.bincount(stratum, weights=weight**2, minlength=count)
     failed = np.bincount(stratum, weights=weight * y, minlength=count)
     m = np.divide(sums**2, squares, out=np.zeros(count), where=sums > 0)
-    rate = np.divide(failed, sums, out=np.zeros(count), where=sums > 0)
-    m = m / np.maximum(left, 1e-12)
-    return skewed_score_bounds(sizes / sizes.sum(), m, m * rate, level, cautious(level))
+    return m, np.divide(failed, sums, out=np.zeros(count), where=sums > 0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
+from opmon.estimators._counts import weighted_counts
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators._losses import EQUAL, UNBOUNDED, Interval, freedom_of, hall
 from opmon.estimators._means import classes_interval
@@ -20,9 +21,11 @@ WHOLE = 1e-9
 ROUNDING = 1e-12
 BORROWED = 5
 """As many answers from outside the slice speak for the spread inside it."""
+TELLING = 10
+"""Fewer draws say too little of a share: bounds that hold whatever it is, and no more."""
 HEAVY = 15.0
-"""Draws of a class that stand for more than this, relative to the mean draw, hardly see it; a defensive share of 0.1
-keeps them under 10."""
+"""Draws of a class in the slice that stand for more than this, relative to the mean draw, hardly see it; a defensive
+share of 0.1 keeps them under 10 on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,38 +71,52 @@ class Part:
         return self.unit * self.heard <= WHOLE
 
     @property
+    def tells(self) -> bool:
+        """Whether there are enough draws to say more than bounds."""
+        return self.heard >= TELLING and self.draws >= TELLING / 2
+
+    @property
     def draws(self) -> float:
         """``(Σw)²/Σw²``: how many draws of equal weight these are worth; those at hand if they have one weight."""
         return float(1 / (self.weight @ self.weight))
 
 
 def share_bounds(part: Part, level: float) -> tuple[float, float]:
-    """Wilson's interval at ``R(1 − R)/V`` draws, no more than there are, with Student's quantile.
+    """The mid-P interval of a weighted share, or the exact one where there are too few draws to say more.
 
-    While all values are equal, ``1/unit`` draws. The variance is estimated from the answers: ``draws − 1`` degrees of
-    freedom.
+    The rarer of right and wrong is counted: its share ``F = Σ w_k`` over the draws that are so. With equal weights the
+    bounds are quantiles of the beta distributions ``B(x, n − x + 1)`` and ``B(x + 1, n − x)`` of ``x`` in ``n``, mid-P
+    those of their mean. With others ``x = F²/v`` and ``n = F/v``, with ``v = Σ w_k²`` for the first, or more where the
+    design says so, and one more draw of mean weight in ``F`` and ``v`` for the second. (Fay and Kim, Biometrical
+    Journal 59, 2017, take the largest weight, for rates of Poisson counts: that is four times as wide where a single
+    draw weighs ten times the others.) All weights are taken with what the finite population leaves of the variance.
+    As far as weights are unequal the variance is estimated, and the level raised to that of Student's quantile.
     """
-    R, V = part.mean, part.variance
-    most = part.heard / (part.unit * part.draws)
-    n = min(R * (1 - R) / V, most) if V > 0 else 1 / part.unit
-    t = float(stdtrit(max(part.draws - 1, 1.0), 0.5 + level / 2))
-    low, high, _ = wilson(R, n, min(2 * float(ndtr(t)) - 1, 1 - ROUNDING))
-    return float(low), float(high)
+    rare = part.values < 0.5 if part.mean >= 0.5 else part.values >= 0.5
+    weight, seen = part.weight[part.inside], rare[part.inside]
+    share = float(weight[seen].sum())
+    left = part.unit * part.draws
+    spread = max(left * float((weight[seen] ** 2).sum()), part.variance / max(1 - share, ROUNDING))
+    unequal = max(1 - part.draws / part.heard, ROUNDING)
+    t = float(stdtrit(max(part.draws - 1, 1.0) / unequal, 0.5 + level / 2))
+    low, high = weighted_counts(share, spread, part.unit, min(2 * float(ndtr(t)) - 1, 1 - ROUNDING), mid=part.tells)
+    return (1 - high, 1 - low) if part.mean >= 0.5 else (low, high)
 
 
 def hidden_bounds(part: Part, sample: Sample, level: float) -> tuple[float, float] | None:
-    """A wider interval where draws with unequal probabilities hardly see a class of similar probability; else None.
+    """A wider interval where the draws in the slice hardly see a class of similar draw probability; else None.
 
     Such a class may hold a part of the slice of which nothing was drawn: taken to be as large as it is in the frame.
+    Where there are too few draws to say more than bounds, any class may be one.
     """
     draw = sample.draw
     if not {"probability", "stratum"} <= draw.columns.keys() or "stratum_size" not in draw.constants:
         return None
     sizes, stratum = np.asarray(draw.constants["stratum_size"]), draw.columns["stratum"]
-    drawn = np.bincount(stratum[sample.answered], minlength=len(sizes))
-    if (sizes / sizes.sum() <= HEAVY * drawn / drawn.sum()).all():
-        return None
     inside = part.inside
+    drawn = np.bincount(stratum[inside], minlength=len(sizes))
+    if part.tells and (sizes / sizes.sum() <= HEAVY * drawn / drawn.sum()).all():
+        return None
     low, high = classes_interval(1 - part.values[inside], part.weight[inside], stratum[inside], sizes, level)
     return 1 - high, 1 - low
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from opmon.estimators._answers import column, constant, estimate_of, is_binary
-from opmon.estimators._losses import EQUAL, FEW, ROUNDING, Interval, classes_of, mean_of
-from opmon.estimators._means import classes_interval
+from opmon.estimators._losses import EQUAL, FEW, ROUNDING, Interval, classes_of, mean_of, moments_of
+from opmon.estimators._means import class_rates, classes_interval
 from opmon.estimators._skewed_score import cautious
 from opmon.estimators.intervals import wilson
+from opmon.estimators.tally import Tally
 from opmon.types import Estimate, Sample
 
 BULK_NOTE = (
@@ -56,6 +57,18 @@ def weighted_estimate(estimator: Weighted, sample: Sample, level: float, left: f
         name = "hall"
     method = f"{sample.draw.design}/{name}"
     return estimate_of(sample, loss, low, high, method=method, level=level, standard_error=error, notes=notes)
+
+
+def weighted_tally(estimator: Weighted, sample: Sample) -> Tally:
+    """What weighted draws tell: of shares by class of similar probability, of losses by the mean of all terms."""
+    a, answers = estimator.coefficients(sample), sample.answered
+    stratum, sizes = column(sample.draw, "stratum"), np.asarray(constant(sample.draw, "stratum_size"))
+    y, a = sample.outcomes[answers], a[answers]
+    if is_binary(y, sample.problem):
+        m, rate = class_rates(y, a, stratum[answers], len(sizes))
+        return Tally.of_shares(sizes / sizes.sum(), m, rate)
+    one = np.ones(1)
+    return Tally.of(one, len(y) * one, one, moments_of(a * y * len(y)))
 
 
 def _losses(

@@ -11,11 +11,20 @@ from numpy.typing import NDArray
 
 from opmon.abc import Estimator
 from opmon.bets import Terms
-from opmon.estimators._answers import answered, constant, estimate_of, is_binary, require_design, unit_free
+from opmon.estimators._answers import (
+    answered,
+    constant,
+    estimate_of,
+    in_usual_units,
+    is_binary,
+    require_design,
+    unit_free,
+)
 from opmon.estimators._bets import answered_only, own_strata
 from opmon.estimators._cells import Cells
 from opmon.estimators._losses import Interval, Moments, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
+from opmon.estimators.tally import Tally
 from opmon.types import Estimate, Sample
 
 
@@ -65,6 +74,16 @@ class AdaptiveEstimator(Estimator):
         return estimate_of(
             sample, loss, low + known, high + known, method=method, level=level, standard_error=error, notes=notes
         )
+
+    @in_usual_units
+    def tally(self, sample: Sample) -> Tally:
+        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        answers, cells = self._checked(sample), Cells.of(sample)
+        moments = cells.moments(sample.outcomes)
+        known = float((cells.coefficients * np.nan_to_num(sample.outcomes)).sum() - cells.uncertain @ moments[0])
+        if is_binary(sample.outcomes[answers], sample.problem):
+            return Tally.of_shares(cells.uncertain, cells.effective, moments[0], cells.place, known)
+        return Tally.of(cells.uncertain, cells.count, cells.left, moments, cells.place, known)
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

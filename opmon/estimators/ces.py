@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from opmon.abc import Estimator
 from opmon.bets import Terms
-from opmon.estimators._answers import require_design, unit_free
+from opmon.estimators._answers import in_usual_units, require_design, unit_free
 from opmon.estimators._bets import one_by_one
-from opmon.estimators._means import mean_coefficients, mean_estimate, mean_variance
+from opmon.estimators._means import mean_coefficients, mean_estimate, mean_tally, mean_variance
+from opmon.estimators.tally import Tally
 from opmon.types import Estimate, Sample
 
 
@@ -33,6 +34,12 @@ class CrossEntropyEstimator(Estimator):
         found = mean_estimate(sample, replacement=False, interval="mid-p", level=level)
         note = "CES is not unbiased: the interval does not account for the choice of typical inputs"
         return Estimate(**{name: getattr(found, name) for name in found.__slots__} | {"notes": (*found.notes, note)})
+
+    @in_usual_units
+    def tally(self, sample: Sample) -> Tally:
+        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        require_design(sample, "ces")
+        return mean_tally(sample, replacement=False)
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

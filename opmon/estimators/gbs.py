@@ -16,6 +16,7 @@ from opmon.estimators._answers import (
     column,
     constant,
     estimate_of,
+    in_usual_units,
     is_binary,
     require_design,
     unit_free,
@@ -25,6 +26,7 @@ from opmon.estimators._losses import Interval, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators._stratified import SILENT, StratumMoments
 from opmon.estimators._weighted_score import KNOWN
+from opmon.estimators.tally import Tally
 from opmon.response import carriers, likelihoods
 from opmon.types import Estimate, Sample
 from opmon.wording import percent
@@ -76,6 +78,23 @@ class GradientBasedEstimator(Estimator):
         return estimate_of(
             sample, loss, low, high, method=f"gbs/{name}", level=level, standard_error=error, notes=notes
         )
+
+    @in_usual_units
+    def tally(self, sample: Sample) -> Tally:
+        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        a, cells, answers = self.coefficients(sample), _Cells.of(sample), sample.answered
+        W, m = cells.share_heard, cells.effective
+        failed = np.bincount(
+            column(sample.draw, "stratum")[answers], weights=(a * sample.outcomes)[answers], minlength=len(W)
+        )
+        rates = np.divide(failed, W, out=np.zeros_like(W), where=W > 0)
+        draws = np.minimum(m, 2 * KNOWN)
+        if is_binary(sample.outcomes[answers], sample.problem):
+            return Tally.of_shares(cells.sizes / cells.sizes.sum(), draws, np.clip(rates, 0, 1))
+        seen = m > 0
+        _, variance, third, fourth = StratumMoments.of(sample, sample.outcomes, cells.sizes).central(seen)
+        left = np.where(m >= KNOWN, 0.0, 1.0)[seen]
+        return Tally.of(W[seen], draws[seen], left, (rates[seen], variance, third, fourth))
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from scipy.special import ndtri
 
 from opmon.errors import InputError
+from opmon.estimators._losses import Interval
 from opmon.estimators.intervals import effective_size, wilson
+from opmon.estimators.tally import Tally, together
 from opmon.quantities import Quantity
 from opmon.types import Estimate
 
@@ -17,10 +19,13 @@ FEW_FAILURES = 3.0
 """Fewer failures than this do not show what a design gains."""
 
 
-def combine(estimates: Sequence[Estimate]) -> Estimate:
+def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | None = None) -> Estimate:
     """The figure over all inputs of independent rounds: ``Σ W_r v_r`` with ``W_r = N_r / ΣN``.
 
-    Unbiased where each round's estimate is. One round gives its own interval back. Several:
+    Unbiased where each round's estimate is. One round gives its own interval back. Several whose ``tallies`` are known
+    (``estimator.tally(sample)``, one per round) get one interval from the draws of all of them: see
+    :func:`.tally.together`. Intervals of few draws are wide by what the draws may not have seen, and five rounds have
+    seen it: 5 × 50 draws of SUPS made 0.199 from the rounds' widths, 0.112 together. Without tallies:
 
     - Shares get Wilson's interval at ``v`` with ``n = 1/Σ(W_r²/m_r)`` draws, where ``m_r`` is the number of draws whose
       Wilson interval at ``v_r`` is as wide as the round's own. Rounds without a failure must not be joined bound by
@@ -47,14 +52,13 @@ def combine(estimates: Sequence[Estimate]) -> Estimate:
     n = sum(estimate.n for estimate in estimates)
     W = [estimate.frame_size / N for estimate in estimates]
     value = math.fsum(w * e.value for w, e in zip(W, estimates, strict=True))
-    join = _of_shares if estimates[0].quantity.share and len(estimates) > 1 else _of_losses
-    below, above = join(estimates, W, value)
+    low, high, notes = _bounds(estimates, [*tallies] if tallies is not None else [None] * len(estimates), W, value)
     errors = [e.standard_error for e in estimates]
     squares = [(w * s) ** 2 for w, s in zip(W, errors, strict=True) if s is not None]
     return Estimate(
         value=value,
-        low=value - below if len(estimates) > 1 else estimates[0].low,
-        high=value + above if len(estimates) > 1 else estimates[0].high,
+        low=min(low, value),
+        high=max(high, value),
         n=n,
         frame_size=N,
         response=sum(e.response * e.n for e in estimates) / n if n else 0.0,
@@ -63,8 +67,22 @@ def combine(estimates: Sequence[Estimate]) -> Estimate:
         quantity=estimates[0].quantity,
         standard_error=math.sqrt(math.fsum(squares)) if len(squares) == len(errors) else None,
         provisional=any(e.provisional for e in estimates),
-        notes=tuple(dict.fromkeys(note for e in estimates for note in e.notes)),
+        notes=tuple(dict.fromkeys((*notes, *(note for e in estimates for note in e.notes)))),
     )
+
+
+def _bounds(
+    estimates: Sequence[Estimate], tallies: Sequence[Tally | None], W: Sequence[float], value: float
+) -> Interval:
+    if len(estimates) == 1:
+        return estimates[0].low, estimates[0].high, ()
+    share, level = estimates[0].quantity.share, estimates[0].level
+    drawn = [tally for tally in tallies if tally is not None]
+    if len(drawn) == len(estimates):
+        low, high, notes = together(drawn, W, level, binary=share)
+        return (1 - min(high, 1.0), 1 - max(low, 0.0), notes) if share else (max(low, 0.0), high, notes)
+    below, above = (_of_shares if share else _of_losses)(estimates, W, value)
+    return value - below, value + above, ()
 
 
 def _of_losses(estimates: Sequence[Estimate], W: Sequence[float], value: float) -> tuple[float, float]:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from opmon.abc import Estimator
 from opmon.bets import Terms
 from opmon.errors import InputError
-from opmon.estimators._answers import constant, require_design, unit_free
+from opmon.estimators._answers import constant, in_usual_units, require_design, unit_free
 from opmon.estimators._bets import one_by_one
-from opmon.estimators._means import ProportionInterval, mean_coefficients, mean_estimate, mean_variance
+from opmon.estimators._means import ProportionInterval, mean_coefficients, mean_estimate, mean_tally, mean_variance
+from opmon.estimators.tally import Tally
 from opmon.types import Estimate, Sample
 
 
@@ -47,6 +48,11 @@ class SimpleRandomEstimator(Estimator):
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         return mean_estimate(sample, replacement=self._replacement(sample), interval=self.interval, level=level)
+
+    @in_usual_units
+    def tally(self, sample: Sample) -> Tally:
+        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        return mean_tally(sample, self._replacement(sample))
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

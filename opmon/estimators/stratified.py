@@ -16,6 +16,7 @@ from opmon.estimators._answers import (
     column,
     constant,
     estimate_of,
+    in_usual_units,
     is_binary,
     require_design,
     unit_free,
@@ -23,6 +24,8 @@ from opmon.estimators._answers import (
 from opmon.estimators._bets import in_waves, stratified
 from opmon.estimators._skewed_score import skewed_score_bounds
 from opmon.estimators._stratified import StratumMoments, stratified_losses
+from opmon.estimators._weighted_score import KNOWN
+from opmon.estimators.tally import Tally
 from opmon.response import shares
 from opmon.types import Estimate, Sample
 
@@ -60,6 +63,19 @@ class StratifiedEstimator(Estimator):
         method = f"{sample.draw.design}/{name}"
         loss = float(a[answers] @ y)
         return estimate_of(sample, loss, low, high, method=method, level=level, standard_error=error, notes=notes)
+
+    @in_usual_units
+    def tally(self, sample: Sample) -> Tally:
+        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        require_design(sample, "ssrs", "css")
+        answered(sample)
+        sizes = np.asarray(constant(sample.draw, "stratum_size"))
+        moments = StratumMoments.of(sample, sample.outcomes, sizes)
+        if is_binary(sample.outcomes[sample.answered], sample.problem):
+            return Tally.of_shares(sizes / sizes.sum(), np.minimum(moments.effective, 2 * KNOWN), moments.means)
+        seen = moments.heard > 0
+        left = np.clip(1 - moments.heard / sizes, 0.0, 1.0)[seen]
+        return Tally.of(moments.share[seen], moments.counts[seen], left, moments.central(seen))
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

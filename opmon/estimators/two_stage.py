@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from opmon.abc import Estimator
 from opmon.bets import Terms
-from opmon.estimators._answers import answered, column, constant, represented, require_design, unit_free
+from opmon.estimators._answers import answered, column, constant, in_usual_units, represented, require_design, unit_free
 from opmon.estimators._bets import one_by_one, strata_of
-from opmon.estimators._weighted import terms_variance, weighted_estimate
+from opmon.estimators._weighted import terms_variance, weighted_estimate, weighted_tally
+from opmon.estimators.tally import Tally
 from opmon.types import Estimate, Sample
 
 
@@ -31,6 +32,11 @@ class TwoStageEstimator(Estimator):
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         return weighted_estimate(self, sample, level)
+
+    @in_usual_units
+    def tally(self, sample: Sample) -> Tally:
+        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        return weighted_tally(self, sample)
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:
         """``a_k`` of the mean loss ``Σ a_k y_k``; 0 for a draw without an answer."""

@@ -148,6 +148,7 @@ def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
 
 def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) -> None:
     now = work.clock()
+    tally = plugins.make("estimator", answers.sample.draw.design).tally(answers.sample)
     with work.write() as connection:
         revisions.add_estimate(
             connection,
@@ -156,6 +157,7 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) ->
             failures=len(answers.failures),
             labels_seen=answers.labels_seen,
             made_at=now,
+            tally=tally,
         )
         if not estimate.provisional:
             rounds.update(connection, round_.id, state=RoundState.ESTIMATED, problem=None)

@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon import quantities
+from opmon.estimators.tally import Tally
+from opmon.store import tallies
 from opmon.store.rounds import Round
 from opmon.store.schema import estimates, rounds
 from opmon.store.verdicts import latest_verdicts
@@ -26,15 +28,24 @@ class Revision:
     failures: int
     labels_seen: int
     made_at: datetime
+    key: int = 0
+    """The estimate's own number: it grows with time, and its tally is kept under it."""
 
 
 def add_estimate(
-    connection: Connection, round_id: int, estimate: Estimate, *, failures: int, labels_seen: int, made_at: datetime
+    connection: Connection,
+    round_id: int,
+    estimate: Estimate,
+    *,
+    failures: int,
+    labels_seen: int,
+    made_at: datetime,
+    tally: Tally | None = None,
 ) -> int:
-    """Add the next revision; gives its number, the first being 0."""
+    """Add the next revision, with what its draws tell; gives its number, the first being 0."""
     last = connection.scalar(sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == round_id))
     revision = 0 if last is None else last + 1
-    connection.execute(
+    added = connection.execute(
         estimates.insert().values(
             round_id=round_id,
             revision=revision,
@@ -56,6 +67,8 @@ def add_estimate(
             made_at=made_at,
         )
     )
+    if tally is not None:
+        tallies.add(connection, int(added.inserted_primary_key[0]), tally)  # type: ignore[index]
     return revision
 
 
@@ -137,7 +150,7 @@ def _revision(row: Any) -> Revision:
         provisional=row.provisional,
         notes=tuple(row.notes),
     )
-    return Revision(row.number, row.revision, estimate, row.failures, row.labels_seen, row.made_at)
+    return Revision(row.number, row.revision, estimate, row.failures, row.labels_seen, row.made_at, row.id)
 
 
 def finals(connection: Connection, monitor: str, model: tuple[str, str]) -> list[tuple[int, int]]:

@@ -173,6 +173,13 @@ estimates = sa.Table(
     sa.UniqueConstraint("round_id", "revision"),
 )
 
+tallies = sa.Table(
+    "tallies",
+    metadata,
+    sa.Column("estimate_id", Key, sa.ForeignKey("estimates.id"), primary_key=True),
+    sa.Column("tally", sa.LargeBinary, nullable=False),
+)
+
 verdicts = sa.Table(
     "verdicts",
     metadata,

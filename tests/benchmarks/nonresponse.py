@@ -73,7 +73,7 @@ def study(sampler: str, scene: str, accuracy: float, options: argparse.Namespace
     for population, sample in samples(sampler, scene, accuracy, options.labels, options.repetitions):
         variables = {name: v[sample.draw.positions] for name, v in population.frame.variables.items()}
         for way, one in (("strata", sample), ("propensity", weighed(sample, variables))):
-            found, truth = estimator.estimate(one), population.accuracy
+            found, truth = estimator.estimate(one), population.truth
             rows[way].append(
                 (found.value - truth, found.low <= truth <= found.high, found.half_width, one.propensity is not None)
             )

@@ -18,8 +18,8 @@ from opmon.errors import ConfigError
 from opmon.estimators.rolling import combine
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
 from opmon.stages.points import estimate_points
-from opmon.stages.rolling import rolling_points
-from opmon.store import queue, revisions, rounds, schema
+from opmon.stages.rolling import newest_rolling, rolling_points
+from opmon.store import queue, revisions, rounds, schema, tallies
 from opmon.store.revisions import Revision
 from opmon.types import Estimate, Label
 
@@ -30,6 +30,15 @@ def estimates(monitor: Any) -> dict[int, Estimate]:
     with monitor.store.read() as connection:
         found = revisions.latest_estimates(connection, monitor.settings.name)
     return {entry.round_number: entry.estimate for entry in found}
+
+
+def joined(monitor: Any, *numbers: int) -> Estimate:
+    """Rounds as one, from the draws that were kept with their estimates."""
+    with monitor.store.read() as connection:
+        found = revisions.latest_estimates(connection, monitor.settings.name)
+        kept = [entry for entry in found if entry.round_number in numbers]
+        known = tallies.read(connection, [entry.key for entry in kept])
+    return combine([entry.estimate for entry in kept], [known[entry.key] for entry in kept])
 
 
 def told(monitor: Any, key: str = "accuracy/rolling", number: int = 1) -> list[tuple[int, float]]:
@@ -51,11 +60,24 @@ def test_the_last_rounds_are_told_with_each_round(workbench: Any, database: str)
     monitor = workbench.monitor(database, rolling={"rounds": 2}, sampler={"type": "srs", "budget": 40})
     live(workbench, monitor, 3, wrong=0.1)
     own = estimates(monitor)
-    pairs = [combine([own[1]]), combine([own[1], own[2]]), combine([own[2], own[3]])]
+    pairs = [joined(monitor, 1), joined(monitor, 1, 2), joined(monitor, 2, 3)]
     for key, bound in (("rolling", "value"), ("rolling_low", "low"), ("rolling_high", "high")):
         expected = [(number, pytest.approx(getattr(pair, bound))) for number, pair in enumerate(pairs, 1)]
         assert told(monitor, f"accuracy/{key}") == expected
     assert pairs[2].half_width < own[3].half_width
+
+
+def test_rounds_from_before_draws_were_kept_are_joined_by_their_widths(workbench: Any, tmp_path: Path) -> None:
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", sampler={"type": "sups", "budget": 40})
+    live(workbench, monitor, 2, wrong=0.1)
+    narrower = joined(monitor, 1, 2)
+    with monitor.store.write() as connection:
+        connection.execute(schema.tallies.delete())
+        point = newest_rolling(connection, monitor.settings, rounds.get(connection, monitor.settings.name, 2))
+    wider = combine(list(estimates(monitor).values()))
+    assert point is not None
+    assert point.estimate == wider
+    assert narrower.half_width < wider.half_width
 
 
 def test_a_late_label_tells_the_windows_again_that_it_is_in(workbench: Any, database: str) -> None:
@@ -142,7 +164,7 @@ def test_status_tells_the_last_rounds(workbench: Any, tmp_path: Path) -> None:
     live(workbench, monitor, 2)
     status = CliRunner().invoke(group, ["status", "-c", config, "--json"], standalone_mode=False)
     found = json.loads(status.output)["rolling"]
-    both = combine(list(estimates(monitor).values()))
+    both = joined(monitor, 1, 2)
     assert (found["rounds"], found["accuracy"]) == ([1, 2], pytest.approx(both.value))
     shown = CliRunner().invoke(group, ["status", "-c", config], standalone_mode=False).output
     assert f"accuracy {ACCURACY.interval(both.value, both.low, both.high)} over the last 2 rounds" in shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,6 @@ class DistanceSurprise(Head):
     The value is brought to 0…1 with the limits on the training data. A class that training never predicted is as
     surprising as can be. Traces that two classes share make ``dist_b`` zero: it is at least a millionth of its median.
     """
-
-    of_classes: ClassVar[bool] = True
 
     denominator: Literal["reference", "input"] = "reference"
 
