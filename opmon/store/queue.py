@@ -165,11 +165,10 @@ def count(connection: Connection, round_id: int) -> int:
 
 def progress(connection: Connection, monitor: str | None = None) -> dict[str, tuple[int, int]]:
     """Per monitor: how many tasks were asked and how many of them somebody has spoken of."""
-    said = sa.select(labels.c.task_id).distinct().subquery()
+    said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
     query = (
-        sa.select(tasks.c.monitor, sa.func.count(), sa.func.count(said.c.task_id))
+        sa.select(tasks.c.monitor, sa.func.count(), sa.func.sum(sa.case((said, 1), else_=0)))
         .join(rounds, rounds.c.id == tasks.c.round_id)
-        .outerjoin(said, said.c.task_id == tasks.c.id)
         .where(rounds.c.state != RoundState.ABANDONED)
         .group_by(tasks.c.monitor)
     )

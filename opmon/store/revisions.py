@@ -85,7 +85,11 @@ def latest_estimates(
     ``model`` is a model's name and version, where only their rounds are meant, ``as_of`` the number of an estimate (see
     :func:`finals`) after which none counts.
     """
-    known = sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision).label("revision"))
+    known = (
+        sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision).label("revision"))
+        .join(rounds, rounds.c.id == estimates.c.round_id)
+        .where(rounds.c.monitor == monitor)
+    )
     if as_of is not None:
         known = known.where(estimates.c.id <= as_of)
     newest_revision = known.group_by(estimates.c.round_id).subquery()

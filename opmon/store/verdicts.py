@@ -130,6 +130,8 @@ def alarming_rounds(connection: Connection, monitor: str) -> set[int]:
     """The numbers of the rounds whose newest verdicts hold an alarm."""
     last = (
         sa.select(verdicts.c.round_id, sa.func.max(verdicts.c.revision).label("revision"))
+        .join(rounds, rounds.c.id == verdicts.c.round_id)
+        .where(rounds.c.monitor == monitor)
         .group_by(verdicts.c.round_id)
         .subquery()
     )
