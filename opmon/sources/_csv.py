@@ -21,7 +21,7 @@ from opmon.sources._damage import Damaged
 from opmon.sources._flaws import no_text
 from opmon.sources._folder import Entry
 from opmon.sources._lines import BOM, Block, Lines, is_packed
-from opmon.sources._schema import conform
+from opmon.sources._schema import MOST_COLUMNS, conform
 
 _DELIMITERS = (",", "\t", ";", "|")
 _HEADER_BYTES = 1 << 16
@@ -165,4 +165,6 @@ def _parsed(text: bytes, delimiter: str | None) -> Header:
     if twice or "\x00" in plain or not line:
         wrong = f"names {twice[0]!r} more than once" if twice else "holds a NUL byte, or is too long: this is not text"
         raise ValueError(f"the header {wrong}. The first line of a CSV file names each column once.")
+    if len(names) > MOST_COLUMNS:
+        raise ValueError(f"the header names {len(names):,} columns; {MOST_COLUMNS:,} are the most")
     return Header(names, delimiter, text)

@@ -18,9 +18,10 @@ from opmon.sources._damage import Damaged
 from opmon.sources._flaws import no_object, no_text
 from opmon.sources._folder import Entry
 from opmon.sources._lines import BOM, Block, Lines, read_range
-from opmon.sources._schema import leaves
+from opmon.sources._schema import MOST_COLUMNS, leaves
 
-MOST_COLUMNS = 50_000
+FEW_COLUMNS, MOST_EMPTY = 5000, 100
+"""Of more columns than this, one cell in a hundred must be filled: else the keys are no names of columns."""
 _CELLS = 1 << 22
 _SMALL_BYTES = 1 << 18
 
@@ -44,12 +45,15 @@ class Jsonl:
     def infer(self, entry: Entry, data: bytes, mixed: bool) -> pa.Schema:
         """The types of the rows in ``data``."""
         types: dict[str, pa.DataType] = {}
+        count = keys = 0
         for rows in _portions(data):
             for name, kind in _types(rows, mixed).items():
                 types[name] = _either(types[name], kind, mixed) if name in types else kind
-            if sum(map(leaves, types.values())) > MOST_COLUMNS:
+            count, keys = count + rows.count(b"\n"), keys + rows.count(b":")
+            width = sum(map(leaves, types.values()))
+            if width > MOST_COLUMNS or (width > FEW_COLUMNS and width * count > MOST_EMPTY * keys):
                 raise Damaged(
-                    f"{entry.part} has more than {MOST_COLUMNS:,} different keys in its first rows: keys must name "
+                    f"{entry.part} has {width:,} different keys in its first {max(1, count):,} rows: keys must name "
                     f"columns. What changes from row to row belongs into a value."
                 )
         return pa.schema(list(types.items()))

@@ -12,6 +12,9 @@ import pyarrow as pa
 from opmon.errors import InputError, SourceError
 from opmon.sources._damage import Damaged
 
+MOST_COLUMNS = 50_000
+"""A file of more columns is refused: each takes some ten thousand bytes, however few rows there are."""
+
 _TYPES: Mapping[str, Any] = {
     "string": pa.string,
     "int64": pa.int64,

@@ -84,10 +84,23 @@ def test_nesting_is_that_of_the_values(tree) -> None:
     assert nested(json.dumps(tree, ensure_ascii=False).encode()) == depth(tree)
 
 
-def test_keys_that_change_from_row_to_row_are_refused_before_they_fill_the_memory(log, monkeypatch) -> None:
-    monkeypatch.setattr(_jsonl, "MOST_COLUMNS", 2500)
-    log.write("a.jsonl", "".join(f'{{"user-{i}": 1}}\n' for i in range(60_000)))
-    with pytest.raises(SourceError, match=r"a\.jsonl has more than 2,500 different keys"):
+@pytest.mark.parametrize("nested", [False, True])
+def test_keys_that_change_from_row_to_row_are_refused_before_they_fill_the_memory(log, monkeypatch, nested) -> None:
+    monkeypatch.setattr(_jsonl, "FEW_COLUMNS", 2500)
+    row = '{{"a{}": {{"b{}": {{"c{}": 1}}}}}}\n' if nested else '{{"user-{}{}{}": 1}}\n'
+    log.write("a.jsonl", "".join(row.format(i % 30, i // 30 % 30, i // 900) for i in range(40_000)))
+    with pytest.raises(SourceError, match=r"a\.jsonl has [\d,]+ different keys in its first [\d,]+ rows"):
+        log.files().pending({})
+
+
+def test_more_columns_than_can_be_meant_are_refused(log) -> None:
+    names = [f"k{i}" for i in range(50_001)]
+    log.write("a.csv", ",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    with pytest.raises(SourceError, match="names 50,001 columns; 50,000 are the most"):
+        log.files().pending({})
+    (log.folder / "a.csv").unlink()
+    log.write("a.jsonl", json.dumps(dict.fromkeys(names, 1)) + "\n")
+    with pytest.raises(SourceError, match="has 50,001 different keys in its first 1 rows"):
         log.files().pending({})
 
 
