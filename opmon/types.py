@@ -312,6 +312,11 @@ class Verdict:
     details: Mapping[str, Any] = field(default_factory=dict)
     """Evidence so far and whatever else the rule wants kept; must be representable as JSON."""
 
+    @property
+    def word(self) -> str:
+        """The state in a word, as it is shown: what is advised stands for no alarm, and is not «ok» either."""
+        return "advice" if self.state != "unknown" and self.details.get("advice") else self.state
+
 
 def _require_aware(moment: datetime, name: str) -> None:
     if moment.tzinfo is None:

@@ -7,6 +7,7 @@ Pure: numbers in, text out. What a number is *of* (its name, its unit, how many 
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 ABSENT = "–"
 _MOST_DIGITS = 6
@@ -86,6 +87,16 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     ('1 failure', '12,345 failures')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def told(reasons: Counter[str]) -> str:
+    """The most frequent of some reasons, each with how often it was met.
+
+    >>> told(Counter({"column 'age' is empty": 79}))
+    "column 'age' is empty (79)"
+    """
+    shown = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
+    return f"{shown}; …" if len(reasons) > 3 else shown
 
 
 def infinite(value: float) -> str:

@@ -236,6 +236,7 @@ def test_a_drift_report_compares_with_the_first_round(workbench: Any, tmp_path: 
     second = only_round(monitor, workbench.name, 2)
     assert second.drift is not None
     assert "temperature" in second.drift["drifted"]
+    assert second.drift["share"] == 1, "of the one column that the log has"
     assert monitor.registry.download(second.run_id, "drift/drift.html", tmp_path / "got").exists()
 
 

@@ -13,6 +13,13 @@ def test_sample_without_a_problem_takes_any_losses() -> None:
     assert Sample(DRAW, np.array([0.0, 1.0, 7.0])).problem is None
 
 
+def test_what_is_advised_is_not_shown_as_ok() -> None:
+    assert Verdict("drift", "ok", "", details={"advice": True}).word == "advice"
+    assert Verdict("drift", "ok", "", details={"advice": False}).word == "ok"
+    assert Verdict("floor", "alarm", "").word == "alarm"
+    assert Verdict("drift", "unknown", "", details={"advice": True}).word == "unknown"
+
+
 def test_sample_of_a_regression_takes_any_losses() -> None:
     assert Sample(DRAW, np.array([0.0, np.nan, 7.0]), "regression").response == pytest.approx(2 / 3)
 

@@ -19,10 +19,10 @@ from opmon.scoring.scorer import Scorer
 from opmon.stages.identities import ids_of
 from opmon.stages.moments import span_of
 from opmon.stages.served import Served, served_of
-from opmon.stages.unscorable import told, unscorable
+from opmon.stages.unscorable import unscorable
 from opmon.stages.versions import rows_of, said_of, versions_meant
 from opmon.types import Batch, Frame, ModelVersion
-from opmon.wording import percent
+from opmon.wording import percent, told
 
 STOPS = "opmon run would stop the round here, before a label is asked for."
 _BY_CHANCE = 0.9

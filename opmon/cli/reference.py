@@ -10,6 +10,7 @@ import click
 
 from opmon.cli.common import config_option, json_option, monitor_option, print_json
 from opmon.cli.subject import Subject, subject_of
+from opmon.wording import told as told_reasons
 
 if TYPE_CHECKING:
     from opmon.scoring.reference.fitted import Reference
@@ -55,17 +56,21 @@ def reference(
     fit, fitted = _fit(subject, data, label, layer, limit, tuple(dict.fromkeys(asked)), seed, quiet=as_json)
     rejected = fit.received - fitted.seen
     where = _keep(subject, fit, fitted, output)
-    told = {**fitted.describe(), "unscorable": rejected, "kept_in": where}
+    told = {**fitted.describe(), "unscorable": rejected, "reasons": dict(fit.refused.most_common(20)), "kept_in": where}
     if as_json:
         print_json(told)
         return
     click.echo(f"{fitted.seen} training inputs read, {rejected} could not be scored; {len(fitted.traces)} traces kept")
+    if fit.refused:
+        click.echo(f"not scored: {told_reasons(fit.refused)}")
     if fitted.seen > len(fitted.traces):
         click.echo("the traces are a sample, stratified by predicted class: raise --limit for more")
     if fitted.layer is not None:
         click.echo(f"layer {fitted.layer}, {fitted.traces.shape[1]} neurons")
     if fitted.accuracy is not None:
-        click.echo(f"accuracy on {fitted.labelled} labelled training inputs: {fitted.accuracy:.4f}")
+        quantity = subject.settings.quantity
+        value = fitted.accuracy if quantity.share else 1 - fitted.accuracy
+        click.echo(f"{quantity.name} on {fitted.labelled} labelled training inputs: {quantity.text(value)}")
     click.echo(f"kept in {where}")
 
 

@@ -179,7 +179,7 @@ def _mapped(
         click.echo(f"{ready.left_out} of {len(rows)} inputs are left out: no label, or not fit for the model", err=True)
     kept = CheckpointFile(output / "checkpoint.npz", content_key(subject.path, ready, settings, seed))
     result = mapped(ready, settings, seed, progress=progress, kept=kept)
-    robustness_report(result, output, title=f"Robustness of {subject.path.stem}", queries=settings.questions,
+    robustness_report(result, output, title=f"Robustness of {subject.title}", queries=settings.questions,
                       gallery=gallery(ready, settings, result, seed))  # fmt: skip
     kept.path.unlink(missing_ok=True)
     return result

@@ -40,6 +40,7 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
 
 def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
+    from opmon.stages.advice import as_told
     from opmon.stages.open import gathers
     from opmon.stages.rolling import newest_rolling
     from opmon.stages.standing import standing_of
@@ -54,7 +55,7 @@ def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, An
             for revision in revisions.latest_estimates(connection, name, limit=max(shown, 1) + 50)
             if revision.round_number in numbers
         }
-        said = {round_.number: verdicts.latest_verdicts(connection, round_.id) for round_ in newest}
+        said = {round_.number: as_told(settings, verdicts.latest_verdicts(connection, round_.id)) for round_ in newest}
         told = queue.progress_of(connection, [round_.id for round_ in newest])
         latest = revisions.latest_final(connection, name)
         rolling = None if latest is None else newest_rolling(connection, settings, latest[0])
@@ -157,12 +158,15 @@ def _round(round_: Any, revision: Any, verdicts: Any) -> dict[str, Any]:
         "drift_share": (round_.drift or {}).get("share"),
         **_told(estimate),
         "failures": revision.failures if revision is not None and revision.estimate.quantity.share else None,
-        "verdicts": [{"rule": v.rule, "state": v.state, "message": v.message} for v in verdicts],
+        "verdicts": [
+            {"rule": v.rule, "state": v.state, "advice": v.word == "advice", "message": v.message} for v in verdicts
+        ],
         "run_id": round_.run_id,
         "problem": round_.problem,
     }
 
 
+_WORDS = {"alarm": "red", "advice": "yellow", "unknown": "dim"}
 _COLOURS = {"healthy": "green", "degraded": "red", "unknown": "yellow"}
 
 
@@ -184,9 +188,8 @@ def _show(entry: dict[str, Any]) -> None:
     if not entry["rules"]:
         out.print("  no rule watches it: whatever happens, nothing will be raised", style="yellow")
     for verdict in (latest or {}).get("verdicts", []):
-        out.print(
-            Text(f"  {verdict['rule']}: {verdict['message']}", style="red" if verdict["state"] == "alarm" else "")
-        )
+        word = "advice" if verdict["advice"] else verdict["state"]
+        out.print(Text(f"  {word}  {verdict['rule']}: {verdict['message']}", style=_WORDS.get(word, "")))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for heading, justify in (("  round", "right"), ("state", "left"), ("model", "left"), ("inputs", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]

@@ -25,6 +25,11 @@ class Subject:
     registry: Registry | None = None
 
     @property
+    def title(self) -> str:
+        """What the model is called: a registered one by name and version, for its file is always called ``model``."""
+        return self.path.stem if self.version is None else f"{self.version.name} v{self.version.version}"
+
+    @property
     def reading(self) -> dict[str, Any]:
         """How the monitor says the model is to be read, as arguments of ``Scorer.open``."""
         from opmon.stages.models import answering, reading_of, signature_of

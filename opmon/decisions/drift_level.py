@@ -35,7 +35,10 @@ class DriftLevel(Rule):
         """The verdict on one round's share of drifted columns."""
         details = {"advisory": True, "advice": False}
         if case.drift is None:
-            message = "this round has no drift report; set drift.enabled, or wait for a second round to compare with"
+            message = (
+                "no share of drifted columns is known: the log has no columns of single values, the report is off "
+                "(drift.enabled), or there is no earlier round to compare with yet"
+            )
             return Verdict(self.name, "unknown", message, None, self.threshold, details)
         above = case.drift > self.threshold
         message = f"{percent(case.drift)} of the columns drifted, the line is {percent(self.threshold)}"

@@ -7,7 +7,6 @@ version that a process has just been given is never taken from it, and one that 
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import tempfile
@@ -16,6 +15,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
+
+from opmon import locks
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ def folder_of(into: Path, name: str) -> Path:
 
 def take(folder: Path, file: Path) -> bool:
     """Whether a version's folder has the file; it then counts as used."""
-    with _locked(folder.parent, fcntl.LOCK_SH):
+    with _locked(folder.parent, locks.SHARED):
         if not (folder / file).is_file():
             return False
         with suppress(OSError):  # a folder that only others may write to
@@ -56,7 +57,7 @@ def forget(into: Path, name: str, keep: Collection[str], unused: timedelta = UNU
     folder = folder_of(into, name)
     removed: list[str] = []
     try:
-        with tempfile.TemporaryDirectory(prefix=_REMOVING, dir=folder) as away, _locked(folder, fcntl.LOCK_EX):
+        with tempfile.TemporaryDirectory(prefix=_REMOVING, dir=folder) as away, _locked(folder, locks.EXCLUSIVE):
             for path in sorted(folder.iterdir()):
                 if path.name != Path(away).name and _may_go(path, keep, unused):
                     path.rename(Path(away) / path.name)
@@ -91,7 +92,7 @@ def _locked(folder: Path, how: int) -> Iterator[None]:
         return
     try:
         with suppress(OSError):
-            fcntl.flock(handle, how)
+            locks.lock(handle, how)
         yield
     finally:
         os.close(handle)

@@ -47,6 +47,8 @@ class ColumnDrift:
     method: str
     value: float | None = None
     threshold: float | None = None
+    own: bool = False
+    """Whether it is opmon's: the model's prediction, or a variable computed from its answer."""
 
 
 def decided(name: str, before: pd.Series[Any], after: pd.Series[Any]) -> str | ColumnDrift | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opmon.reports._drift_columns import ColumnDrift
+from opmon.reports._drift_columns import ColumnDrift as ColumnDrift
 from opmon.reports._drift_tables import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -35,13 +35,32 @@ class DriftSummary:
 
     @property
     def drifted(self) -> tuple[str, ...]:
-        """The names of the columns that drifted."""
+        """The names of the columns that drifted, opmon's own among them."""
         return tuple(column.name for column in self.columns if column.drifted)
 
     @property
+    def inputs(self) -> tuple[ColumnDrift, ...]:
+        """The columns of the log."""
+        return tuple(column for column in self.columns if not column.own)
+
+    @property
+    def answers(self) -> tuple[ColumnDrift, ...]:
+        """What opmon set beside them: the model's prediction and its variables."""
+        return tuple(column for column in self.columns if column.own)
+
+    @property
     def share(self) -> float | None:
-        """The share of compared columns that drifted; None where none could be compared."""
-        return len(self.drifted) / len(self.columns) if self.columns else None
+        """The share of the log's columns that drifted; None where none could be compared."""
+        return _share(self.inputs)
+
+    @property
+    def answers_share(self) -> float | None:
+        """The share of the model's prediction and variables that drifted; None where none could be compared."""
+        return _share(self.answers)
+
+
+def _share(columns: Sequence[ColumnDrift]) -> float | None:
+    return sum(column.drifted for column in columns) / len(columns) if columns else None
 
 
 def drift_report(
@@ -52,12 +71,13 @@ def drift_report(
     max_columns: int = 20,
     max_rows: int = 10_000,
     seed: int = 0,
+    own: Collection[str] = (),
 ) -> DriftSummary:
     """Compares ``current`` with ``reference`` column by column and writes Evidently's report to ``path``.
 
     At most ``max_rows`` rows of each (a random sample, the same for the same ``seed``) and ``max_columns`` columns are
     compared. Evidently chooses the test by kind of column and number of rows; each column's result names it. The page
-    shows names and values with ``‹›`` for ``<>``: Evidently does not escape them.
+    shows names and values with ``‹›`` for ``<>``: Evidently does not escape them. ``own`` names opmon's own columns.
 
     Whatever goes wrong is logged and told in ``problem``: a drift report is advice, and no reason to lose a round.
     """
@@ -68,7 +88,7 @@ def drift_report(
     except Exception as exc:  # Evidently may fail in any way
         logger.warning("no drift report: %s: %s", type(exc).__name__, exc, exc_info=True)
         return DriftSummary(problem=f"{type(exc).__name__}: {exc}", seconds=time.monotonic() - started)
-    columns = (*tested, *prepared.decided.values())
+    columns = tuple(replace(each, own=each.name in own) for each in (*tested, *prepared.decided.values()))
     if not columns:
         logger.info("no drift report: no column can be compared: %s", prepared.skipped)
     return DriftSummary(

@@ -11,7 +11,7 @@ from typing import Any
 from opmon import wording
 from opmon.quantities import ACCURACY, Quantity
 from opmon.reports._page import data_uri, write_page
-from opmon.reports.drift import DriftSummary
+from opmon.reports.drift import ColumnDrift, DriftSummary
 from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
 from opmon.reports.failures import Failure
 from opmon.reports.text import percent, together
@@ -136,14 +136,25 @@ def _failure_remark(facts: RoundFacts) -> str:
     return f"{percent(facts.failure_rate)} of the answers; not an estimate of the failure rate"
 
 
-def _drift_words(drift: DriftSummary | None, share: float | None) -> str:
+def _drift_words(drift: DriftSummary | None, share: float | None) -> list[str]:
+    """What drifted of the inputs and of the model's answers, a sentence each."""
     if drift is None:
         known = share is not None
-        return f"{percent(share, 0)} of the compared columns drifted." if known else "The inputs were not compared."
-    if drift.share is None:
-        return f"No drift report: {drift.problem or 'no column can be compared'}."
-    columns = counted(len(drift.columns), "column")
-    return f"{len(drift.drifted)} of {columns} drifted ({percent(drift.share, 0)})."
+        return [f"{percent(share, 0)} of the compared columns drifted." if known else "The inputs were not compared."]
+    if not drift.columns:
+        return [f"No drift report: {drift.problem or 'no column can be compared'}."]
+    told = [_drifted_of(drift.inputs, "column of the inputs", "columns of the inputs")]
+    if not drift.inputs:
+        told = ["The inputs have no column of single values to compare."]
+    if drift.answers:
+        told.append(_drifted_of(drift.answers, "of the model's own answer and variables"))
+    return told
+
+
+def _drifted_of(columns: Sequence[ColumnDrift], noun: str, nouns: str | None = None) -> str:
+    count = sum(column.drifted for column in columns)
+    what = counted(len(columns), noun, nouns or noun)
+    return f"{count} of {what} drifted ({percent(count / len(columns), 0)})."
 
 
 def _by_reason(drift: DriftSummary | None) -> Mapping[str, list[str]]:

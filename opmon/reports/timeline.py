@@ -35,7 +35,9 @@ class RoundFacts:
     skew: float | None = None
     """Share of inputs where the registered model answers otherwise than production did."""
     drift: float | None = None
-    """Share of compared columns that drifted."""
+    """Share of the log's compared columns that drifted."""
+    answers_drift: float | None = None
+    """Share of the model's prediction and variables that drifted."""
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -45,7 +47,7 @@ class RoundFacts:
             raise InputError(f"no more labels return than were asked for; got {self.returned} of {self.asked}")
         if (self.failures or 0) > self.returned:
             raise InputError(f"only answered inputs can fail; got {self.failures} failures in {self.returned} answers")
-        for name in ("skew", "drift"):
+        for name in ("skew", "drift", "answers_drift"):
             share = getattr(self, name)
             if share is not None and not 0 <= share <= 1:
                 raise InputError(f"{name} is a share between 0 and 1, or None where it is not known; got {share}")
@@ -71,6 +73,7 @@ def input_metrics(facts: RoundFacts) -> dict[str, float]:
             "inputs/duplicates": facts.duplicates,
             "serving/skew": facts.skew,
             "drift/share": facts.drift,
+            "drift/answers": facts.answers_drift,
         }
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from opmon.abc import Head
 
 TRACED = (ACTIVATIONS, PREDICTED)
+
+
+_NO_ACTIVATION = "an activation of the layer is not a number"
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,17 +135,26 @@ class Scorer:
         for (batch, fed), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1), self._read):
             yield self._scored(batch, fed.without(found.failed), found.pieces)
 
-    def traces(self, batches: Iterable[Batch]) -> Iterator[Traced]:
-        """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons."""
+    def traces(self, batches: Iterable[Batch], refused: Counter[str] | None = None) -> Iterator[Traced]:
+        """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons.
+
+        ``refused`` is told why rows are left out, and how many for each reason.
+        """
+        refused = Counter() if refused is None else refused
         names = (*self.outputs.names, *self._traced)
         for (batch, whole), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1), self._read):
+            fed = whole.without(found.failed)
+            refused.update(fed.rejected.values())
             if not found.pieces:
                 continue
-            fed, said = whole.without(found.failed), Said.of(found.pieces, ())
+            said = Said.of(found.pieces, ())
             activations = said.activations
             if activations is None:
                 activations = np.empty((len(said.answers.valid), 0), np.float32)
-            valid = said.answers.valid & np.isfinite(activations).all(axis=1)
+            finite = np.isfinite(activations).all(axis=1)
+            refused.update(_no_answer(fed.gap(place)) for place in np.flatnonzero(~said.answers.valid).tolist())
+            refused.update([_NO_ACTIVATION] * int((said.answers.valid & ~finite).sum()))
+            valid = said.answers.valid & finite
             tensors = {name: values[valid] for name, values in fed.tensors.items()}
             rows = (batch.first_row + fed.rows)[valid]
             predicted, answers = said.predicted[valid], said.answers
@@ -194,7 +207,7 @@ class Scorer:
         if activations is not None:
             finite = np.isfinite(activations).all(axis=1)
             for row in rows[good & ~finite].tolist():
-                rejected[row] = "an activation of the layer is not a number"
+                rejected[row] = _NO_ACTIVATION
             good = good & finite
         predictions = said.answers.predictions
         if not good.all():

@@ -8,7 +8,8 @@ Drift is not loss of accuracy: a report says where to look, and never stops a ro
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError
+from opmon.reports.drift import ColumnDrift, DriftSummary
 from opmon.stages.frames import FrameFile
 from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME = "drift_sample.parquet"
+OWN = "model "
+"""How columns begin that opmon sets beside those of the log."""
 
 
 @dataclass
@@ -106,6 +110,7 @@ def advise_drift(
             max_columns=settings.max_columns,
             max_rows=settings.max_rows,
             seed=work.settings.seed,
+            own=[name for name in current.column_names if name.startswith(OWN)],
         )
     except OpmonError as exc:
         log.warning("round %d of %s has no drift report: %s", round_.number, work.name, exc)
@@ -114,19 +119,29 @@ def advise_drift(
         work.registry.log_artifact(run_id, summary.path, "drift")
     return {
         "share": summary.share,
+        "answers": summary.answers_share,
         "drifted": list(summary.drifted),
-        "columns": len(summary.columns),
+        "compared": [asdict(column) for column in summary.columns],
+        "skipped": dict(summary.skipped),
         "problem": summary.problem,
     }
 
 
+def summary_of(kept: Mapping[str, Any] | None) -> DriftSummary | None:
+    """What a round keeps of its drift report, as a report again; None where it has none."""
+    if kept is None or "compared" not in kept:
+        return None
+    columns = tuple(ColumnDrift(**column) for column in kept["compared"])
+    return DriftSummary(columns, skipped=kept["skipped"], problem=kept["problem"])
+
+
 def _columns(work: Toolbox, round_: Round, sample: DriftSample, frame: FrameFile) -> pa.Table:
-    """The sampled columns, or (for inputs without such columns) the model's own answers and variables."""
+    """The sampled columns, and beside them the model's own answers and variables."""
     rng = np.random.default_rng([work.settings.seed, round_.number, 1])
     size = min(len(frame), work.settings.drift.max_rows)
     chosen = np.sort(rng.choice(len(frame), size=size, replace=False, shuffle=False))
-    answers: dict[str, Any] = {"model prediction": frame.prediction[chosen]}
-    answers |= {f"model {name}": values[chosen] for name, values in frame.variables.items()}
+    answers: dict[str, Any] = {f"{OWN}prediction": frame.prediction[chosen]}
+    answers |= {f"{OWN}{name}": values[chosen] for name, values in frame.variables.items()}
     raw = sample.table()
     size = min(size, raw.num_rows) if raw.num_columns else size
     columns = {name: raw[name].slice(0, size) for name in raw.column_names}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import math
@@ -16,10 +15,12 @@ from opmon.quantities import Quantity
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
-from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
+from opmon.stages.advice import as_told
 from opmon.stages.decide import is_decided
+from opmon.stages.drift import summary_of
 from opmon.stages.estimate import Answers, read_answers
+from opmon.stages.failure_pictures import draw_failures
 from opmon.stages.packages import installed
 from opmon.stages.points import estimate_points
 from opmon.stages.rolling import log_rolling
@@ -127,7 +128,7 @@ def _write_report(
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
     (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
     (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
-    pictures, shown = _pictures(work, failures, folder / "failures" / "failures.png")
+    pictures, shown = draw_failures(work.settings, failures, folder / "failures" / "failures.png")
     round_page(
         RoundSummary(
             monitor=work.name,
@@ -138,7 +139,7 @@ def _write_report(
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
             unit=round_.plan.unit or "",
-            verdicts=found,
+            verdicts=as_told(work.settings, found),
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
             sampler=round_.plan.sampler,
@@ -148,6 +149,7 @@ def _write_report(
             failures=failures,
             pictures=pictures,
             pictures_shown=shown,
+            drift=summary_of(round_.drift),
         ),
         folder / "round.html",
     )
@@ -181,34 +183,6 @@ def _failure(task: Answered, weight: float | None, regression: bool) -> Failure:
         annotators=said.annotators if said else (),
         payload=task.payload,
     )
-
-
-def _pictures(work: Toolbox, failures: Sequence[Failure], path: Path) -> tuple[bytes | None, int]:
-    """The failures as pictures, where the inputs are pictures."""
-    column = work.settings.columns.image or work.settings.inputs.tensor or _only_list(failures)
-    images = [failure.payload.get(column) for failure in failures] if column else []
-    if not images or not all(_is_picture(image) for image in images):
-        return None, 0
-    raw = [_decoded(image) for image in images]
-    shown = picture_grid(raw, [failure.caption for failure in failures], path)
-    return path.read_bytes(), shown
-
-
-def _only_list(failures: Sequence[Failure]) -> str | None:
-    lists = [name for name, value in failures[0].payload.items() if isinstance(value, list)] if failures else []
-    return lists[0] if len(lists) == 1 else None
-
-
-def _is_picture(value: Any) -> bool:
-    if isinstance(value, dict):
-        return "base64" in value
-    if not isinstance(value, list) or not value:
-        return False
-    return isinstance(value[0], list) or (len(value) >= 64 and round(len(value) ** 0.5) ** 2 == len(value))
-
-
-def _decoded(value: Any) -> Any:
-    return base64.b64decode(value["base64"]) if isinstance(value, dict) else value
 
 
 def _design(round_: Round) -> dict[str, Any]:

@@ -29,12 +29,13 @@ from opmon.stages.moments import span_of
 from opmon.stages.originals import Agreement, require_agreement
 from opmon.stages.served import Served, served_of
 from opmon.stages.toolbox import Toolbox, levels_of
-from opmon.stages.unscorable import told, unscorable
+from opmon.stages.unscorable import unscorable
 from opmon.stages.versions import UNNAMED, rows_of
 from opmon.store import rounds, seen
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.types import Batch, Slice
+from opmon.wording import told
 
 log = logging.getLogger(__name__)
 

@@ -42,6 +42,7 @@ def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int 
         failures=None if failures is None else min(failures, returned),
         skew=round_.skew,
         drift=(round_.drift or {}).get("share"),
+        answers_drift=(round_.drift or {}).get("answers"),
     )
 
 

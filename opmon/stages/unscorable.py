@@ -12,7 +12,7 @@ from opmon.config import MonitorSettings
 from opmon.errors import SourceError
 from opmon.scoring.scored import Scored
 from opmon.stages.served import Served
-from opmon.wording import percent
+from opmon.wording import percent, told
 
 LOOKED_AT = 100
 """Of fewer inputs than this, a column that is empty in all of them says nothing."""
@@ -49,16 +49,6 @@ def too_many(count: int, of: int, most: float) -> bool:
     (False, False, True)
     """
     return count > max(1, most * of)
-
-
-def told(reasons: Counter[str]) -> str:
-    """The most frequent of them.
-
-    >>> told(Counter({"column 'age' is empty": 79}))
-    "column 'age' is empty (79)"
-    """
-    shown = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
-    return f"{shown}; …" if len(reasons) > 3 else shown
 
 
 def require_scorable(reasons: Counter[str], received: int, most: float) -> None:

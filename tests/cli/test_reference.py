@@ -42,6 +42,16 @@ def test_columns_are_those_of_the_signature(workbench: Any, training: Path, tmp_
     assert told["accuracy"] > 0.8, "the columns go to the model in the order of its signature"
 
 
+def test_why_no_input_could_be_scored_is_told(workbench: Any, training: Path, tmp_path: Path) -> None:
+    config = workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", inputs={})
+    table = pq.read_table(training).slice(0, 5).to_pandas()
+    table["pixel7"] = "nothing"
+    table.to_parquet(tmp_path / "bad.parquet")
+    found = CliRunner().invoke(reference, ["-c", str(config), str(tmp_path / "bad.parquet")])
+    assert "0 of 5 training inputs could be scored: " in str(found.exception)
+    assert "pixel7" in str(found.exception)
+
+
 def test_layers_of_the_same_model(workbench: Any, training: Path, tmp_path: Path) -> None:
     config = workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", inputs={})
     found = CliRunner().invoke(layers, ["-c", str(config)], catch_exceptions=False)

@@ -43,6 +43,16 @@ def test_a_shift_is_found_and_nothing_else(tmp_path: Path, rng: np.random.Genera
     assert {column.method for column in summary.columns} == {"K-S p_value", "Z-test p_value", "chi-square p_value"}
 
 
+def test_the_share_is_that_of_the_inputs_and_not_of_what_opmon_set_beside_them(tmp_path: Path) -> None:
+    before = {"age": np.arange(200.0), "model prediction": ["a", "b"] * 100, "model confidence": np.arange(200.0)}
+    after = before | {"model confidence": np.arange(200.0) + 1000}
+    names = ["model prediction", "model confidence"]
+    summary = drift_report(pd.DataFrame(before), pd.DataFrame(after), tmp_path / "drift.html", own=names)
+    assert (summary.share, summary.answers_share) == (0, 0.5)
+    alone = drift_report(pd.DataFrame(before)[names], pd.DataFrame(after)[names], tmp_path / "drift.html", own=names)
+    assert (alone.share, alone.answers_share) == (None, 0.5), "a log without columns of its own has no share"
+
+
 def test_many_rows_and_columns_are_bounded(tmp_path: Path, rng: np.random.Generator) -> None:
     wide = {f"column {i}": rng.normal(size=30_000) for i in range(25)}
     moved = wide | {"column 3": wide["column 3"] + 1}

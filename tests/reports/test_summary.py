@@ -76,7 +76,7 @@ def test_the_page_tells_the_round(tmp_path: Path) -> None:
         "90 of 100",
         "0.3 %",
         "2026-09-03 00:00 to 2026-09-04 00:00 UTC",
-        "1 of 1 column drifted",
+        "1 of 1 column of the inputs drifted",
         "a point in time always moves",
         "age: 31",
     ):

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring.inputs.columns import DTYPES, REFUSED, Rejections, decoded
+from opmon.scoring.inputs.encoded import encoded
 from opmon.scoring.inputs.lists import is_listed, tensor
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.session import Tensor
 
-MAX_BYTES, MAX_PIXELS = 32 << 20, 40_000_000
+MAX_PIXELS = 40_000_000
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 
 
@@ -118,7 +119,7 @@ class ImageReader:
 
         name = self.plan.column
         try:
-            data = self._bytes(cell)
+            data = encoded(cell, name, self.plan.folder)
             if isinstance(data, str):
                 return data
             with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
@@ -127,32 +128,6 @@ class ImageReader:
                 return self._resized(picture.convert("L" if self.channels == 1 else "RGB"))
         except Exception as exc:  # noqa: BLE001 - Pillow's decoders raise whatever they like on a corrupt picture
             return f"column {name!r} holds no picture that can be read: {_told(exc)}"
-
-    def _bytes(self, cell: Any) -> bytes | str:
-        if isinstance(cell, dict):  # as the datasets library keeps pictures
-            cell = cell.get("bytes") or cell.get("path")
-        if cell is None:
-            return f"column {self.plan.column!r} is empty"
-        if isinstance(cell, str):
-            return self._file(cell)
-        if not isinstance(cell, bytes):
-            return f"column {self.plan.column!r} holds a {type(cell).__name__}, not a picture"
-        return (
-            cell if len(cell) <= MAX_BYTES else f"column {self.plan.column!r} holds a picture above {MAX_BYTES} bytes"
-        )
-
-    def _file(self, path: str) -> bytes | str:
-        if self.plan.folder is None:
-            return f"column {self.plan.column!r} holds paths: say with inputs.image.folder below which folder"
-        folder = self.plan.folder.resolve()
-        found = (folder / path).resolve()
-        if not found.is_relative_to(folder):
-            return f"column {self.plan.column!r} names a file outside of {folder}"
-        if not found.is_file():
-            return f"column {self.plan.column!r} names a file that is not there: {path[:120]}"
-        if found.stat().st_size > MAX_BYTES:
-            return f"column {self.plan.column!r} names a picture above {MAX_BYTES} bytes"
-        return found.read_bytes()
 
     def _resized(self, picture: Any) -> NDArray[np.uint8]:
         from PIL import Image, ImageOps

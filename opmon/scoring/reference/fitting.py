@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from opmon.scoring.scored import Traced
 from opmon.scoring.scorer import Scorer
 from opmon.types import Batch, Problem
 from opmon.values import canonical_classes
+from opmon.wording import counted, told
 
 LIMIT = 60_000
 BYTES = 256 << 20
@@ -90,6 +92,8 @@ class Fit:
     truth: Truth = field(default_factory=Truth)
     seen: int = 0
     received: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    """Why rows could not be scored, and how many for each reason."""
     sampled: int = 10_000
     """So many rows are kept for drift reports: columns of single values, and the model's prediction."""
     _passing: dict[int, pa.RecordBatch] = field(default_factory=dict)
@@ -104,7 +108,7 @@ class Fit:
         kept = Kept(self.limit, np.random.default_rng([self.seed, 0]))
         inputs = Kept(min(self.limit, _INPUTS), np.random.default_rng([self.seed, 1]))
         self._sample = KeptRows(self.sampled, np.random.default_rng([self.seed, 3]))
-        for part in self.scorer.traces(self._numbered(batches)):
+        for part in self.scorer.traces(self._numbered(batches), self.refused):
             self._look_at_rows(part)
             self.seen += len(part.rows)
             kept.limit = max(2, min(self.limit, BYTES // (4 * max(1, part.activations.shape[1]))))
@@ -114,7 +118,11 @@ class Fit:
                 inputs.add(values.reshape(len(values), -1), np.zeros(len(values), np.int64))
         traces, predicted = kept.result()
         if len(traces) < 2:
-            raise ModelError(f"{len(traces)} training inputs could be scored; a reference needs at least 2")
+            why = f": {told(self.refused)}" if self.refused else ""
+            raise ModelError(
+                f"{len(traces)} of {counted(self.received, 'training input')} could be scored{why}. A reference needs "
+                f"at least 2: correct how the inputs are read, or name other data"
+            )
         weights: dict[str, Weights] = {
             kind: fit_autoencoder(kind, inputs.result()[0], self.seed) for kind in self.autoencoders
         }

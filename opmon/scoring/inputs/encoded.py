@@ -1,0 +1,38 @@
+"""The bytes of an encoded picture, from however a log holds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 32 << 20
+
+
+def encoded(cell: Any, column: str, folder: Path | None) -> bytes | str:
+    """The bytes that a cell of ``column`` holds, or the file that it names; or, as text, why there are none.
+
+    Paths are below ``folder``, and nothing outside of it is read.
+    """
+    if isinstance(cell, dict):  # as the datasets library keeps pictures
+        cell = cell.get("bytes") or cell.get("path")
+    if cell is None:
+        return f"column {column!r} is empty"
+    if isinstance(cell, str):
+        return _file(cell, column, folder)
+    if not isinstance(cell, bytes):
+        return f"column {column!r} holds a {type(cell).__name__}, not a picture"
+    return cell if len(cell) <= MAX_BYTES else f"column {column!r} holds a picture above {MAX_BYTES} bytes"
+
+
+def _file(path: str, column: str, folder: Path | None) -> bytes | str:
+    if folder is None:
+        return f"column {column!r} holds paths: say with inputs.image.folder below which folder"
+    folder = folder.resolve()
+    found = (folder / path).resolve()
+    if not found.is_relative_to(folder):
+        return f"column {column!r} names a file outside of {folder}"
+    if not found.is_file():
+        return f"column {column!r} names a file that is not there: {path[:120]}"
+    if found.stat().st_size > MAX_BYTES:
+        return f"column {column!r} names a picture above {MAX_BYTES} bytes"
+    return found.read_bytes()
