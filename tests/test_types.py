@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
-from opmon.types import Draw, Sample
+from opmon.types import Draw, Sample, Verdict
 
 DRAW = Draw("srs", 10, np.arange(3))
 
