@@ -47,9 +47,10 @@ def draw(
     colours = DARK if dark else LIGHT
     inches = width / 100
     height, above = (4.2, 0.95) if width >= 600 else (3.6, 1.1)
+    left = 0.66 if quantity.share else 0.95  # other numbers are longer, and have their unit beside them
     figure = Figure(figsize=(inches, height), facecolor=colours.paper)
     axes: Axes = figure.add_axes(
-        (0.66 / inches, 0.78 / height, (inches - 0.66 - 0.24) / inches, (height - 0.78 - above) / height)
+        (left / inches, 0.78 / height, (inches - left - 0.24) / inches, (height - 0.78 - above) / height)
     )
     _frame(axes, colours)
     _title(figure, shown(title, int(width / 11)), height, inches, colours)

@@ -86,7 +86,8 @@ def estimates_by_version(
 
 def draw_estimates(axes: Axes, part: Sequence[EstimatePoint], count: int, name: str, colours: Palette) -> None:
     rounds = [point.round for point in part]
-    bounds = [point.low for point in part], [point.high for point in part]
+    floor, ceiling = axes.get_ylim()  # an interval without an end is drawn to the edge
+    bounds = [max(point.low, floor) for point in part], [min(point.high, ceiling) for point in part]
     level = _level(part)
     if count <= MOST_BARS:
         thickness = 6 if count <= 25 else 3.2

@@ -11,7 +11,7 @@ from typing import Any
 from opmon import wording
 from opmon.quantities import ACCURACY, Quantity
 from opmon.reports._page import data_uri, write_page
-from opmon.reports.drift import ColumnDrift, DriftSummary
+from opmon.reports.drift import DriftSummary
 from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
 from opmon.reports.failures import Failure
 from opmon.reports.text import percent, together
@@ -99,7 +99,7 @@ def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
                 quantity=summary.quantity,
                 threshold=summary.threshold,
                 truth=summary.truth,
-                title=f"{summary.quantity.name.capitalize()} over the rounds",
+                title=summary.quantity.name.capitalize() + (" over the rounds" if name == "wide" else ""),
                 width=width,
                 dark=ground == "dark",
             ),
@@ -143,18 +143,14 @@ def _drift_words(drift: DriftSummary | None, share: float | None) -> list[str]:
         return [f"{percent(share, 0)} of the compared columns drifted." if known else "The inputs were not compared."]
     if not drift.columns:
         return [f"No drift report: {drift.problem or 'no column can be compared'}."]
-    told = [_drifted_of(drift.inputs, "column of the inputs", "columns of the inputs")]
-    if not drift.inputs:
-        told = ["The inputs have no column of single values to compare."]
+    told = ["The inputs have no column of single values to compare."]
+    if drift.inputs:
+        columns = counted(len(drift.inputs), "column of the inputs", "columns of the inputs")
+        told = [f"{sum(each.drifted for each in drift.inputs)} of {columns} drifted ({percent(drift.share, 0)})."]
     if drift.answers:
-        told.append(_drifted_of(drift.answers, "of the model's own answer and variables"))
+        moved = f"{sum(each.drifted for each in drift.answers)} of {len(drift.answers)} drifted"
+        told.append(f"Of the model's own answer and variables, {moved} ({percent(drift.answers_share, 0)}).")
     return told
-
-
-def _drifted_of(columns: Sequence[ColumnDrift], noun: str, nouns: str | None = None) -> str:
-    count = sum(column.drifted for column in columns)
-    what = counted(len(columns), noun, nouns or noun)
-    return f"{count} of {what} drifted ({percent(count / len(columns), 0)})."
 
 
 def _by_reason(drift: DriftSummary | None) -> Mapping[str, list[str]]:

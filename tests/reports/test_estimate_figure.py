@@ -137,6 +137,16 @@ def test_an_error_between_0_and_1_is_no_percentage() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()][1] == "0.3"
 
 
+def test_an_interval_without_an_end_reaches_the_edge() -> None:
+    """Else the round would look as if it were known exactly."""
+    errors = [EstimatePoint(1, 3.2, 2.8, float("inf")), EstimatePoint(2, 3.0, 2.5, 3.6)]
+    quantity = mean_squared_error("days")
+    axes = draw(errors, quantity=quantity, threshold=None, truth=[None, None], title="", width=900, dark=False).axes[0]
+    (bars,) = (drawn for drawn in axes.collections if drawn.get_label() == "95 % interval")
+    ends = [tuple(segment[:, 1]) for segment in bars.get_segments()]
+    assert ends == [(2.8, pytest.approx(axes.get_ylim()[1])), (2.5, 3.6)]
+
+
 def test_an_infinite_bound_does_not_spoil_the_figure() -> None:
     assert len(figure_bytes([EstimatePoint(1, 0.5, float("-inf"), 0.9), EstimatePoint(2, 0.5, 0.4, 0.9)])) > 10_000
 

@@ -1,0 +1,107 @@
+"""A regression from its log to MLflow: told by its mean squared error, in its unit, and nowhere as an accuracy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import skl2onnx
+from click.testing import CliRunner
+from sklearn.linear_model import LinearRegression
+
+from opmon.cli import group
+from opmon.config import Settings
+from opmon.errors import ConfigError
+from opmon.quantities import mean_squared_error
+from opmon.store import queue, revisions, rounds
+from opmon.types import Label
+
+CHANGES: dict[str, Any] = {
+    "problem": "regression",
+    "unit": "days",
+    "sampler": {"type": "srs", "budget": 40},
+    "rules": [{"type": "completeness"}],
+}
+
+
+@pytest.fixture
+def watched(workbench: Any) -> Any:
+    images, targets = workbench.images.astype(np.float32), workbench.targets.astype(np.float32)
+    kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
+    model = skl2onnx.to_onnx(
+        LinearRegression().fit(images[:900], targets[:900]), initial_types=[("pixels", kind)], target_opset=17
+    )
+    workbench.register(model, "days")
+    return workbench
+
+
+def asked(*arguments: str) -> str:
+    return CliRunner().invoke(group, list(arguments), standalone_mode=False, catch_exceptions=False).output
+
+
+def test_a_regression_is_told_by_its_error_and_unit(watched: Any, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    config = str(watched.write_yaml(database, **CHANGES))
+    monitor = watched.monitor(database, **CHANGES)
+    watched.write_window()
+    monitor.advance()
+    with monitor.store.read() as connection:
+        tasks = queue.open_tasks(connection, watched.name)
+    with monitor.store.write() as connection:
+        given = [Label(task.id, "ann", watched.truth[task.input_id], monitor.clock()) for task in tasks]
+        queue.record(connection, given, monitor.clock())
+    assert (cycle := monitor.advance()).problems == []
+    assert cycle.closed == 1
+
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, watched.name, 1)
+        revision = revisions.latest_estimate(connection, round_.id)
+    assert revision is not None
+    estimate = revision.estimate
+    assert estimate.quantity == mean_squared_error("days")
+    assert 0 < estimate.low < estimate.value < estimate.high
+
+    keys = set(monitor.registry._client.get_run(round_.timeline_run_id).data.metrics)
+    assert {"mean_squared_error/estimate", "mean_squared_error/low", "mean_squared_error/high"} <= keys
+    assert not [key for key in keys if "accuracy" in key or "failures" in key]
+    tags = monitor.registry.version_tags(monitor.registry.resolve(watched.model))
+    assert float(tags["opmon.mean_squared_error"]) == pytest.approx(estimate.value, rel=1e-4)
+    assert "opmon.accuracy" not in tags
+    page = monitor.registry.download(round_.run_id, "round.html", tmp_path / "got").read_text()
+    assert "mean squared error (days²)" in page
+    assert "Largest errors" in page
+    assert "ccuracy" not in page
+
+    told = asked("status", "-c", config)
+    assert f"mean squared error {estimate.quantity.interval(estimate.value, estimate.low, estimate.high)}" in told
+    assert "accuracy" not in told
+    planned = asked("plan", "-c", config)
+    assert " days² over 200 inputs, if the mean squared error is about " in planned
+    assert json.loads(asked("plan", "-c", config, "--json"))["quantity"] == "mean squared error"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"type": "accuracy_level", "threshold": 0.9},
+        {"type": "accuracy_below", "threshold": 0.9},
+        {"type": "accuracy_drop", "drop": 0.1},
+        {"type": "accuracy_slices", "threshold": 0.9},
+        {"type": "accuracy_behind", "rival": "models:/m/1"},
+    ],
+    ids=lambda rule: rule["type"],
+)
+def test_rules_on_the_accuracy_are_refused_when_read(rule: dict[str, Any]) -> None:
+    monitor = {"model": "models:/m/1", "source": {"path": "in/"}, **CHANGES, "rules": [rule]}
+    with pytest.raises(ConfigError, match=r"mean squared error.*completeness, drift_level, robustness_level") as told:
+        Settings.from_mapping({"monitors": {"m": monitor}}, "/watch")
+    assert rule["type"] in str(told.value)
+
+
+def test_classes_have_no_unit() -> None:
+    monitor = {"model": "models:/m/1", "source": {"path": "in/"}, "sampler": {"type": "srs"}, "unit": "days"}
+    with pytest.raises(ConfigError, match=r"unit.*classes have none"):
+        Settings.from_mapping({"monitors": {"m": monitor}}, "/watch")
