@@ -30,7 +30,7 @@ ROUNDS = 10
 )
 @click.option("--inputs", type=click.IntRange(min=1), help="Inputs in a round [those of the newest round].")
 @click.option("--accuracy", type=float, help="What to expect of a classifier [the newest estimate].")
-@click.option("--aim", type=float, default=0.5, show_default=True, help="0: the least error … 1: the most failures.")
+@click.option("--aim", type=float, help="0: the least error … 1: the most failures [the monitor's own, or 0.5].")
 @click.option("--one-wave", is_flag=True, help="Labels cannot come back before the rest is drawn.")
 @json_option()
 def plan(
@@ -39,7 +39,7 @@ def plan(
     half_width: float | None,
     inputs: int | None,
     accuracy: float | None,
-    aim: float,
+    aim: float | None,
     one_wave: bool,
     as_json: bool,
 ) -> None:
@@ -51,13 +51,13 @@ def plan(
     from opmon.samplers.planning import plan as plan_budget
 
     known: dict[str, Any] = {"quantity": ACCURACY, "problem": "classification", "level": 0.95, "spread": None}
-    known |= {"variables": ["confidence"], "gain": None, "expected": None}
+    known |= {"variables": ["confidence"], "gain": None, "telling": None, "expected": None, "aim": 0.5}
     if inputs is None or path is not None or monitor is not None:
         known |= _known(path, monitor)
     size = inputs or known.get("inputs")
     if size is None:
         raise click.UsageError("no round has been scored yet: say how many inputs one has with --inputs")
-    expected = _expected(known, accuracy)
+    expected, aim = _expected(known, accuracy), known["aim"] if aim is None else aim
     planned = plan_budget(
         _wanted(known, half_width),
         size,
@@ -66,13 +66,14 @@ def plan(
         spread=known["spread"],
         variables=len(known["variables"]),
         level=known["level"],
-        gain=known["gain"],
+        aim=aim,
+        telling=known["telling"],
     )
     advice = advise(
         size, planned.budget, problem=known["problem"], variables=known["variables"], aim=aim, waves=not one_wave
     )
     if as_json:
-        print_json(_as_json(size, expected, known, planned, advice))
+        print_json(_as_json(size, expected, known, planned, advice) | {"aim": aim})
     else:
         _show(size, expected, known, planned, advice)
 
@@ -103,14 +104,14 @@ def _wanted(known: dict[str, Any], half_width: float | None) -> float:
 
 def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
     """What the configuration and the newest estimated round of a monitor tell."""
-    from opmon.samplers.planning import gain_of
+    from opmon.samplers.widths import gain_of, spread_of, telling_of
     from opmon.store import revisions
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
     chosen = settings.monitor(one_monitor(settings, monitor))
     known: dict[str, Any] = {"quantity": chosen.quantity, "problem": chosen.problem, "level": chosen.level}
-    known["variables"] = chosen.at_hand
+    known |= {"variables": chosen.at_hand, "aim": float(chosen.sampler.parameters.get("aim", 0.5))}
     with open_store(settings.database.get_secret_value()).read() as connection:
         latest = revisions.latest_final(connection, chosen.name)
         lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)
@@ -118,9 +119,10 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
         round_, revision, _ = latest
         estimate = revision.estimate
         known |= {"inputs": round_.inputs, "expected": estimate.value}
-        known["gain"] = gain_of([revision.estimate for revision in lately])
+        estimates = [revision.estimate for revision in lately]
+        known |= {"gain": gain_of(estimates), "telling": telling_of(estimates, known["aim"])}
         if chosen.problem == "regression":
-            known["spread"] = (estimate.standard_error or 0) * (estimate.n * estimate.response) ** 0.5 or None
+            known["spread"] = spread_of(estimate, known["aim"])
     return known
 
 
@@ -134,6 +136,7 @@ def _as_json(size: int, expected: float | None, known: dict[str, Any], planned: 
         "budget": planned.budget,
         "half_width": planned.half_width,
         "plain_budget": planned.plain_budget,
+        "hopeful_budget": planned.hopeful_budget,
         "gain": known["gain"],
         "notes": planned.notes,
         "sampler": {"type": advice.sampler, "budget": planned.budget, **advice.parameters},
@@ -154,6 +157,11 @@ def _show(size: int, expected: float | None, known: dict[str, Any], planned: Pla
     when = "" if expected is None else f", if the {quantity.name} is about {quantity.text(expected)}"
     out.print(Text.assemble((counted(planned.budget, "label"), "bold"), f" give a {what}{over}{when}"))
     out.print(f"  simple random sampling needs {planned.plain_budget:,}")
+    if planned.hopeful_budget is not None and planned.hopeful_budget < planned.budget:
+        out.print(
+            f"  {planned.hopeful_budget:,} are enough if the variables foretell failures as those of other models do; "
+            "the first rounds will tell"
+        )
     if known["gain"] is not None:
         out.print(f"  the monitor's last intervals were {known['gain']:.2f} times as wide as simple random sampling's")
     for note in planned.notes:

@@ -15,9 +15,28 @@ def ask(*arguments: str) -> Result:
 
 def test_without_a_configuration() -> None:
     found = json.loads(ask("--inputs", "20000", "--accuracy", "0.9", "--half-width", "0.05", "--json").output)
-    assert found["budget"] <= found["plain_budget"]
+    assert found["hopeful_budget"] < found["plain_budget"] < found["budget"]
     assert found["half_width"] <= 0.05
     assert found["sampler"]["budget"] == found["budget"]
+
+
+def test_the_aim_costs_labels() -> None:
+    asked = ("--inputs", "20000", "--accuracy", "0.9", "--json")
+    found = [json.loads(ask(*asked, "--aim", aim).output) for aim in ("0", "0.5", "1")]
+    assert [each["sampler"]["aim"] for each in found] == [0, 0.5, 1]
+    assert found[0]["budget"] < found[1]["budget"] < found[2]["budget"] / 2
+    assert json.loads(ask(*asked).output)["budget"] == found[1]["budget"]
+    shown = ask("--inputs", "20000", "--accuracy", "0.9").output
+    assert f"{found[1]['hopeful_budget']:,} are enough if the variables foretell failures" in shown
+
+
+def test_the_monitors_own_aim_is_planned_for(workbench: Any, tmp_path: Path) -> None:
+    sampler = {"type": "adaptive", "budget": 100, "aim": 1.0}
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", sampler=sampler))
+    asked = ("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--json")
+    own, other = (json.loads(ask(*asked, *more).output) for more in ((), ("--aim", "0.5")))
+    assert (own["aim"], other["aim"]) == (1.0, 0.5)
+    assert own["budget"] > 2 * other["budget"]
 
 
 def test_a_narrower_interval_costs_more() -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from opmon import plugins
 from opmon.errors import InputError
+from opmon.quantities import MEAN_SQUARED_ERROR
 from opmon.samplers.advisor import advise
-from opmon.samplers.planning import gain_of, plan
+from opmon.samplers.planning import plan
+from opmon.samplers.widths import gain, gain_of, plain_half_width, spread_of, telling_of
 from opmon.testing.populations import classifier
 from opmon.types import Estimate
 
@@ -74,9 +76,33 @@ def test_planned_half_width_is_what_simple_random_sampling_gives() -> None:
     assert np.mean(widths) == pytest.approx(0.05, rel=0.05)
 
 
-def test_variables_save_labels() -> None:
+def test_variables_save_labels_once_they_are_known_to_tell() -> None:
     found = plan(0.03, 100_000, accuracy=0.8)
-    assert found.budget < 0.85 * found.plain_budget
+    assert found.budget > found.plain_budget, "nobody knows yet that they tell: nothing is promised of it"
+    known = plan(0.03, 100_000, accuracy=0.8, telling=1.0)
+    assert known.budget == found.hopeful_budget < 0.85 * found.plain_budget
+    assert known.hopeful_budget is None
+
+
+def test_exposing_failures_costs_labels() -> None:
+    budgets = [plan(0.03, 100_000, accuracy=0.9, aim=aim).budget for aim in (0.0, 0.5, 0.75, 1.0)]
+    assert budgets == sorted(budgets)
+    assert budgets[-1] > 2.4 * budgets[0]
+
+
+@pytest.mark.parametrize("aim", [0.5, 1.0])
+def test_promises_are_kept_where_the_variables_say_nothing(aim: float) -> None:
+    """0.014 (at 0.5) to 0.03 (at 1) more than the promised 0.05 with what other models' variables gave."""
+    population = classifier(size=5000, accuracy=0.9, informative=0.0, seed=7)
+    planned = plan(0.05, 5000, accuracy=0.9, aim=aim)
+    sampler, estimator = plugins.make("sampler", "adaptive", {"aim": aim}), plugins.make("estimator", "adaptive")
+    widths = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        draw = sampler.draw(population.frame, planned.budget, rng)
+        draw = sampler.next_batch(population.frame, planned.budget, population.answer(draw), rng)
+        widths.append(estimator.estimate(population.answer(draw)).half_width)
+    assert np.mean(widths) < 1.05 * planned.half_width
 
 
 def test_unknown_accuracy_plans_for_the_worst() -> None:
@@ -91,21 +117,43 @@ def test_narrow_interval_of_a_small_frame_is_a_census() -> None:
 def test_regression_needs_the_spread() -> None:
     with pytest.raises(InputError, match="earlier round"):
         plan(0.1, 1000, problem="regression")
-    assert plan(0.1, 10**6, problem="regression", spread=1.0).budget == pytest.approx(385, abs=2)
+    plain = plan(0.1, 10**6, problem="regression", spread=1.0, variables=0)
+    assert plain.budget == pytest.approx(385, abs=2)
+    tilted = [plan(0.1, 10**6, problem="regression", spread=1.0, aim=aim).budget for aim in (0.0, 1.0)]
+    assert plain.budget < tilted[0] < tilted[1] / 3
 
 
-@pytest.mark.parametrize("given", [{"half_width": 0.0}, {"accuracy": 1.2}, {"level": 1.0}, {"size": 0}])
+@pytest.mark.parametrize(
+    "given", [{"half_width": 0.0}, {"accuracy": 1.2}, {"level": 1.0}, {"size": 0}, {"aim": 1.5}, {"telling": 9.0}]
+)
 def test_wrong_plan_is_an_error(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         plan(**{"half_width": 0.05, "size": 1000, **given})
 
 
 def test_earlier_rounds_tell_how_many_labels_the_next_needs() -> None:
-    usual = plan(0.03, 100_000, accuracy=0.9)
-    weak, strong = (plan(0.03, 100_000, accuracy=0.9, gain=gain) for gain in (1.0, 0.6))
-    assert weak.budget == weak.plain_budget
-    assert strong.budget == pytest.approx(0.36 * weak.budget, rel=0.02)
-    assert strong.budget < usual.budget < weak.budget
+    unknown, nothing, usual, most = (plan(0.03, 100_000, accuracy=0.9, telling=t) for t in (None, 0.0, 1.0, 1.5))
+    assert unknown.budget == nothing.budget > usual.budget > most.budget
+
+
+@pytest.mark.parametrize("aim", [0.0, 0.5, 1.0])
+def test_what_rounds_told_is_what_the_next_is_planned_with(aim: float) -> None:
+    for telling in (0.0, 0.6, 1.0):
+        width = plain_half_width(0.1, 200, 10_000, 0.95) * gain(200, aim, telling)
+        rounds = [Estimate(0.9, 0.9 - width, 0.9 + width, 200, 10_000, 1.0, "adaptive/score")] * 3
+        assert telling_of(rounds, aim) == pytest.approx(telling)
+    assert telling_of([], aim) is None
+
+
+def test_spread_of_a_round_plans_its_own_interval_again() -> None:
+    for method, variables in (("srs/hall", 0), ("adaptive/hall", 2)):
+        one = Estimate(0.5, 0.4, 0.62, 200, 10_000, 1.0, method, quantity=MEAN_SQUARED_ERROR)
+        again = plan(
+            0.11, 10_000, problem="regression", spread=spread_of(one, 0.5), variables=variables, aim=0.5, level=0.95
+        )
+        assert again.budget == pytest.approx(200, abs=1)
+    unbounded = Estimate(0.5, 0.4, np.inf, 200, 10_000, 1.0, "srs/hall", quantity=MEAN_SQUARED_ERROR)
+    assert spread_of(unbounded, 0.5) is None
 
 
 def test_rounds_that_were_all_wrong_or_hardly_answered_do_not_upset_the_plan() -> None:
