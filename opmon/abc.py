@@ -184,6 +184,14 @@ class Rule(Plugin, ABC):
         """Whose robustness it wants to know: a saved query's name, or ``""`` for that of all tests; None for none."""
         return None
 
+    def looks_back(self, before: Mapping[str, Any]) -> int | None:
+        """How many of the last final estimates ``case.estimates`` is to hold, this round's among them; None: all.
+
+        ``before`` is what ``case.before`` will be: a rule that keeps there what it needs looks at its own round alone,
+        and judging one costs the same however old the monitor is.
+        """
+        return 1
+
     @abstractmethod
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round.

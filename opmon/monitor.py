@@ -27,13 +27,14 @@ from opmon.config import MonitorSettings, Settings, load
 from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
 from opmon.private import private_folder
+from opmon.queries.monitors import gathers
 from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.stages.compare import compare
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.estimate import estimate_round
-from opmon.stages.open import gathers, open_round
+from opmon.stages.open import open_round
 from opmon.stages.reopen import Reopened, reopen_round
 from opmon.stages.report import report_round
 from opmon.stages.score import score_round
@@ -228,7 +229,7 @@ class Monitor:
 
     def _gathers(self, round_: Round) -> bool:
         with self.store.read() as connection:
-            return gathers(connection, round_, self.settings.round, self.clock())
+            return gathers(connection, round_, self.settings.watch, self.clock())
 
     def _again(self, round_: Round) -> Round:
         with self.store.read() as connection:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from opmon.checks.finding import Finding, short, trouble
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import OpmonError, SourceError, UnavailableError
-from opmon.stages.open import gathers
+from opmon.queries.monitors import gathers
 from opmon.store import migrate, rounds
 from opmon.store.engine import connect
 from opmon.store.rounds import Round
@@ -97,7 +97,7 @@ def _standing(settings: Settings, monitor: MonitorSettings) -> _Standing:
             waiting = [
                 one
                 for one in found
-                if one.state == RoundState.OPENED and not gathers(connection, one, monitor.round, now)
+                if one.state == RoundState.OPENED and not gathers(connection, one, monitor.watch, now)
             ]
             return _Standing(rounds.positions(connection, monitor.name), found, waiting)
     except UnavailableError:  # said already

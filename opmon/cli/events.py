@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from opmon.cli.common import ago, config_option, console, json_option, monitor_option, print_json, settings_of
+
+if TYPE_CHECKING:
+    from opmon.queries.events import DeliveryView
 
 
 @click.group()
@@ -24,7 +27,7 @@ def events() -> None:
 @json_option()
 def list_events(path: Path | None, monitor: str | None, number: int, only_open: bool, as_json: bool) -> None:
     """The newest events."""
-    from opmon.store import outbox
+    from opmon.queries.events import newest_events
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
@@ -32,10 +35,10 @@ def list_events(path: Path | None, monitor: str | None, number: int, only_open: 
     if monitor is not None:
         settings.monitor(monitor)
     with store.read() as connection:
-        found = outbox.listing(connection, monitor, number, only_open=only_open)
+        found = newest_events(connection, monitor, number, only_open=only_open)
     if as_json:
         for event in found:
-            print_json(event)
+            print_json(event.plain())
         return
     if not found:
         click.echo("no events that nobody has acknowledged" if only_open else "no events: no rule has raised one yet")
@@ -44,16 +47,16 @@ def list_events(path: Path | None, monitor: str | None, number: int, only_open: 
 
     out = console()
     for event in found:
-        kind = (event["type"].removeprefix("opmon."), _STYLES.get(event["type"], "bold"))
-        where = f"  {event['monitor']}, round {event['body']['round']}, {ago(event['created_at'])}  "
-        out.print(Text.assemble(kind, where, (event["id"], "dim")))
-        out.print(Text("  " + event["body"]["message"]))
-        if event["acknowledged_at"] is not None:
-            note = f": {event['note']}" if event["note"] else ""
-            taken = f"  acknowledged by {event['acknowledged_by']} {ago(event['acknowledged_at'])}{note}"
+        kind = (event.type.removeprefix("opmon."), _STYLES.get(event.type, "bold"))
+        where = f"  {event.monitor}, round {event.body['round']}, {ago(event.created_at)}  "
+        out.print(Text.assemble(kind, where, (event.id, "dim")))
+        out.print(Text("  " + event.body["message"]))
+        if event.acknowledged_at is not None:
+            note = f": {event.note}" if event.note else ""
+            taken = f"  acknowledged by {event.acknowledged_by} {ago(event.acknowledged_at)}{note}"
             out.print(Text(taken, style="dim"))
-        for delivery in event["deliveries"]:
-            out.print(Text("  " + _delivery(delivery), style="yellow" if delivery["state"] != "delivered" else ""))
+        for delivery in event.deliveries:
+            out.print(Text("  " + _delivery(delivery), style="yellow" if delivery.state != "delivered" else ""))
 
 
 _STYLES = {
@@ -64,12 +67,12 @@ _STYLES = {
 }
 
 
-def _delivery(delivery: dict[str, Any]) -> str:
-    tries = f", attempt {delivery['attempts']}" if delivery["attempts"] > 1 else ""
-    why = f": {delivery['problem']}" if delivery["problem"] else ""
-    if delivery["state"] == "pending" and delivery["next_at"] > datetime.now(UTC):
-        why += f", next try at {delivery['next_at']:%Y-%m-%d %H:%M} UTC"
-    return f"{delivery['action']} {delivery['state']}{tries}{why}"
+def _delivery(delivery: DeliveryView) -> str:
+    tries = f", attempt {delivery.attempts}" if delivery.attempts > 1 else ""
+    why = f": {delivery.problem}" if delivery.problem else ""
+    if delivery.state == "pending" and delivery.next_at > datetime.now(UTC):
+        why += f", next try at {delivery.next_at:%Y-%m-%d %H:%M} UTC"
+    return f"{delivery.action} {delivery.state}{tries}{why}"
 
 
 @events.command()
@@ -77,12 +80,12 @@ def _delivery(delivery: dict[str, Any]) -> str:
 @click.argument("event")
 def show(path: Path | None, event: str) -> None:
     """Everything about one event, as JSON."""
-    from opmon.store import outbox
+    from opmon.queries import events as queries
     from opmon.store.engine import open_store
 
     store = open_store(settings_of(path).database.get_secret_value())
     with store.read() as connection:
-        print_json(outbox.get(connection, event))
+        print_json(queries.event(connection, event).plain())
 
 
 @events.command()

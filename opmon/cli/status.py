@@ -10,11 +10,10 @@ import click
 
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 from opmon.quantities import ACCURACY, named
-from opmon.store.states import RoundState
 
 if TYPE_CHECKING:
     from opmon.config import MonitorSettings
-    from opmon.stages.rolling import RollingPoint
+    from opmon.queries import RollingPoint, RoundView
     from opmon.store.engine import Store
     from opmon.types import Estimate
 
@@ -40,50 +39,22 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int, as_json: bo
 
 
 def _status(store: Store, settings: MonitorSettings, shown: int) -> dict[str, Any]:
-    from opmon.stages.advice import as_told
-    from opmon.stages.open import gathers
-    from opmon.stages.rolling import newest_rolling
-    from opmon.stages.standing import standing_of
-    from opmon.store import queue, revisions, rounds, verdicts
+    from opmon.queries.monitors import monitor_view
 
-    name = settings.name
     with store.read() as connection:
-        newest = rounds.newest(connection, name, shown)
-        numbers = {round_.number for round_ in newest}
-        estimates = {
-            revision.round_number: revision
-            for revision in revisions.latest_estimates(connection, name, limit=max(shown, 1) + 50)
-            if revision.round_number in numbers
-        }
-        said = {round_.number: as_told(settings, verdicts.latest_verdicts(connection, round_.id)) for round_ in newest}
-        told = queue.progress_of(connection, [round_.id for round_ in newest])
-        latest = revisions.latest_final(connection, name)
-        rolling = None if latest is None else newest_rolling(connection, settings, latest[0])
-        standing = "unknown" if latest is None else standing_of(connection, settings, latest[0].model)
-        asked, spoken = queue.progress(connection, name).get(name, (0, 0))
-        total = rounds.count(connection, name)
-        now = datetime.now(UTC)
-        gathering = {round_.id for round_ in newest if gathers(connection, round_, settings.round, now)}
-    entry: dict[str, Any] = {
-        "monitor": name,
+        view = monitor_view(connection, settings.watch, datetime.now(UTC), shown=shown)
+    return {
+        "monitor": view.name,
         "quantity": settings.quantity.title,
-        "status": standing,
-        "rounds": total,
+        "status": view.status,
+        "rounds": view.rounds,
         "rules": [rule.name for rule in settings.rules],
-        "tasks_open": asked - spoken,
-        "labels_returned": spoken,
-        "latest": None,
-        "rolling": None if rolling is None else _rolling(rolling),
-        "newest": [
-            _round(round_, estimates.get(round_.number), said[round_.number])
-            | _waits(round_, told.get(round_.id), round_.id in gathering)
-            for round_ in newest
-        ],
+        "tasks_open": view.queue.asked - view.queue.spoken,
+        "labels_returned": view.queue.spoken,
+        "latest": None if view.latest is None else _round(view.latest),
+        "rolling": None if view.rolling is None else _rolling(view.rolling),
+        "newest": [_round(round_) | _waits(round_) for round_ in view.newest],
     }
-    if latest is not None:
-        round_, revision, judged = latest
-        entry["latest"] = _round(round_, revision, judged)
-    return entry
 
 
 def _rolling(point: RollingPoint) -> dict[str, Any]:
@@ -112,22 +83,9 @@ def _told(estimate: Estimate | None) -> dict[str, Any]:
     }
 
 
-def _waits(round_: Any, progress: tuple[int, int] | None, gathering: bool) -> dict[str, Any]:
-    """What a round was asked and told, and what it waits for: «labels», or «run» where it has them all; None: nothing.
-
-    One that gathers the inputs of its model version waits for more «inputs»; one whose turn to be judged has not come
-    waits for the «rounds» before it.
-
-    A round stays in the state ``labelling`` until a run has seen its labels.
-    """
-    asked, spoken = progress or (0, 0)
-    waits = None
-    if not round_.state.is_over:
-        waits = (
-            "labels" if round_.state == RoundState.LABELLING and spoken < asked else "inputs" if gathering else "run"
-        )
-        waits = "rounds" if round_.state == RoundState.ESTIMATED and not round_.ready else waits
-    return {"asked": asked, "spoken": spoken, "waits_for": waits}
+def _waits(round_: RoundView) -> dict[str, Any]:
+    """What a round was asked and told, and what it waits for."""
+    return {"asked": round_.queue.asked, "spoken": round_.queue.spoken, "waits_for": round_.waits_for}
 
 
 def _state(row: dict[str, Any]) -> str:
@@ -143,24 +101,21 @@ def _state(row: dict[str, Any]) -> str:
     return "labelled" if row["spoken"] >= row["asked"] else f"labelling {row['spoken']}/{row['asked']}"
 
 
-def _round(round_: Any, revision: Any, verdicts: Any) -> dict[str, Any]:
-    estimate = revision.estimate if revision else None
+def _round(round_: RoundView) -> dict[str, Any]:
     return {
         "round": round_.number,
         "state": round_.state,
-        "model": round_.model_uri,
+        "model": round_.model,
         "ends_at": round_.ends_at,
         "received": round_.received,
         "inputs": round_.inputs,
         "unscorable": round_.unscorable,
         "duplicates": round_.duplicates,
         "skew": round_.skew,
-        "drift_share": (round_.drift or {}).get("share"),
-        **_told(estimate),
-        "failures": revision.failures if revision is not None and revision.estimate.quantity.share else None,
-        "verdicts": [
-            {"rule": v.rule, "state": v.state, "advice": v.word == "advice", "message": v.message} for v in verdicts
-        ],
+        "drift_share": round_.drift_share,
+        **_told(round_.estimate),
+        "failures": round_.failures,
+        "verdicts": [vars(verdict) for verdict in round_.verdicts],
         "run_id": round_.run_id,
         "problem": round_.problem,
     }

@@ -31,6 +31,7 @@ from opmon.config.problems import config_error
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import NotFoundError
 from opmon.quantities import Problem, Quantity
+from opmon.queries.watch import Watch
 from opmon.scoring.devices import Device
 from opmon.values import canonical_class
 
@@ -142,6 +143,19 @@ class MonitorSettings(Part):
     def quantity(self) -> Quantity:
         """What the monitor estimates."""
         return quantities.of(self.problem, self.unit)
+
+    @property
+    def watch(self) -> Watch:
+        """What the views of the monitor depend on."""
+        return Watch(
+            name=self.name,
+            acting_rules=tuple(rule.name for rule in self.rules if rule.acts),
+            advising_rules=tuple(rule.name for rule in self.rules if not rule.acts),
+            rolling_rounds=self.rolling.rounds,
+            rolling_within=self.rolling.within,
+            min_inputs=self.round.min_inputs,
+            max_age=self.round.max_age,
+        )
 
     @model_validator(mode="after")
     def _rules_for_problem(self) -> Self:

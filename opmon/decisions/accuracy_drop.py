@@ -71,6 +71,10 @@ class AccuracyDrop(Rule):
             raise InputError(f"rounds must be a whole number >= 1; got {self.rounds!r}")
         Bound.of(self.alpha, self.false_alarms)
 
+    def looks_back(self, before: Mapping[str, Any]) -> int | None:
+        """All the rounds until the baseline is taken, and then none but the one to judge."""
+        return 1 if self.baseline is not None or self._taken(before) is not None else None
+
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round; «unknown» while the baseline is being taken."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
@@ -104,17 +108,24 @@ class AccuracyDrop(Rule):
         """What the drop is measured from; without ``line`` while it is being taken. Never changed afterwards."""
         if self.baseline is not None:
             return {"value": self.baseline, "low": self.baseline, "line": self.baseline - self.drop}
-        kept = case.before.get("baseline")
-        asked: dict[str, Any] = {"drop": self.drop, "asked": list(self.period) if self.period else self.rounds}
-        if isinstance(kept, Mapping) and "line" in kept and all(kept.get(key) == asked[key] for key in asked):
-            return dict(kept)
+        taken = self._taken(case.before)
+        if taken is not None:
+            return dict(taken)
         past = self._past(case)
         complete = case.number > self.period[1] if self.period is not None else len(past) == self.rounds
         if not past or not complete:
             return {}
-        return (
-            _pooled([_kept(estimate) for estimate in past], self.drop, Bound.of(self.alpha, self.false_alarms)) | asked
-        )
+        bound = Bound.of(self.alpha, self.false_alarms)
+        return _pooled([_kept(estimate) for estimate in past], self.drop, bound) | self._asked()
+
+    def _taken(self, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The baseline that was taken before, where it is of the rounds that are asked for now."""
+        kept, asked = before.get("baseline"), self._asked()
+        fits = isinstance(kept, Mapping) and "line" in kept and all(kept.get(key) == asked[key] for key in asked)
+        return kept if fits else None
+
+    def _asked(self) -> dict[str, Any]:
+        return {"drop": self.drop, "asked": list(self.period) if self.period else self.rounds}
 
     def _past(self, case: Case) -> Sequence[Estimate]:
         """The rounds before this one that make the baseline."""

@@ -33,7 +33,9 @@ class Case:
 
     number: int
     estimates: Sequence[Estimate]
-    """The final estimates of this model version up to this round, oldest first; the last is this round's."""
+    """The final estimates of this model version up to this round, oldest first; the last is this round's.
+
+    As many as the rule looks back (:meth:`opmon.abc.Rule.looks_back`)."""
     sample: Sample | None = None
     """This round's draws with their outcomes."""
     design: Estimator | None = None

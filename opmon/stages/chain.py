@@ -58,6 +58,12 @@ class Conclusion:
     calls: Sequence[Call] = ()
 
 
+def details_before(rule: RuleSettings, chain: Chain) -> Mapping[str, Any]:
+    """What the rule kept with the round before; nothing where it is another version of itself since."""
+    goes_on = _Version.of(rule, chain.before).goes_on
+    return chain.before.verdict.details if chain.before is not None and goes_on else {}
+
+
 def conclude(
     rule: RuleSettings, chain: Chain, number: int, judge: Callable[[Mapping[str, Any]], Verdict]
 ) -> Conclusion:
@@ -68,7 +74,7 @@ def conclude(
     if chain.own is not None and not runs:
         told = chain.own.verdict
         return Conclusion(replace(told, message=told.message.removesuffix(_LATE) + _LATE))
-    verdict = version.stamped(judge(chain.before.verdict.details if version.goes_on and chain.before else {}))
+    verdict = version.stamped(judge(details_before(rule, chain)))
     restated = _restated(rule, version, verdict, chain.later) if runs else []
     if len(restated) < len(chain.later):
         return Conclusion(verdict, restated)

@@ -20,7 +20,7 @@ from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
 from opmon.stages.estimate import Answers, read_answers
-from opmon.stages.judge import conclusions, read_chains, write_conclusions
+from opmon.stages.judge import Chains, conclusions, looks_back, read_chains, write_conclusions
 from opmon.stages.rivals import rival_outcomes
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds, verdicts
@@ -60,8 +60,9 @@ def decide_round(work: Toolbox, round_: Round) -> bool:
             return False
         awaited = rounds.awaited(connection, round_, work.clock())
         answers = read_answers(connection, round_)
-        case = _case(work, connection, round_, answers)
+        case = _case(connection, round_, answers)
         chains = read_chains(work, connection, round_)
+        history = _history(work, connection, round_, chains)
     if awaited and work.settings.rules:
         _tell_waiting(work, round_, awaited)
         return False
@@ -70,8 +71,14 @@ def decide_round(work: Toolbox, round_: Round) -> bool:
     witness = _hear(work, round_, answers.tasks, answers.sample)
 
     def case_for(rule: RuleSettings) -> Case:
-        known = {"rival": witness.rivals.get(rule.name), "robustness": witness.robustness.get(rule.name)}
-        return replace(case, **known)  # type: ignore[arg-type]
+        known = history[rule.name]
+        return replace(
+            case,
+            estimates=[entry.estimate for entry in known],
+            numbers=[entry.round_number for entry in known],
+            rival=witness.rivals.get(rule.name),
+            robustness=witness.robustness.get(rule.name),
+        )
 
     found = conclusions(work.settings.rules, chains, round_.number, case_for)
     if not found and round_.reported < revision.revision:
@@ -122,19 +129,27 @@ def _hear(work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sampl
     return Witness(rivals, robustness)
 
 
-def _case(work: Toolbox, connection: Connection, round_: Round, answers: Answers) -> Case:
-    found = revisions.latest_estimates(connection, work.name, model=round_.model)
-    history = [r for r in found if r.round_number <= round_.number and not r.estimate.provisional]
+def _history(work: Toolbox, connection: Connection, round_: Round, chains: Chains) -> Mapping[str, Sequence[Revision]]:
+    """By rule: the last estimates, as many as it looks back."""
+    wanted = {rule.name: looks_back(rule, chains.of[rule.name]) for rule in work.settings.rules}
+    known = {
+        limit: revisions.finals_until(connection, work.name, round_.model, round_.number, limit)
+        for limit in set(wanted.values())
+    }
+    return {name: known[limit] for name, limit in wanted.items()}
+
+
+def _case(connection: Connection, round_: Round, answers: Answers) -> Case:
+    """All of the case but what each rule asks for."""
     by_position = {task.position: task for task in answers.tasks}
     drawn = [by_position[int(position)] for position in answers.sample.draw.positions]
     names = set(drawn[0].variables) if drawn else set()
     return Case(
         number=round_.number,
-        estimates=[revision.estimate for revision in history],
-        numbers=[revision.round_number for revision in history],
+        estimates=(),
         sample=answers.sample,
         design=plugins.make("estimator", answers.sample.draw.design),
-        elapsed=_elapsed(connection, work, round_),
+        elapsed=_elapsed(connection, round_),
         classes=np.array([task.prediction for task in drawn], dtype=np.str_),
         class_names=tuple(round_.classes or ()),
         variables={name: np.array([task.variables.get(name, np.nan) for task in drawn]) for name in names},
@@ -146,14 +161,10 @@ def _case(work: Toolbox, connection: Connection, round_: Round, answers: Answers
     )
 
 
-def _elapsed(connection: Connection, work: Toolbox, round_: Round) -> timedelta:
+def _elapsed(connection: Connection, round_: Round) -> timedelta:
     """The production time since the round before of this model version; of the first one, its own."""
-    known = rounds.versions(connection, work.name)
     ends = round_.ends_at or round_.opened_at
-    before = [
-        at for number, (version, at) in known.items() if version == round_.model_version and number < round_.number
-    ]
-    began = max(before, default=round_.starts_at or ends)
+    began = rounds.last_end_before(connection, round_) or round_.starts_at or ends
     return max(ends - began, timedelta())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case, carried
-from opmon.stages.chain import Call, Chain, Conclusion, closed, conclude
+from opmon.stages.chain import Call, Chain, Conclusion, closed, conclude, details_before
 from opmon.stages.events import event_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import outbox, revisions, rounds, verdicts
@@ -62,6 +62,15 @@ def conclusions(
     ]
     over = [closed(name, chain, number) for name, chain in chains.gone.items() if not chain.later]
     return [*found, *(each for each in over if each is not None)]
+
+
+def looks_back(rule: RuleSettings, chain: Chain) -> int | None:
+    """How many of the last estimates the rule is shown; a fault of its own, which stops nothing, leaves it one."""
+    try:
+        return rule.rule.looks_back(details_before(rule, chain))
+    except Exception:
+        log.exception("rule %s failed", rule.name)
+        return 1
 
 
 def judge(rule: RuleSettings, case: Case, before: Mapping[str, Any]) -> Verdict:

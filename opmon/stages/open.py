@@ -11,18 +11,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
-from opmon.config import RoundSettings
 from opmon.errors import NotFoundError
+from opmon.queries.monitors import gathers
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import said_of, versions_meant
 from opmon.store import rounds
 from opmon.store.engine import Connection
 from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
-from opmon.store.states import RoundState
 from opmon.types import ModelVersion, Slice
 
 FEWEST_LABELS = 10
@@ -53,14 +52,6 @@ def open_round(work: Toolbox) -> Opened | None:
     received, meant = _versions(work, slices, model)
     _require_layer(work, model, received)
     return _open_each(work, slices, model, received, meant)
-
-
-def gathers(connection: Connection, round_: Round, limits: RoundSettings, now: datetime) -> bool:
-    """Whether the round of a version waits for more inputs of that version before it is scored."""
-    if round_.state != RoundState.OPENED or round_.only_version is None or round_.received >= limits.min_inputs:
-        return False
-    since = min(rounds.arrived(connection, round_.id) or round_.opened_at, round_.opened_at)
-    return now.astimezone(UTC) - since < limits.max_age
 
 
 def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> Opened:
@@ -100,7 +91,7 @@ def _waiting(work: Toolbox, connection: Connection, plan: RoundPlan) -> dict[tup
     """By model version, the rounds that wait for more inputs, and read versions from the log as ``plan`` does."""
     found = {}
     for round_ in rounds.unfinished(connection, work.name):
-        if gathers(connection, round_, work.settings.round, work.clock()) and _read_alike(round_.plan, plan):
+        if gathers(connection, round_, work.settings.watch, work.clock()) and _read_alike(round_.plan, plan):
             found[round_.model] = round_
     return found
 

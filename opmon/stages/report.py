@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from opmon.quantities import Quantity
+from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.summary import RoundSummary, round_page
-from opmon.stages.advice import as_told
 from opmon.stages.decide import is_decided
 from opmon.stages.drift import summary_of
 from opmon.stages.estimate import Answers, read_answers
@@ -59,7 +59,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
     tell_estimate(work, round_, revision, answers)
     if not revision.estimate.provisional:
         folder = work.round_folder(round_) / "report"
-        log_rolling(work, round_, model_of(work, round_))
+        log_rolling(work, round_, revision, model_of(work, round_))
         with work.store.read() as connection:
             points = estimate_points(work, connection, revision.estimate.quantity)
         _write_report(work, round_, revision, answers, found, points, folder)
@@ -139,7 +139,7 @@ def _write_report(
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
             unit=round_.plan.unit or "",
-            verdicts=as_told(work.settings, found),
+            verdicts=as_told(work.settings.watch.advising_rules, found),
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
             sampler=round_.plan.sampler,

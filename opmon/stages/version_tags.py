@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 
 from opmon.errors import NotFoundError
-from opmon.stages.standing import standing_of
+from opmon.queries.standing import standing_of
 from opmon.stages.timeline import model_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions
@@ -26,7 +26,7 @@ def tag_round(work: Toolbox, round_: Round, revision: Revision) -> None:
     with work.store.read() as connection:
         if revisions.newest_estimated(connection, work.name, round_.model) != round_.number:
             return
-        standing = standing_of(connection, work.settings, round_.model)
+        standing = standing_of(connection, work.name, round_.model, work.settings.watch.acting_rules)
     model = model_of(work, round_)
     if model is None:
         return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +12,7 @@ from sqlalchemy.engine import Connection
 
 from opmon import quantities
 from opmon.estimators.tally import Tally
+from opmon.quantities import Quantity
 from opmon.store import tallies
 from opmon.store.rounds import Round
 from opmon.store.schema import estimates, rounds
@@ -28,8 +30,12 @@ class Revision:
     failures: int
     labels_seen: int
     made_at: datetime
-    key: int = 0
+    key: int
     """The estimate's own number: it grows with time, and its tally is kept under it."""
+    model: tuple[str, str]
+    """The name and version of the model."""
+    ended_at: datetime
+    """When the round's last input came."""
 
 
 def add_estimate(
@@ -77,66 +83,123 @@ def latest_estimates(
     monitor: str,
     *,
     model: tuple[str, str] | None = None,
+    quantity: Quantity | None = None,
     limit: int | None = None,
-    as_of: int | None = None,
 ) -> list[Revision]:
     """The newest revision of each round, oldest round first; the last ``limit`` rounds where it is given.
 
-    ``model`` is a model's name and version, where only their rounds are meant, ``as_of`` the number of an estimate (see
-    :func:`finals`) after which none counts.
+    ``model`` is a model's name and version, where only their rounds are meant, ``quantity`` what was estimated.
     """
-    known = (
-        sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision).label("revision"))
-        .join(rounds, rounds.c.id == estimates.c.round_id)
-        .where(rounds.c.monitor == monitor)
+    query = _newest_revisions(monitor, model)
+    if quantity is not None:
+        query = query.where(*_is(quantity))
+    return _oldest_first(connection, query, limit)
+
+
+def finals_until(
+    connection: Connection, monitor: str, model: tuple[str, str], number: int, limit: int | None
+) -> list[Revision]:
+    """The final estimates of a model version up to a round, oldest first; the last ``limit`` of them, or all."""
+    query = _newest_revisions(monitor, model).where(rounds.c.number <= number, ~estimates.c.provisional)
+    return _oldest_first(connection, query, limit)
+
+
+def finals_around(
+    connection: Connection,
+    monitor: str,
+    entry: Revision,
+    *,
+    count: int | None,
+    within: timedelta | None,
+    as_of: int | None = None,
+) -> list[Revision]:
+    """The final estimates like ``entry`` that windows of ``count`` rounds, or of a time, may hold with it; in order.
+
+    Like it are those of its model version, quantity and level. It is there itself where it is final. ``as_of`` is the
+    key of an estimate after which none counts.
+    """
+    like = (*_is(entry.estimate.quantity), estimates.c.level == entry.estimate.level, ~estimates.c.provisional)
+    if within is not None:
+        query = _newest_of(rounds.c.id.in_(_ended_since(monitor, entry, within)), as_of).where(*like)
+        return sorted((_revision(row) for row in connection.execute(query)), key=lambda each: each.round_number)
+    query = _newest_revisions(monitor, entry.model, as_of).where(*like)
+    until = query.where(rounds.c.number <= entry.round_number)
+    after = query.where(rounds.c.number > entry.round_number).order_by(None).order_by(rounds.c.number)
+    if count is not None:
+        after = after.limit(count - 1)
+    return _oldest_first(connection, until, count) + [_revision(row) for row in connection.execute(after)]
+
+
+def _ended_since(monitor: str, entry: Revision, within: timedelta) -> Any:
+    """The rounds of the same model version that ended since so long before this one; an index finds them."""
+    began = entry.ended_at - within
+    rounds_ = sa.select(rounds.c.id).where(
+        rounds.c.monitor == monitor, rounds.c.model_name == entry.model[0], rounds.c.model_version == entry.model[1]
     )
-    if as_of is not None:
-        known = known.where(estimates.c.id <= as_of)
-    newest_revision = known.group_by(estimates.c.round_id).subquery()
-    query = (
-        sa.select(estimates, rounds.c.number)
-        .join(rounds, rounds.c.id == estimates.c.round_id)
-        .join(
-            newest_revision,
-            sa.and_(
-                newest_revision.c.round_id == estimates.c.round_id,
-                newest_revision.c.revision == estimates.c.revision,
-            ),
-        )
-        .where(rounds.c.monitor == monitor)
-        .order_by(rounds.c.number.desc())
-    )
-    if model is not None:
-        query = query.where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
-    if limit is not None:
-        query = query.limit(limit)
-    return [_revision(row) for row in reversed(connection.execute(query).all())]
+    untimed = rounds_.where(rounds.c.ends_at.is_(None), rounds.c.opened_at >= began)
+    return sa.union_all(rounds_.where(rounds.c.ends_at >= began), untimed)
+
+
+def _newest_revisions(monitor: str, model: tuple[str, str] | None, as_of: int | None = None) -> sa.Select[Any]:
+    """The newest revision of every round, last round first."""
+    query = _newest_of(rounds.c.monitor == monitor, as_of).order_by(rounds.c.number.desc())
+    if model is None:
+        return query
+    return query.where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
+
+
+def _newest_of(which: sa.ColumnElement[bool], as_of: int | None = None) -> sa.Select[Any]:
+    newer = estimates.alias()
+    is_newer = sa.and_(newer.c.round_id == estimates.c.round_id, newer.c.revision > estimates.c.revision)
+    query = _revisions().where(which)
+    if as_of is None:
+        return query.where(~sa.exists().where(is_newer))
+    return query.where(estimates.c.id <= as_of, ~sa.exists().where(is_newer, newer.c.id <= as_of))
+
+
+def _revisions() -> sa.Select[Any]:
+    of_round = (rounds.c.number, rounds.c.model_name, rounds.c.model_version, rounds.c.ends_at, rounds.c.opened_at)
+    return sa.select(estimates, *of_round).join(rounds, rounds.c.id == estimates.c.round_id)
+
+
+def _is(quantity: Quantity) -> tuple[sa.ColumnElement[bool], ...]:
+    return estimates.c.quantity == quantity.name, estimates.c.unit == quantity.unit
+
+
+def _oldest_first(connection: Connection, query: sa.Select[Any], limit: int | None) -> list[Revision]:
+    rows = connection.execute(query if limit is None else query.limit(limit)).all()
+    return [_revision(row) for row in reversed(rows)]
 
 
 def latest_estimate(connection: Connection, round_id: int) -> Revision | None:
     """The newest revision of one round."""
-    query = (
-        sa.select(estimates, rounds.c.number)
-        .join(rounds, rounds.c.id == estimates.c.round_id)
-        .where(estimates.c.round_id == round_id)
-        .order_by(estimates.c.revision.desc())
-        .limit(1)
-    )
+    query = _revisions().where(estimates.c.round_id == round_id).order_by(estimates.c.revision.desc()).limit(1)
     row = connection.execute(query).one_or_none()
     return None if row is None else _revision(row)
 
 
 def first_final(connection: Connection, round_id: int) -> Revision | None:
     """The estimate of a round as it became final; later revisions correct it."""
-    query = (
-        sa.select(estimates, rounds.c.number)
-        .join(rounds, rounds.c.id == estimates.c.round_id)
-        .where(estimates.c.round_id == round_id, ~estimates.c.provisional)
-        .order_by(estimates.c.revision)
-        .limit(1)
-    )
-    row = connection.execute(query).one_or_none()
+    query = _revisions().where(estimates.c.round_id == round_id, ~estimates.c.provisional)
+    row = connection.execute(query.order_by(estimates.c.revision).limit(1)).one_or_none()
     return None if row is None else _revision(row)
+
+
+def became_final(connection: Connection, monitor: str, first: int, last: int) -> dict[int, int]:
+    """The key of the estimate with which each round from ``first`` to ``last`` became final, by the round's number."""
+    query = (
+        sa.select(rounds.c.number, sa.func.min(estimates.c.id))
+        .join(rounds, rounds.c.id == estimates.c.round_id)
+        .where(rounds.c.monitor == monitor, rounds.c.number.between(first, last), ~estimates.c.provisional)
+        .group_by(rounds.c.number)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, Revision]:
+    """The newest revision of each of these rounds that has an estimate, by the round's id."""
+    query = _revisions().where(estimates.c.round_id.in_(round_ids)).order_by(estimates.c.revision)
+    return {row.round_id: _revision(row) for row in connection.execute(query)}
 
 
 def _revision(row: Any) -> Revision:
@@ -154,22 +217,17 @@ def _revision(row: Any) -> Revision:
         provisional=row.provisional,
         notes=tuple(row.notes),
     )
-    return Revision(row.number, row.revision, estimate, row.failures, row.labels_seen, row.made_at, row.id)
-
-
-def finals(connection: Connection, monitor: str, model: tuple[str, str]) -> list[tuple[int, int]]:
-    """Every final estimate ever made of a model version's rounds, in the order in which they were made.
-
-    As (number of the round, a number that only grows).
-    """
-    query = (
-        sa.select(rounds.c.number, estimates.c.id)
-        .join(rounds, rounds.c.id == estimates.c.round_id)
-        .where(rounds.c.monitor == monitor, ~estimates.c.provisional)
-        .where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
-        .order_by(estimates.c.id)
+    return Revision(
+        round_number=row.number,
+        revision=row.revision,
+        estimate=estimate,
+        failures=row.failures,
+        labels_seen=row.labels_seen,
+        made_at=row.made_at,
+        key=row.id,
+        model=(row.model_name, row.model_version),
+        ended_at=row.ends_at or row.opened_at,
     )
-    return [(row.number, row.id) for row in connection.execute(query)]
 
 
 def latest_final(connection: Connection, monitor: str) -> tuple[Round, Revision, list[Verdict]] | None:
@@ -192,10 +250,12 @@ def latest_final(connection: Connection, monitor: str) -> tuple[Round, Revision,
 def newest_estimated(connection: Connection, monitor: str, model: tuple[str, str]) -> int | None:
     """The newest round of a model version that has a final estimate."""
     query = (
-        sa.select(sa.func.max(rounds.c.number))
+        sa.select(rounds.c.number)
         .join(estimates, estimates.c.round_id == rounds.c.id)
         .where(rounds.c.monitor == monitor, ~estimates.c.provisional)
         .where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
+        .order_by(rounds.c.number.desc())
+        .limit(1)
     )
     number: int | None = connection.scalar(query)
     return number

@@ -105,9 +105,9 @@ def add(
     The plan also keeps since when this database knows the monitor: another database that begins at round 1 with the
     same MLflow must not find these runs and go on with them.
     """
-    highest = connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor))
-    since = connection.scalar(sa.select(sa.func.min(rounds.c.opened_at)).where(rounds.c.monitor == monitor))
-    number = (highest or 0) + 1
+    last = next(iter(newest(connection, monitor, 1)), None)
+    since = opened_at.astimezone(UTC).isoformat() if last is None else last.plan.since
+    number = 1 if last is None else last.number + 1
     round_id = connection.execute(
         rounds.insert()
         .values(
@@ -116,7 +116,7 @@ def add(
             state=RoundState.OPENED,
             received=received,
             only_version=only_version,
-            plan=replace(plan, since=(since or opened_at).astimezone(UTC).isoformat()).stored(),
+            plan=replace(plan, since=since).stored(),
             opened_at=opened_at,
             **values,
         )
@@ -219,15 +219,17 @@ def get(connection: Connection, monitor: str, number: int) -> Round:
 
 def unfinished(connection: Connection, monitor: str) -> list[Round]:
     """Every round that is not closed, and every closed one whose labels have grown since its last estimate."""
-    query = (
-        sa.select(rounds)
-        .where(
-            sa.and_(rounds.c.monitor == monitor, rounds.c.state.in_(UNFINISHED))  # an index for each
-            | sa.and_(rounds.c.monitor == monitor, rounds.c.ready)
-        )
-        .order_by(rounds.c.number)
-    )
-    return [Round.of(row) for row in connection.execute(query)]
+    # of all monitors few are ready: asked for one, SQLite would rather walk through all of that monitor's rounds
+    ready = connection.execute(sa.select(rounds.c.id, rounds.c.monitor).where(rounds.c.ready))
+    ids = [row.id for row in ready if row.monitor == monitor]
+    unfinished_ = sa.select(rounds.c.id).where(rounds.c.monitor == monitor, rounds.c.state.in_(UNFINISHED))
+    ids += connection.scalars(unfinished_)
+    return _in_order(connection, sa.select(rounds).where(rounds.c.id.in_(set(ids))))
+
+
+def _in_order(connection: Connection, query: sa.Select[Any]) -> list[Round]:
+    """Few rounds, sorted here: asked for their order, SQLite would walk through all of the monitor's."""
+    return sorted((Round.of(row) for row in connection.execute(query)), key=lambda round_: round_.number)
 
 
 def versions_needed(connection: Connection, model_name: str) -> set[str]:
@@ -259,14 +261,12 @@ def awaited(connection: Connection, round_: Round, now: datetime) -> list[Round]
     """
     query = (
         sa.select(rounds)
-        .where(rounds.c.monitor == round_.monitor, rounds.c.number < round_.number)
-        .where(rounds.c.model_name == round_.model_name, rounds.c.model_version == round_.model_version)
-        .where(rounds.c.state.in_((RoundState.DRAWN, RoundState.LABELLING)))
+        .where(rounds.c.monitor == round_.monitor, rounds.c.state.in_((RoundState.DRAWN, RoundState.LABELLING)))
         .where(sa.or_(rounds.c.deadline_at.is_(None), rounds.c.deadline_at > now))
         .where(sa.or_(readiness.OPEN_TASK, rounds.c.problem.is_(None)))
-        .order_by(rounds.c.number)
     )
-    return [Round.of(row) for row in connection.execute(query)]
+    waiting_ = _in_order(connection, query)
+    return [each for each in waiting_ if each.number < round_.number and each.model == round_.model]
 
 
 def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> None:
@@ -293,24 +293,35 @@ def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:
 
 
 def count(connection: Connection, monitor: str) -> int:
-    """How many rounds a monitor has opened."""
-    return connection.scalar(sa.select(sa.func.count()).select_from(rounds).where(rounds.c.monitor == monitor)) or 0
+    """How many rounds a monitor has opened: they are numbered without a gap."""
+    return connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor)) or 0
 
 
-def versions(connection: Connection, monitor: str) -> dict[int, tuple[str, datetime]]:
-    """By round number: the model version, and when the round's last input came."""
-    query = sa.select(rounds.c.number, rounds.c.model_version, rounds.c.ends_at, rounds.c.opened_at).where(
-        rounds.c.monitor == monitor
+def last_end_before(connection: Connection, round_: Round) -> datetime | None:
+    """When the last input came of the rounds before this one of its model version; None without any."""
+    of_version, ends = _of_version(round_), rounds.c.ends_at
+    later = sa.select(sa.func.count()).select_from(rounds).where(*of_version, rounds.c.number >= round_.number)
+    timed = sa.select(rounds.c.number, ends.label("at")).where(*of_version, ends.is_not(None)).order_by(ends.desc())
+    untimed = sa.select(rounds.c.number, rounds.c.opened_at.label("at")).where(*of_version, ends.is_(None))
+    # of the newest few, by time, one is no later round
+    newest_few = connection.execute(timed.limit((connection.scalar(later) or 0) + 1)).all()
+    known = [*newest_few, *connection.execute(untimed)]
+    return max((row.at for row in known if row.number < round_.number), default=None)
+
+
+def _of_version(round_: Round) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        rounds.c.monitor == round_.monitor,
+        rounds.c.model_name == round_.model_name,
+        rounds.c.model_version == round_.model_version,
     )
-    return {row.number: (row.model_version, row.ends_at or row.opened_at) for row in connection.execute(query)}
 
 
 def first_scored_run(connection: Connection, round_: Round) -> str | None:
     """The MLflow run of the first round of the same model version that had inputs, before this one; None without."""
     query = (
         sa.select(rounds.c.run_id)
-        .where(rounds.c.monitor == round_.monitor, rounds.c.number < round_.number)
-        .where(rounds.c.model_name == round_.model_name, rounds.c.model_version == round_.model_version)
+        .where(*_of_version(round_), rounds.c.number < round_.number)
         .where(rounds.c.run_id.is_not(None), rounds.c.inputs > 0)
         .order_by(rounds.c.number)
         .limit(1)

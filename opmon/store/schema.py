@@ -85,6 +85,8 @@ rounds = sa.Table(
     sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.false()),  # labels let it go on: see readiness
     sa.UniqueConstraint("monitor", "number"),
     sa.Index("ix_rounds_monitor_state", "monitor", "state"),
+    sa.Index("ix_rounds_version_number", "monitor", "model_name", "model_version", "number"),
+    sa.Index("ix_rounds_version_ends_at", "monitor", "model_name", "model_version", "ends_at"),
     sa.Index("ix_rounds_ready", "monitor", sqlite_where=sa.text("ready = 1"), postgresql_where=sa.text("ready")),
 )
 

@@ -6,6 +6,7 @@ of later rounds are stated anew (:func:`restate`).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,9 +72,11 @@ def standing(connection: Connection, monitor: str, model: Model, rule: str, befo
 def rules_before(connection: Connection, monitor: str, model: Model, number: int) -> set[str]:
     """The rules that judged the last round before ``number`` which any of them judged."""
     last = (
-        sa.select(sa.func.max(rounds.c.number))
+        sa.select(rounds.c.number)
         .join(verdicts, verdicts.c.round_id == rounds.c.id)
         .where(*_of(monitor, model), rounds.c.number < number)
+        .order_by(rounds.c.number.desc())
+        .limit(1)
         .scalar_subquery()
     )
     query = (
@@ -117,31 +120,32 @@ def restate(connection: Connection, found: Sequence[tuple[Entry, Verdict]]) -> N
 
 def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
     """What the rules said of the newest revision of a round."""
-    newest_revision = sa.select(sa.func.max(verdicts.c.revision)).where(verdicts.c.round_id == round_id)
-    query = (
-        sa.select(verdicts)
-        .where(verdicts.c.round_id == round_id, verdicts.c.revision == newest_revision.scalar_subquery())
-        .order_by(verdicts.c.id)
-    )
-    return [_verdict(row) for row in connection.execute(query)]
+    return latest_of(connection, [round_id]).get(round_id, [])
 
 
-def alarming_rounds(connection: Connection, monitor: str) -> set[int]:
-    """The numbers of the rounds whose newest verdicts hold an alarm."""
-    last = (
-        sa.select(verdicts.c.round_id, sa.func.max(verdicts.c.revision).label("revision"))
-        .join(rounds, rounds.c.id == verdicts.c.round_id)
-        .where(rounds.c.monitor == monitor)
-        .group_by(verdicts.c.round_id)
-        .subquery()
-    )
+def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, list[Verdict]]:
+    """What the rules said of the newest revision of each of these rounds that was judged, by the round's id."""
+    query = sa.select(verdicts).where(verdicts.c.round_id.in_(round_ids), _of_newest_revision()).order_by(verdicts.c.id)
+    found: dict[int, list[Verdict]] = defaultdict(list)
+    for row in connection.execute(query):
+        found[row.round_id].append(_verdict(row))
+    return found
+
+
+def alarming_rounds(connection: Connection, monitor: str, since: int) -> set[int]:
+    """The numbers of the rounds from ``since`` on whose newest verdicts hold an alarm."""
     query = (
         sa.select(rounds.c.number)
         .join(verdicts, verdicts.c.round_id == rounds.c.id)
-        .join(last, sa.and_(last.c.round_id == verdicts.c.round_id, last.c.revision == verdicts.c.revision))
-        .where(rounds.c.monitor == monitor, verdicts.c.state == "alarm")
+        .where(rounds.c.monitor == monitor, rounds.c.number >= since, verdicts.c.state == "alarm")
+        .where(_of_newest_revision())
     )
     return set(connection.scalars(query))
+
+
+def _of_newest_revision() -> sa.ColumnElement[bool]:
+    newer = verdicts.alias()
+    return ~sa.exists().where(newer.c.round_id == verdicts.c.round_id, newer.c.revision > verdicts.c.revision)
 
 
 def _of(monitor: str, model: Model) -> tuple[sa.ColumnElement[bool], ...]:

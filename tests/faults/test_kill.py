@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from opmon.stages.rolling import rolling_points
+from opmon.queries.rolling import rolling_points
 from opmon.store import revisions, rounds, schema
 from opmon.store.engine import Store
 
@@ -169,10 +169,9 @@ def _require_rolling(monitor: Any, name: str) -> None:
     with monitor.store.read() as connection:
         last = rounds.newest(connection, name, 1)[0]
         history = revisions.latest_estimates(connection, name)
-        ends = {number: at for number, (_, at) in rounds.versions(connection, name).items()}
-    expected = {
-        point.round_number: point.estimate.value for point in rolling_points(history, ends, monitor.settings.rolling)
-    }
+    window = monitor.settings.rolling
+    points = rolling_points(history, rounds=window.rounds, within=window.within)
+    expected = {point.round_number: point.estimate.value for point in points}
     keys = ("accuracy/rolling", "accuracy/rolling_revised")
     first, revised = (monitor.registry.metric_history(last.timeline_run_id, key) for key in keys)
     assert len(first) == len({step for step, _, _ in first})

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 
 from opmon.cli import group
-from opmon.config import RollingSettings, Settings
+from opmon.config import Settings
 from opmon.errors import ConfigError
 from opmon.estimators.rolling import combine
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
+from opmon.queries.rolling import rolling_as_of, rolling_points
 from opmon.stages.points import estimate_points
-from opmon.stages.rolling import newest_rolling, rolling_points
 from opmon.store import queue, revisions, rounds, schema, tallies
 from opmon.store.revisions import Revision
 from opmon.types import Estimate, Label
@@ -73,7 +73,8 @@ def test_rounds_from_before_draws_were_kept_are_joined_by_their_widths(workbench
     narrower = joined(monitor, 1, 2)
     with monitor.store.write() as connection:
         connection.execute(schema.tallies.delete())
-        point = newest_rolling(connection, monitor.settings, rounds.get(connection, monitor.settings.name, 2))
+        newest = revisions.latest_estimates(connection, monitor.settings.name)[-1]
+        point = rolling_as_of(connection, monitor.settings.name, newest, rounds=2, within=None)
     wider = combine(list(estimates(monitor).values()))
     assert point is not None
     assert point.estimate == wider
@@ -172,15 +173,14 @@ def test_status_tells_the_last_rounds(workbench: Any, tmp_path: Path) -> None:
 
 def revision(number: int, value: float, **changes: Any) -> Revision:
     base = Estimate(value, value - 0.1, value + 0.05, n=50, frame_size=1000, response=1.0, method="srs")
-    return Revision(number, 0, replace(base, **changes), 5, 50, START)
-
-
-ENDS = {number: START + timedelta(days=number) for number in range(10)}
+    return Revision(
+        number, 0, replace(base, **changes), 5, 50, START, number, ("m", "1"), START + timedelta(days=number)
+    )
 
 
 def test_provisional_rounds_and_other_levels_are_left_out() -> None:
     history = [revision(1, 0.5, level=0.9), revision(2, 0.6), revision(3, 0.1, provisional=True), revision(4, 0.8)]
-    points = rolling_points(history, ENDS, RollingSettings(rounds=5))
+    points = rolling_points(history, rounds=5, within=None)
     assert [(point.round_number, point.rounds) for point in points] == [(1, (1,)), (2, (2,)), (4, (2, 4))]
     assert points[-1].estimate.value == pytest.approx(0.7)
 
@@ -188,7 +188,7 @@ def test_provisional_rounds_and_other_levels_are_left_out() -> None:
 def test_losses_are_joined_bound_by_bound() -> None:
     (_, shares), (_, losses) = (
         rolling_points(
-            [revision(1, 0.6, quantity=quantity), revision(2, 0.8, quantity=quantity)], ENDS, RollingSettings(rounds=2)
+            [revision(1, 0.6, quantity=quantity), revision(2, 0.8, quantity=quantity)], rounds=2, within=None
         )
         for quantity in (ACCURACY, MEAN_SQUARED_ERROR)
     )
@@ -198,9 +198,9 @@ def test_losses_are_joined_bound_by_bound() -> None:
 
 def test_a_window_of_time_and_of_rounds() -> None:
     history = [revision(number, 0.5) for number in (1, 2, 6, 7, 8, 9)]
-    settings = {"within": RollingSettings(within="3d"), "both": RollingSettings(rounds=2, within="3d")}
-    found = {name: rolling_points(history, ENDS, each, since=9)[0].rounds for name, each in settings.items()}
-    assert found == {"within": (6, 7, 8, 9), "both": (8, 9)}
+    days = timedelta(days=3)
+    found = [rolling_points(history, rounds=rounds, within=days, since=9)[0].rounds for rounds in (None, 2)]
+    assert found == [(6, 7, 8, 9), (8, 9)]
 
 
 def test_a_window_of_nothing_is_refused(workbench: Any) -> None:

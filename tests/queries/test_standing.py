@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opmon.config import MonitorSettings, Settings
-from opmon.stages.standing import standing_of
+from opmon.queries.standing import standing_of
 from opmon.store import rounds, verdicts
 from opmon.store.engine import Store, open_store
 from opmon.store.plans import RoundPlan
@@ -47,7 +47,7 @@ def said(store: Store, *words: dict[str, str | Verdict]) -> None:
 
 def standing(store: Store, *rules: dict[str, Any]) -> str:
     with store.read() as connection:
-        return standing_of(connection, settings(*rules), ("m", "1"))
+        return standing_of(connection, "m", ("m", "1"), settings(*rules).watch.acting_rules)
 
 
 def test_a_monitor_without_rules_is_healthy_once_it_has_an_estimate(store: Store) -> None:

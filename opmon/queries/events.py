@@ -1,0 +1,64 @@
+"""What rules raised, and what became of every delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from opmon.store import outbox
+from opmon.store.engine import Connection
+
+
+@dataclass(frozen=True)
+class DeliveryView:
+    """An event on its way to one action."""
+
+    id: int
+    event_id: str
+    action: str
+    state: str
+    """``pending``, ``delivered``, ``dead`` or ``withdrawn``."""
+    attempts: int
+    next_at: datetime
+    delivered_at: datetime | None
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class EventView:
+    """An event, who has taken it on, and its deliveries."""
+
+    id: str
+    monitor: str
+    round_id: int
+    rule: str
+    type: str
+    body: Mapping[str, Any]
+    created_at: datetime
+    acknowledged_at: datetime | None
+    acknowledged_by: str | None
+    note: str | None
+    deliveries: tuple[DeliveryView, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it, but for moments."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | {"deliveries": [vars(delivery) for delivery in self.deliveries]}
+
+
+def newest_events(
+    connection: Connection, monitor: str | None = None, limit: int = 100, *, only_open: bool = False
+) -> list[EventView]:
+    """The newest events, of one monitor or of all; ``only_open``: those that nobody has acknowledged."""
+    return [_view(row) for row in outbox.listing(connection, monitor, limit, only_open=only_open)]
+
+
+def event(connection: Connection, event_id: str) -> EventView:
+    """One event by its id."""
+    return _view(outbox.get(connection, event_id))
+
+
+def _view(row: Mapping[str, Any]) -> EventView:
+    return EventView(**{**row, "deliveries": tuple(DeliveryView(**delivery) for delivery in row["deliveries"])})

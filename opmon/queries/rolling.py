@@ -1,0 +1,112 @@
+"""The rolling estimate: the last rounds of one model version, as one figure with an interval of its own.
+
+A window is the last ``rounds``, those ``within`` a time, or the narrower of both; only the rounds in it are read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from opmon.estimators.rolling import combine, window
+from opmon.estimators.tally import Tally
+from opmon.quantities import Quantity
+from opmon.store import revisions, tallies
+from opmon.store.engine import Connection
+from opmon.store.revisions import Revision
+from opmon.types import Estimate
+
+
+@dataclass(frozen=True)
+class RollingPoint:
+    """The rolling estimate as of one round, and the rounds it is made of."""
+
+    round_number: int
+    rounds: tuple[int, ...]
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Window:
+    """The final estimates that count as of one round, that round's own among them."""
+
+    entry: Revision
+    """The round's own."""
+    kept: tuple[Revision, ...]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(each.round_number for each in self.kept)
+
+    @property
+    def changed(self) -> int:
+        """The key of the newest estimate in it."""
+        return max(each.key for each in self.kept)
+
+
+def rolling_points(
+    history: Sequence[Revision], *, rounds: int | None, within: timedelta | None, since: int = 0
+) -> list[RollingPoint]:
+    """The rolling estimates as of each round from ``since`` on, from the rounds' intervals; oldest first.
+
+    ``history`` holds the newest revisions of one model version's rounds. Provisional ones do not count, and what is
+    combined has one level.
+    """
+    return [_point(each, {}) for each in _windows(history, rounds=rounds, within=within, since=since)]
+
+
+def rolling_as_of(
+    connection: Connection,
+    monitor: str,
+    entry: Revision,
+    *,
+    rounds: int | None,
+    within: timedelta | None,
+    as_of: int | None = None,
+) -> RollingPoint | None:
+    """The rolling estimate as of one round; None where the round's own is not final.
+
+    ``as_of`` is the key of an estimate after which none counts.
+    """
+    around = revisions.finals_around(connection, monitor, entry, count=rounds, within=within, as_of=as_of)
+    until = [each for each in around if each.round_number <= entry.round_number]
+    points = joined(connection, _windows(until, rounds=rounds, within=within, since=entry.round_number))
+    return points[0] if points else None
+
+
+def windows_with(
+    connection: Connection, monitor: str, entry: Revision, *, rounds: int | None, within: timedelta | None
+) -> list[Window]:
+    """The windows that a round is part of; oldest first."""
+    around = revisions.finals_around(connection, monitor, entry, count=rounds, within=within)
+    windows = _windows(around, rounds=rounds, within=within, since=entry.round_number)
+    return [each for each in windows if entry.round_number in each.numbers]
+
+
+def joined(connection: Connection, windows: Iterable[Window]) -> list[RollingPoint]:
+    """The rolling estimate of each window, from the draws of all its rounds where these are known."""
+    windows = list(windows)
+    known = tallies.read(connection, (each.key for one in windows for each in one.kept))
+    return [_point(each, known) for each in windows]
+
+
+def _windows(
+    history: Sequence[Revision], *, rounds: int | None, within: timedelta | None, since: int
+) -> Iterator[Window]:
+    alike: dict[tuple[float, Quantity], list[Revision]] = defaultdict(list)
+    for newest in history:
+        if newest.estimate.provisional:
+            continue
+        like = alike[newest.estimate.level, newest.estimate.quantity]
+        like.append(newest)
+        if newest.round_number >= since:
+            moments = None if within is None else [entry.ended_at for entry in like]
+            kept = window(len(like), rounds=rounds, ends=moments, within=within)
+            yield Window(newest, tuple(like[i] for i in kept))
+
+
+def _point(of: Window, known: Mapping[int, Tally]) -> RollingPoint:
+    found = combine([each.estimate for each in of.kept], [known.get(each.key) for each in of.kept])
+    return RollingPoint(of.entry.round_number, of.numbers, found)

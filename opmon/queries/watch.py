@@ -1,0 +1,20 @@
+"""What the views of a monitor depend on of its configuration, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A monitor as it is configured; without rules and limits, as one that nobody configures any more."""
+
+    name: str
+    acting_rules: tuple[str, ...] = ()
+    """The names of the rules whose alarms are more than advice."""
+    advising_rules: tuple[str, ...] = ()
+    rolling_rounds: int | None = 5
+    rolling_within: timedelta | None = None
+    min_inputs: int = 0
+    max_age: timedelta = timedelta()
