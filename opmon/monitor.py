@@ -22,13 +22,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from opmon import disk
+from opmon import disk, plugins
+from opmon.abc import Registry
 from opmon.config import MonitorSettings, Settings, load
 from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
 from opmon.private import private_folder
 from opmon.queries.monitors import gathers
-from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.stages.compare import compare
 from opmon.stages.decide import decide_round
@@ -293,9 +293,11 @@ class Monitor:
 
 
 def registry_of(settings: Settings) -> Registry:
-    """MLflow, as configured."""
-    mlflow = settings.mlflow
-    return Registry(
-        mlflow.tracking_uri.get_secret_value(),
-        mlflow.registry_uri.get_secret_value() if mlflow.registry_uri else None,
-    )
+    """What holds the models: MLflow, or the configured plugin."""
+    if settings.registry is not None:
+        plugin: Registry = settings.registry.plugin
+        return plugin
+    addresses = settings.mlflow.tracking_uri, settings.mlflow.registry_uri
+    tracking, models = (None if address is None else address.get_secret_value() for address in addresses)
+    mlflow: Registry = plugins.make("registry", "mlflow", {"tracking_uri": tracking, "registry_uri": models})
+    return mlflow

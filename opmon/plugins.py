@@ -29,6 +29,7 @@ GROUPS: Mapping[str, str] = {
     "action": "opmon.actions",
     "perturbation": "opmon.perturbations",
     "head": "opmon.heads",
+    "registry": "opmon.registries",
 }
 """What can be plugged in, and the entry-point group it is looked for in."""
 
@@ -40,6 +41,7 @@ CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "action": abc.Action,
     "perturbation": abc.Perturbation,
     "head": abc.Head,
+    "registry": abc.Registry,
 }
 """What a plugin of each kind subclasses."""
 

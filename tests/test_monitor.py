@@ -209,16 +209,16 @@ def test_only_one_process_works_on_a_monitor(workbench: Any, database: str) -> N
 
 
 def test_mlflow_down_delays_and_loses_nothing(workbench: Any, database: str) -> None:
-    from opmon.registry import Registry
+    from opmon.registry import MlflowRegistry
 
     monitor = workbench.monitor(database)
     workbench.write_window()
-    working, monitor.registry = monitor.registry, Registry("http://127.0.0.1:1")
+    working, monitor.registry = monitor.registry, MlflowRegistry("http://127.0.0.1:1")
     assert monitor.advance().problems
     monitor.registry = working
     monitor.advance()
     workbench.answer(monitor)
-    working, monitor.registry = monitor.registry, Registry("http://127.0.0.1:1")
+    working, monitor.registry = monitor.registry, MlflowRegistry("http://127.0.0.1:1")
     cycle = monitor.advance()
     assert cycle.problems
     assert "127.0.0.1" in str(only_round(monitor, workbench.name).problem)

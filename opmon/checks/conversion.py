@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from opmon.abc import Registry
 from opmon.checks.finding import Finding
 from opmon.checks.sample import Sample, spread
 from opmon.checks.trial import STOPS
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
-from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.stages.originals import ROWS, agreement
 from opmon.types import ModelVersion

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from opmon.abc import Registry
 from opmon.checks.conversion import compared
 from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
@@ -13,7 +14,6 @@ from opmon.checks.sample import look_at_source
 from opmon.checks.trial import try_out
 from opmon.config import MonitorSettings, Settings
 from opmon.monitor import registry_of
-from opmon.registry import Registry
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import open_scorer
 from opmon.stages.originals import has_original

@@ -12,9 +12,10 @@ from opmon.store.engine import connect
 
 
 def check_services(settings: Settings) -> Iterator[Finding]:
-    """The database and MLflow."""
+    """The database, and the registry that holds the models."""
     yield asked("database", lambda: (_ask_database(settings), None))[0]
-    yield asked("mlflow", lambda: (registry_of(settings).check(), None))[0]
+    about = "mlflow" if settings.registry is None else "registry"
+    yield asked(about, lambda: (registry_of(settings).check(), None))[0]
 
 
 def _ask_database(settings: Settings) -> str:

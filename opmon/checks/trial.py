@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.abc import Registry
 from opmon.checks.finding import Finding, trouble
 from opmon.checks.sample import Sample, spread
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError, UnavailableError
-from opmon.registry import Registry
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
 from opmon.stages.identities import ids_of

@@ -14,8 +14,8 @@ from opmon.cli.common import chosen, config_option, console, json_option, monito
 from opmon.errors import LeaseHeld, OpmonError
 
 if TYPE_CHECKING:
+    from opmon.abc import Registry
     from opmon.config import Settings
-    from opmon.registry import Registry
     from opmon.stages.toolbox import Progress
 
 

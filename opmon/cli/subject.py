@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from opmon.cli.common import one_monitor, settings_of
 
 if TYPE_CHECKING:
+    from opmon.abc import Registry
     from opmon.config import MonitorSettings
-    from opmon.registry import Registry
     from opmon.types import ModelVersion
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from opmon.config import registry
 from opmon.config.document import Document, KeyPath
 from opmon.config.settings import Settings, checked
 from opmon.config.yaml_text import MAX_BYTES, parse
@@ -18,7 +19,7 @@ OVERRIDES: Mapping[str, KeyPath] = {
     "OPMON_MLFLOW_TRACKING_URI": ("mlflow", "tracking_uri"),
     "OPMON_STATE": ("state",),
 }
-"""The variables that win over the file."""
+"""The variables that win over the file; those of MLflow where it holds the models."""
 
 
 def load(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -26,6 +27,7 @@ def load(path: Path | str | None = None, environment: Mapping[str, str] | None =
     environment = os.environ if environment is None else environment
     chosen = Path(path or environment.get("OPMON_CONFIG") or DEFAULT_NAME).expanduser()
     document = parse(_text(chosen), str(chosen), environment)
+    registry.told_once(document)
     return checked(document, chosen.absolute().parent, _override(document, environment))
 
 
@@ -33,7 +35,7 @@ def _override(document: Document, environment: Mapping[str, str]) -> dict[KeyPat
     overridden: dict[KeyPath, str] = {}
     for variable, path in OVERRIDES.items():
         value = environment.get(variable)
-        if not value:
+        if not value or (path[0] == "mlflow" and not registry.is_mlflow(document)):
             continue
         group: Any = document.data
         for part in path[:-1]:
@@ -50,7 +52,7 @@ def _override(document: Document, environment: Mapping[str, str]) -> dict[KeyPat
 def _use_mlflow_own(document: Document, environment: Mapping[str, str]) -> None:
     """Where neither the file nor OPMON_* says where MLflow is, MLflow's own variable does."""
     uri = environment.get("MLFLOW_TRACKING_URI")
-    if not uri or document.data.get("mlflow"):
+    if not uri or document.data.get("mlflow") or not registry.is_mlflow(document):
         return
     document.data["mlflow"] = {"tracking_uri": uri}
 

@@ -108,6 +108,12 @@ class SourceSettings(Plugged):
     default_type = "files"
 
 
+class RegistrySettings(Plugged):
+    """What holds the models, where that is not MLflow."""
+
+    kind = "registry"
+
+
 class HeadSettings(Plugged):
     """An auxiliary variable that is computed in the model's graph: its name, or its type, name and parameters."""
 

@@ -26,8 +26,16 @@ from opmon.config.groups import (
     ScheduleSettings,
 )
 from opmon.config.part import Part, at_key, unknown
-from opmon.config.plugged import ActionSettings, HeadSettings, RuleSettings, SamplerSettings, SourceSettings
+from opmon.config.plugged import (
+    ActionSettings,
+    HeadSettings,
+    RegistrySettings,
+    RuleSettings,
+    SamplerSettings,
+    SourceSettings,
+)
 from opmon.config.problems import config_error
+from opmon.config.registry import told_once
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import NotFoundError
 from opmon.quantities import Problem, Quantity
@@ -253,6 +261,8 @@ class Settings(Part):
 
     folder: Path = Path()
     mlflow: MlflowSettings = Field(default={})  # type: ignore[assignment]
+    registry: RegistrySettings | None = None
+    """What holds the models in MLflow's place."""
     database: DatabaseAddress = Field(default="sqlite:///opmon.db")  # type: ignore[assignment]
     state: LocalPath = Field(default=".opmon")  # type: ignore[assignment]
     monitors: dict[str, MonitorSettings]
@@ -291,7 +301,9 @@ class Settings(Part):
     ) -> Settings:
         """The settings of plain values, as a YAML file would hold them; ``folder`` is where relative paths start."""
         variables = os.environ if environment is None else environment
-        return checked(documents.from_mapping(mapping, variables), Path(folder))
+        document = documents.from_mapping(mapping, variables)
+        told_once(document)
+        return checked(document, Path(folder))
 
     def monitor(self, name: str) -> MonitorSettings:
         """The monitor of that name, or an error that names those there are."""

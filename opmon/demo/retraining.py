@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opmon.abc import Registry
 from opmon.demo.digits import SIDE, Digits
-from opmon.registry import Registry
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from opmon.registry.registry import Registry
+from opmon.registry.registry import MlflowRegistry
 
-__all__ = ["Registry"]
+__all__ = ["MlflowRegistry"]

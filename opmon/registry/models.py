@@ -6,24 +6,23 @@ import difflib
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from opmon.abc import Converter
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import cache
 from opmon.registry.connection import Connection
 from opmon.registry.originals import load_original
 from opmon.registry.signature import read_signature
 from opmon.registry.translation import translated
-from opmon.types import ModelVersion, Signature
+from opmon.types import ModelVersion
 
 _ADDRESS = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[^/@]+))")
-Converter = Callable[[Any, Signature | None], bytes]
-"""Makes ONNX of a scikit-learn model and what it was logged to take."""
 _CONVERTED = "-converted-2"
 """Ends with the number of the way in which models are converted: a new one is not content with files of the old."""
 _LOGGED = re.compile(r"models:/(m-[^/]+)")

@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from opmon.abc import Converter
 from opmon.errors import ModelError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
-from opmon.registry.models import Converter
 from opmon.registry.originals import load_original
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
 from opmon.types import ModelVersion, Signature
 
 
-class Registry(Tracking):
+class MlflowRegistry(Tracking):
     """One MLflow server. ``tracking_uri`` None is MLflow's own default (``MLFLOW_TRACKING_URI`` and so on).
 
     Every error is one of opmon's: RegistryUnavailable where trying again is right, NotFoundError, ModelError,
@@ -29,7 +29,7 @@ class Registry(Tracking):
         self._described: dict[tuple[str, str, str | None], Mapping[str, Any]] = {}
 
     def __repr__(self) -> str:
-        return f"Registry({self._connection.where!r})"
+        return f"MlflowRegistry({self._connection.where!r})"
 
     def check(self) -> str:
         """One line that says what answered, or an error."""
@@ -76,23 +76,6 @@ class Registry(Tracking):
     def version_tags(self, model: ModelVersion) -> dict[str, str]:
         with self._translated(f"reading the tags of {model.uri}"):
             return dict(self._client.get_model_version(model.name, model.version).tags)
-
-    def published(self, model: ModelVersion, tag: str, into: Path) -> Path | None:
-        """The artifact that :meth:`publish` named in the version's ``tag``, copied below ``into``; None without one."""
-        run_id, _, name = self.version_tags(model).get(tag, "").partition("/")
-        if not name:
-            return None
-        path = into / run_id / name
-        return path if path.is_file() else self.download(run_id, name, path.parent)
-
-    def publish(self, model: ModelVersion, tag: str, experiment: str, path: Path) -> str:
-        """Keep a file as an artifact that belongs to the model version, and name it in the version's ``tag``."""
-        key = f"{tag}:{model.name}:{model.version}".replace("'", "").replace("\\", "")
-        run_id = self.run(self.experiment(experiment), key, f"{model.name} v{model.version}")
-        self.log_artifact(run_id, path)
-        self.finish_run(run_id)
-        self.tag_version(model, {tag: f"{run_id}/{path.name}"})
-        return run_id
 
     def tag_version(self, model: ModelVersion, tags: Mapping[str, object]) -> None:
         with self._translated(f"tagging {model.uri}"):

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
+from opmon.abc import Registry, RunStatus
 from opmon.errors import InputError, NotFoundError, OpmonError
 from opmon.registry.connection import Connection
 from opmon.registry.translation import is_answer, translated
@@ -24,7 +25,7 @@ _EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else
 _BATCH = {"metrics": 1000, "params": 100, "tags": 100}
 
 
-class Tracking:
+class Tracking(Registry):
     """Experiments and runs. Opening a run by its key and logging to it may be repeated: nothing is doubled."""
 
     def __init__(self, connection: Connection) -> None:
@@ -94,9 +95,7 @@ class Tracking:
                 raise NotFoundError(f"opening the run {name!r}: it was made, and MLflow does not find it")
             return kept
 
-    def finish_run(
-        self, run_id: str, status: Literal["FINISHED", "FAILED", "KILLED"] = "FINISHED", at: datetime | None = None
-    ) -> None:
+    def finish_run(self, run_id: str, status: RunStatus = "FINISHED", at: datetime | None = None) -> None:
         """End a run; one that a lost request made in its place meanwhile is removed."""
         with self._translated(f"finishing run {run_id}"):
             self._client.set_terminated(run_id, status, _milliseconds(at))
@@ -165,9 +164,7 @@ class Tracking:
 
     def log_artifacts(self, run_id: str, directory: Path, folder: str | None = None) -> None:
         _require_file(directory, directory.is_dir(), "folder")
-        for path in sorted(path for path in directory.rglob("*") if path.is_file()):
-            inside = PurePosixPath(folder or "", path.parent.relative_to(directory).as_posix())
-            self.log_artifact(run_id, path, None if str(inside) == "." else str(inside))
+        super().log_artifacts(run_id, directory, folder)
 
     def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
         """An artifact, file or folder, copied below ``into``."""

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import FrameType
 
+from opmon.abc import Registry
 from opmon.config import Settings
 from opmon.errors import LeaseHeld, OpmonError
 from opmon.monitor import Monitor, registry_of
-from opmon.registry import Registry
 from opmon.service.crew import Crew
 from opmon.service.timetable import Timetable
 from opmon.store import readiness, ticks

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opmon.abc import Registry
 from opmon.config import MissingSettings, MonitorSettings
 from opmon.errors import ModelError
-from opmon.registry import Registry
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.inputs.columns import Missing
 from opmon.scoring.inputs.images import ImageInput

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.abc import Registry
 from opmon.config import MonitorSettings
 from opmon.errors import ModelError
-from opmon.registry import Registry
 from opmon.scoring.conversion.original import answers_of
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer

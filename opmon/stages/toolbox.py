@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from opmon import plugins
-from opmon.abc import Sampler, Source
+from opmon.abc import Registry, Sampler, Source
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
-from opmon.registry import Registry, cache
+from opmon.registry import cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import open_scorer
 from opmon.store import rounds

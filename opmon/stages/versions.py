@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.abc import Registry
 from opmon.errors import NotFoundError, SourceError
-from opmon.registry import Registry
 from opmon.registry.addresses import model_of, version_address
 from opmon.scoring.inputs.columns import decoded
 from opmon.types import ModelVersion

@@ -7,8 +7,17 @@ One call is one test: ``check_sampler(Mine())`` raises AssertionError that says 
 from opmon.testing.actions import check_action
 from opmon.testing.heads import check_head
 from opmon.testing.perturbations import check_perturbation
+from opmon.testing.registries import check_registry
 from opmon.testing.rules import check_rule
 from opmon.testing.samplers import check_sampler
 from opmon.testing.sources import check_source
 
-__all__ = ["check_action", "check_head", "check_perturbation", "check_rule", "check_sampler", "check_source"]
+__all__ = [
+    "check_action",
+    "check_head",
+    "check_perturbation",
+    "check_registry",
+    "check_rule",
+    "check_sampler",
+    "check_source",
+]

@@ -214,6 +214,31 @@ def test_mlflow_variable_counts_where_nothing_else_is_said(write) -> None:
     assert said.mlflow.tracking_uri.get_secret_value() == "http://ours"
 
 
+def test_mlflow_is_a_registry_like_any_other(write, tmp_path: Path) -> None:
+    path = write(MINIMAL + "registry: {type: mlflow, tracking_uri: 'sqlite:///m.db'}\n")
+    settings = load(path, {"MLFLOW_TRACKING_URI": "http://theirs"})
+    assert settings.registry is None
+    assert settings.mlflow.tracking_uri.get_secret_value() == f"sqlite:///{tmp_path}/m.db"
+    ours = load(path, {"OPMON_MLFLOW_TRACKING_URI": "http://ours"})
+    assert ours.mlflow.tracking_uri.get_secret_value() == "http://ours"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "registry: {type: mlfow}\n",
+            r"opmon.yaml:\d+: registry.type: there is no such registry.*did you mean 'mlflow'",
+        ),
+        ("registry: {type: mlflow, uri: x}\n", r"opmon.yaml:\d+: mlflow.uri: there is no such key"),
+        ("registry: {type: mlflow}\nmlflow: {tracking_uri: x}\n", r"mlflow: says where MLflow is.*keep one of them"),
+    ],
+)
+def test_a_registry_that_cannot_be_is_told(write, text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load(write(MINIMAL + text), {})
+
+
 def test_byte_order_mark_and_carriage_returns(tmp_path: Path) -> None:
     path = tmp_path / "opmon.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode())

@@ -19,7 +19,7 @@ from skl2onnx import to_onnx
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from opmon.registry import Registry
+from opmon.registry import MlflowRegistry
 
 
 def find_port() -> int:
@@ -119,8 +119,8 @@ def uri(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def registry(uri: str) -> Registry:
-    return Registry(uri)
+def registry(uri: str) -> MlflowRegistry:
+    return MlflowRegistry(uri)
 
 
 @pytest.fixture(scope="session")

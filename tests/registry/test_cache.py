@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from opmon.registry import Registry, cache
+from opmon.registry import MlflowRegistry, cache
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def _forget_for_ever(folder: Path, unused: float, stop: Event) -> None:
         time.sleep(0.001)
 
 
-def test_two_processes_never_take_a_version_from_each_other(registry: Registry, tmp_path: Path) -> None:
+def test_two_processes_never_take_a_version_from_each_other(registry: MlflowRegistry, tmp_path: Path) -> None:
     """One removes whatever was not used for a second; the other asks, reads soon after, and always finds it whole."""
     version = registry.resolve("models:/digits@champion")
     whole = registry.fetch_onnx(version, tmp_path).read_bytes()

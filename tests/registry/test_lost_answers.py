@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from opmon.errors import RegistryUnavailable
-from opmon.registry import Registry
+from opmon.registry import MlflowRegistry
 from opmon.registry._calls import Breaker, Calls, left_behind
 from opmon.store import rounds
 from tests.conftest import Workbench
@@ -32,12 +32,12 @@ def proxy(server: Any) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def registry(proxy: Proxy) -> Registry:
-    return Registry(proxy.uri)
+def registry(proxy: Proxy) -> MlflowRegistry:
+    return MlflowRegistry(proxy.uri)
 
 
 @pytest.fixture
-def experiment(registry: Registry) -> str:
+def experiment(registry: MlflowRegistry) -> str:
     return registry.experiment(f"opmon/{uuid.uuid4().hex}")
 
 
@@ -52,18 +52,18 @@ def runs(server: Any, experiment: str) -> list[Any]:
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_a_run_whose_answer_is_lost_is_made_once(
-    server: Any, proxy: Proxy, registry: Registry, experiment: str, lost: int
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, lost: int
 ) -> None:
     proxy.rule(CREATE, LOSE, times=lost)
     made = registry.run(experiment, "m/round/1", "round 1")
     assert proxy.met[LOSE] == lost
     proxy.clear()
     assert [run.info.run_id for run in runs(server, experiment)] == [made]
-    assert Registry(server.uri).run(experiment, "m/round/1", "round 1") == made
+    assert MlflowRegistry(server.uri).run(experiment, "m/round/1", "round 1") == made
 
 
 def test_a_timeline_is_not_split_when_answers_are_lost(
-    server: Any, proxy: Proxy, registry: Registry, experiment: str
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str
 ) -> None:
     used = []
     for step in range(1, 5):
@@ -79,7 +79,7 @@ def test_a_timeline_is_not_split_when_answers_are_lost(
 
 
 def test_a_request_that_arrives_late_makes_no_second_run(
-    server: Any, proxy: Proxy, registry: Registry, experiment: str
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str
 ) -> None:
     proxy.rule(CREATE, LATE, times=1)
     made = registry.run(experiment, "m/round/1", "round 1")
@@ -90,7 +90,7 @@ def test_a_request_that_arrives_late_makes_no_second_run(
 
 
 def test_a_late_double_is_gone_when_the_run_is_finished(
-    server: Any, proxy: Proxy, registry: Registry, experiment: str
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str
 ) -> None:
     proxy.rule(CREATE, LATE, times=1)
     made = registry.run(experiment, "m/round/1", "round 1")
@@ -109,7 +109,7 @@ def test_doubles_of_old_are_told_apart_and_what_they_hold_is_kept(server: Any, e
         for k in range(3)
     )
     client.log_metric(second, "accuracy/estimate", 0.5)
-    assert Registry(server.uri).run(experiment, "m/timeline", "v1") == first, "the oldest"
+    assert MlflowRegistry(server.uri).run(experiment, "m/timeline", "v1") == first, "the oldest"
     left = {run.info.run_id: run.data.tags for run in runs(server, experiment)}
     assert set(left) == {first, second}
     assert left[second]["opmon.double_of"] == first
@@ -117,14 +117,14 @@ def test_doubles_of_old_are_told_apart_and_what_they_hold_is_kept(server: Any, e
     assert client.get_run(empty).info.lifecycle_stage == "deleted"
 
 
-def test_an_experiment_whose_answer_is_lost_is_made_once(proxy: Proxy, registry: Registry) -> None:
+def test_an_experiment_whose_answer_is_lost_is_made_once(proxy: Proxy, registry: MlflowRegistry) -> None:
     name = f"opmon/{uuid.uuid4().hex}"
     proxy.rule("POST .*/experiments/create", LOSE, times=2)
     assert registry.experiment(name) == registry.experiment(name)
 
 
 def test_whatever_answer_is_lost_asking_again_changes_nothing(
-    server: Any, proxy: Proxy, registry: Registry, experiment: str, tmp_path: Path
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, tmp_path: Path
 ) -> None:
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "a.txt").write_text("a")
@@ -181,7 +181,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("what", [STALL, DRIP])
-def test_a_question_is_not_waited_for_without_end(proxy: Proxy, registry: Registry, experiment: str, what: str) -> None:
+def test_a_question_is_not_waited_for_without_end(
+    proxy: Proxy, registry: MlflowRegistry, experiment: str, what: str
+) -> None:
     proxy.rule("runs/search", what)
     begun = time.monotonic()
     with pytest.raises(RegistryUnavailable, match="Nothing is lost"):
@@ -194,7 +196,7 @@ def test_a_question_is_not_waited_for_without_end(proxy: Proxy, registry: Regist
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("what", [STALL, DRIP])
 def test_a_download_is_given_up_when_nothing_arrives(
-    proxy: Proxy, registry: Registry, experiment: str, tmp_path: Path, what: str
+    proxy: Proxy, registry: MlflowRegistry, experiment: str, tmp_path: Path, what: str
 ) -> None:
     (tmp_path / "a.txt").write_text("a" * 1000)
     run = registry.run(experiment, "m/round/1", "round 1")
@@ -207,7 +209,7 @@ def test_a_download_is_given_up_when_nothing_arrives(
 
 
 @pytest.mark.usefixtures("short")
-def test_an_upload_is_given_up(proxy: Proxy, registry: Registry, experiment: str, tmp_path: Path) -> None:
+def test_an_upload_is_given_up(proxy: Proxy, registry: MlflowRegistry, experiment: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     run = registry.run(experiment, "m/round/1", "round 1")
     proxy.rule("PUT", STALL)
@@ -217,7 +219,7 @@ def test_an_upload_is_given_up(proxy: Proxy, registry: Registry, experiment: str
 
 @pytest.mark.usefixtures("short")
 def test_a_server_that_does_not_answer_is_left_alone_and_tried_again(
-    proxy: Proxy, registry: Registry, experiment: str, monkeypatch: pytest.MonkeyPatch
+    proxy: Proxy, registry: MlflowRegistry, experiment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy.rule("runs/search", STALL)
     monkeypatch.setattr(Breaker, "FIRST_REST", 3600.0)
@@ -235,7 +237,7 @@ def test_a_server_that_does_not_answer_is_left_alone_and_tried_again(
     assert registry.run(experiment, "m/round/1", "round 1")
 
 
-def test_giving_up_ends_what_is_waited_for_at_once(proxy: Proxy, registry: Registry, experiment: str) -> None:
+def test_giving_up_ends_what_is_waited_for_at_once(proxy: Proxy, registry: MlflowRegistry, experiment: str) -> None:
     proxy.rule("runs/search", STALL)
     threading.Thread(target=lambda: proxy.met_one.wait(30) and registry.give_up()).start()
     begun = time.monotonic()

@@ -13,9 +13,10 @@ import pytest
 from sklearn.datasets import load_digits
 
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
-from opmon.registry import Registry
+from opmon.registry import MlflowRegistry
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.graph.file import class_names, read_model
+from opmon.testing import check_registry
 from opmon.types import ModelVersion
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
@@ -29,6 +30,10 @@ def experiment(registry) -> str:
 @pytest.fixture
 def run(registry, experiment) -> str:
     return registry.run(experiment, "round/1", "round 1")
+
+
+def test_registry_keeps_the_contract(registry, tmp_path) -> None:
+    check_registry(registry, "models:/digits@champion", tmp_path)
 
 
 def test_registry_check_tells_what_answered(registry, uri) -> None:
@@ -82,7 +87,7 @@ def test_registry_fetches_onnx_once(registry, tmp_path, model, version) -> None:
     labels, _ = onnxruntime.InferenceSession(str(path)).run(None, {"X": images[:50].astype(np.float32)})
     assert labels.tolist() == model.predict(images[:50]).tolist()
     written = path.stat().st_mtime_ns
-    again = Registry(registry.address).fetch_onnx(registry.resolve(f"models:/digits/{version}"), tmp_path)
+    again = MlflowRegistry(registry.address).fetch_onnx(registry.resolve(f"models:/digits/{version}"), tmp_path)
     assert (again, again.stat().st_mtime_ns) == (path, written)
     assert [item.name for item in (tmp_path / "digits").iterdir()] == [path.parent.name]
 
@@ -136,7 +141,7 @@ def test_registry_experiment_asked_for_at_once_is_one(uri) -> None:
     name, barrier = f"opmon/{uuid.uuid4().hex}", threading.Barrier(6)
 
     def ask(_: int) -> str:
-        registry = Registry(uri)
+        registry = MlflowRegistry(uri)
         registry.check()
         barrier.wait()
         return registry.experiment(name)
@@ -322,7 +327,7 @@ def test_registry_folder_that_cannot_be_written_is_told(registry, tmp_path) -> N
 def test_registry_prints_no_address_with_a_password(server, monkeypatch, capfd) -> None:
     """MLflow tells the address of a run that ends, and by default with everything in it."""
     monkeypatch.setenv("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "false")
-    known = Registry(server.uri.replace("://", "://ann:s3cret@"))
+    known = MlflowRegistry(server.uri.replace("://", "://ann:s3cret@"))
     run = known.run(known.experiment("with a password"), "m/round/1", "round 1")
     known.finish_run(run)
     assert capfd.readouterr() == ("", "")

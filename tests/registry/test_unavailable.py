@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 
 from opmon.errors import OpmonError, RegistryUnavailable
-from opmon.registry import Registry
+from opmon.registry import MlflowRegistry
 from opmon.types import ModelVersion
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 MODEL = ModelVersion("digits", "2", ("onnx",))
 
 
-def calls(registry: Registry, folder: Path) -> dict[str, Callable[[], Any]]:
+def calls(registry: MlflowRegistry, folder: Path) -> dict[str, Callable[[], Any]]:
     """One call of each method that talks to MLflow."""
     file = folder / "a.txt"
     file.write_text("a")
@@ -59,8 +59,8 @@ def calls(registry: Registry, folder: Path) -> dict[str, Callable[[], Any]]:
 
 
 def test_calls_cover_every_method(tmp_path) -> None:
-    public = {name for name in dir(Registry) if not name.startswith("_")}
-    assert set(calls(Registry("http://127.0.0.1:9"), tmp_path)) == public - {"address", "give_up"}
+    public = {name for name in dir(MlflowRegistry) if not name.startswith("_")}
+    assert set(calls(MlflowRegistry("http://127.0.0.1:9"), tmp_path)) == public - {"address", "give_up", "local_paths"}
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def once(monkeypatch) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
 
 
-def all_unavailable(registry: Registry, folder: Path) -> None:
+def all_unavailable(registry: MlflowRegistry, folder: Path) -> None:
     for name, call in calls(registry, folder).items():
         with pytest.raises(RegistryUnavailable) as caught:
             call()
@@ -78,12 +78,12 @@ def all_unavailable(registry: Registry, folder: Path) -> None:
 
 @pytest.mark.usefixtures("once")
 def test_server_that_is_not_there(tmp_path, free_port) -> None:
-    all_unavailable(Registry(f"http://127.0.0.1:{free_port}"), tmp_path)
+    all_unavailable(MlflowRegistry(f"http://127.0.0.1:{free_port}"), tmp_path)
 
 
 def test_server_killed_in_the_middle(tmp_path, monkeypatch, start_server) -> None:
     server = start_server()
-    registry = Registry(server.uri)
+    registry = MlflowRegistry(server.uri)
     experiment = registry.experiment("opmon/x")
     run = registry.run(experiment, "key", "name")
     registry.resolve("models:/digits@champion")
@@ -97,7 +97,7 @@ def test_server_killed_in_the_middle(tmp_path, monkeypatch, start_server) -> Non
 def test_server_that_is_not_there_is_told_soon(free_port) -> None:
     began = time.monotonic()
     with pytest.raises(RegistryUnavailable):
-        Registry(f"http://127.0.0.1:{free_port}").check()
+        MlflowRegistry(f"http://127.0.0.1:{free_port}").check()
     assert time.monotonic() - began < 15
 
 
@@ -155,7 +155,7 @@ def answering() -> Iterator[Callable[[str], str]]:
 @pytest.mark.usefixtures("once")
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_server_that_answers_wrongly(answering, tmp_path, kind) -> None:
-    registry = Registry(answering(kind))
+    registry = MlflowRegistry(answering(kind))
     for name, call in calls(registry, tmp_path).items():
         with pytest.raises(RegistryUnavailable) as caught:
             call()
@@ -167,7 +167,7 @@ def test_server_that_answers_wrongly(answering, tmp_path, kind) -> None:
 @pytest.mark.parametrize("kind", ["no credentials", "forbidden"])
 def test_server_that_refuses_says_how_to_give_credentials(answering, kind) -> None:
     with pytest.raises(RegistryUnavailable, match="MLFLOW_TRACKING_USERNAME"):
-        Registry(answering(kind)).check()
+        MlflowRegistry(answering(kind)).check()
 
 
 @pytest.mark.parametrize(
@@ -184,21 +184,21 @@ def test_server_that_refuses_says_how_to_give_credentials(answering, kind) -> No
 def test_address_that_leads_nowhere_is_told_soon_and_without_the_password(uri, caplog) -> None:
     began = time.monotonic()
     with caplog.at_level(logging.DEBUG), pytest.raises(OpmonError) as caught:
-        Registry(uri).check()
+        MlflowRegistry(uri).check()
     assert time.monotonic() - began < 20
     assert "secretword" not in "".join(traceback.format_exception(caught.value))
-    assert "secretword" not in repr(Registry(uri))
+    assert "secretword" not in repr(MlflowRegistry(uri))
 
 
 def test_database_server_with_a_wrong_password(postgres) -> None:
     uri = postgres().replace("postgresql+psycopg://postgres", "postgresql+psycopg://nobody")
     with pytest.raises(RegistryUnavailable):
-        Registry(uri).check()
+        MlflowRegistry(uri).check()
 
 
 def test_database_that_is_locked(tmp_path) -> None:
     path = tmp_path / "mlflow.db"
-    registry = Registry(f"sqlite:///{path}")
+    registry = MlflowRegistry(f"sqlite:///{path}")
     experiment = registry.experiment("opmon/x")
     with sqlite3.connect(path, isolation_level=None) as holder:
         holder.execute("BEGIN EXCLUSIVE")
@@ -211,7 +211,7 @@ def test_database_that_is_locked(tmp_path) -> None:
 
 def test_registry_imports_mlflow_only_when_asked_and_without_telemetry() -> None:
     code = (
-        "import sys, os; from opmon.registry import Registry; Registry('sqlite:///x.db'); "
+        "import sys, os; from opmon.registry import MlflowRegistry; MlflowRegistry('sqlite:///x.db'); "
         "assert 'mlflow' not in sys.modules; from opmon.registry.connection import prepare_environment; "
         "prepare_environment(); print(os.environ.get('MLFLOW_DISABLE_TELEMETRY'))"
     )

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import InputError, StateUnavailable
-from opmon.registry import Registry
+from opmon.registry import MlflowRegistry
 from opmon.stages.draw import load_frame
 from opmon.stages.open import open_round
 from opmon.stages.score import score_round
@@ -106,9 +106,9 @@ def test_a_label_that_comes_while_mlflow_is_down_is_estimated_before_it_is_told(
     workbench.answer(monitor, skip=0.2)
     working = monitor.registry
 
-    class FailsHalfWay(Registry):
+    class FailsHalfWay(MlflowRegistry):
         def log_artifacts(self, *arguments: Any) -> None:
-            Registry("http://127.0.0.1:1").experiment("nothing")
+            MlflowRegistry("http://127.0.0.1:1").experiment("nothing")
 
     monitor.registry = FailsHalfWay(workbench.tracking_uri)
     assert monitor.advance().problems
@@ -131,7 +131,7 @@ def test_answers_taken_back_do_not_hang_a_round(workbench: Any, lite: str) -> No
     monitor.advance()
     task = a_task(monitor)
     say(monitor, task, workbench.truth[task.input_id])
-    working, monitor.registry = monitor.registry, Registry("http://127.0.0.1:1")
+    working, monitor.registry = monitor.registry, MlflowRegistry("http://127.0.0.1:1")
     assert monitor.advance().problems
     say(monitor, task, None)
     monitor.registry = working

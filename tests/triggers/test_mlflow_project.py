@@ -7,7 +7,7 @@ import pytest
 
 from opmon.abc import Action
 from opmon.errors import InputError, OpmonError
-from opmon.registry import Registry
+from opmon.registry import MlflowRegistry
 from opmon.triggers.mlflow_project import MlflowProject
 
 SCRIPT = "import sys, pathlib; pathlib.Path(sys.argv[1]).open('a').write(' '.join(sys.argv[2:]) + chr(10))"
@@ -27,11 +27,11 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def registry(tmp_path: Path) -> Registry:
-    return Registry(f"sqlite:///{tmp_path / 'mlflow.db'}")
+def registry(tmp_path: Path) -> MlflowRegistry:
+    return MlflowRegistry(f"sqlite:///{tmp_path / 'mlflow.db'}")
 
 
-def test_an_alarm_starts_the_project_once(project: Path, registry: Registry, event, tmp_path: Path) -> None:
+def test_an_alarm_starts_the_project_once(project: Path, registry: MlflowRegistry, event, tmp_path: Path) -> None:
     out = tmp_path / "out.txt"
     parameters = {"out": str(out), "failures": "{failures_uri}"}
     action = MlflowProject(str(project), parameters=parameters).bind(registry)
@@ -50,13 +50,15 @@ def test_an_alarm_starts_the_project_once(project: Path, registry: Registry, eve
     assert len(runs) == 1
 
 
-def test_a_project_that_is_not_there_is_tried_again(registry: Registry, event, tmp_path: Path, monkeypatch) -> None:
+def test_a_project_that_is_not_there_is_tried_again(
+    registry: MlflowRegistry, event, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setattr("opmon.registry.projects.GRACE", 60.0)
     with pytest.raises(OpmonError, match="ended with exit code"):
         MlflowProject(str(tmp_path / "nothing")).bind(registry).act(event)
 
 
-def test_a_recovery_starts_nothing(registry: Registry, event) -> None:
+def test_a_recovery_starts_nothing(registry: MlflowRegistry, event) -> None:
     MlflowProject("/nowhere").bind(registry).act({**event, "type": "opmon.recovered"})
 
 

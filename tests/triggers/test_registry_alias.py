@@ -6,13 +6,13 @@ import pytest
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
-from opmon.registry import Registry
+from opmon.registry import MlflowRegistry
 from opmon.triggers.registry_alias import RegistryAlias
 from opmon.types import ModelVersion
 
 
 @pytest.fixture
-def registry(tmp_path: Path) -> Registry:
+def registry(tmp_path: Path) -> MlflowRegistry:
     """A real registry with versions 1 to 3 of a model."""
     import mlflow
 
@@ -21,10 +21,10 @@ def registry(tmp_path: Path) -> Registry:
     client.create_registered_model("digits")
     for _ in range(3):
         client.create_model_version("digits", (tmp_path / "model").as_uri())
-    return Registry(uri)
+    return MlflowRegistry(uri)
 
 
-def meaning(registry: Registry, alias: str) -> str | None:
+def meaning(registry: MlflowRegistry, alias: str) -> str | None:
     found = registry._client.get_registered_model("digits").aliases.get(alias)
     return None if found is None else str(found)
 

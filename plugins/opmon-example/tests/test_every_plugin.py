@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from opmon_example.append import Append
 from opmon_example.feather import Feather
+from opmon_example.folder import Folder
 from opmon_example.runner_up import RunnerUp
 from opmon_example.spent import LabelsSpent
 from opmon_example.systematic import Systematic, SystematicEstimator
@@ -16,15 +17,17 @@ from opmon_example.vignette import Vignette
 
 from opmon import plugins
 from opmon.decisions.case import Case
-from opmon.errors import SourceError
+from opmon.errors import NotFoundError, SourceError
 from opmon.testing import (
     check_action,
     check_head,
     check_perturbation,
+    check_registry,
     check_rule,
     check_sampler,
     check_source,
 )
+from opmon.testing.heads import network
 
 
 def write(folder: Path, name: str, table: pa.Table) -> None:
@@ -71,6 +74,26 @@ def test_rule_counts_over_rounds() -> None:
     assert (first.details["advice"], second.details["advice"], second.value) == (False, True, 120)
 
 
+def test_registry(tmp_path: Path) -> None:
+    (tmp_path / "models" / "digits" / "1").mkdir(parents=True)
+    network(tmp_path / "models" / "digits" / "1" / "model.onnx")
+    check_registry(Folder(str(tmp_path / "models")), "models:/digits/1", tmp_path / "elsewhere")
+
+
+def test_registry_follows_an_alias(tmp_path: Path) -> None:
+    for version in ("1", "2"):
+        (tmp_path / "digits" / version).mkdir(parents=True)
+        network(tmp_path / "digits" / version / "model.onnx")
+    registry = Folder(str(tmp_path))
+    first, second = (registry.resolve(f"models:/digits/{version}") for version in ("1", "2"))
+    registry.set_alias(second, "champion")
+    registry.remove_alias(first, "champion")
+    assert registry.resolve("models:/digits@champion") == second
+    registry.remove_alias(second, "champion")
+    with pytest.raises(NotFoundError, match="digits@champion"):
+        registry.resolve("models:/digits@champion")
+
+
 def test_perturbation() -> None:
     check_perturbation(Vignette())
 
@@ -85,6 +108,7 @@ def test_perturbation() -> None:
         ("rule", "labels_spent"),
         ("action", "append"),
         ("perturbation", "image.vignette"),
+        ("registry", "folder"),
     ],
 )
 def test_opmon_finds_it(kind: str, name: str) -> None:
