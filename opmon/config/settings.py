@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
@@ -39,9 +39,11 @@ from opmon.config.registry import told_once
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import NotFoundError
 from opmon.quantities import Problem, Quantity
-from opmon.queries.watch import Watch
 from opmon.scoring.devices import Device
 from opmon.values import canonical_class
+
+if TYPE_CHECKING:
+    from opmon.queries.watch import Watch
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
 _FREE = ("confidence", "margin", "entropy", "gini")
@@ -155,6 +157,8 @@ class MonitorSettings(Part):
     @property
     def watch(self) -> Watch:
         """What the views of the monitor depend on."""
+        from opmon.queries.watch import Watch
+
         return Watch(
             name=self.name,
             acting_rules=tuple(rule.name for rule in self.rules if rule.acts),
