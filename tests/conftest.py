@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from opmon.store import _connections
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, and pytest-xdist uses both
 
 
@@ -53,6 +55,14 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'opmon.db'}"
     return str(request.getfixturevalue("postgres")())
+
+
+@pytest.fixture(autouse=True)
+def no_connection_is_left() -> Iterator[None]:
+    """Each test has databases of its own; their pools would together be more than a server gives."""
+    yield
+    for pool in list(_connections._pools.values()):
+        pool.dispose()
 
 
 class Clock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -58,10 +57,12 @@ def test_seventy_monitors_at_once_need_few_connections(postgres: Callable[[], st
 
 def few_connections(url: str, limit: int) -> str:
     """The same database for a user who may have so many connections."""
+    address = sa.engine.make_url(url)
+    user = f"few_of_{address.database}"  # users belong to the server, not to the database
     with connect(url).write() as connection:
-        connection.exec_driver_sql(f"CREATE ROLE few_{limit}_{os.getpid()} LOGIN CONNECTION LIMIT {limit}")
-        connection.exec_driver_sql(f"GRANT ALL ON SCHEMA public TO few_{limit}_{os.getpid()}")
-    return sa.engine.make_url(url).set(username=f"few_{limit}_{os.getpid()}").render_as_string(hide_password=False)
+        connection.exec_driver_sql(f"CREATE ROLE {user} LOGIN CONNECTION LIMIT {limit}")
+        connection.exec_driver_sql(f"GRANT ALL ON SCHEMA public TO {user}")
+    return address.set(username=user).render_as_string(hide_password=False)
 
 
 def test_a_pool_that_is_used_up_is_told(postgres: Callable[[], str]) -> None:
