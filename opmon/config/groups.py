@@ -98,9 +98,17 @@ class ColumnSettings(Part):
     id: str | None = None
     timestamp: str | None = None
     prediction: str | None = None
+    threshold: Number | None = None
+    """Where ``prediction`` is a score: from this value on the second of two classes was answered."""
     model_version: str | None = None
     image: str | None = None
     text: str | None = None
+
+    @model_validator(mode="after")
+    def _threshold_of_something(self) -> Self:
+        if self.threshold is not None and self.prediction is None:
+            raise at_key("threshold", "is that of the score in prediction: name its column too")
+        return self
 
 
 class RoundSettings(Part):

@@ -37,9 +37,10 @@ from opmon.config.plugged import (
 from opmon.config.problems import config_error
 from opmon.config.registry import told_once
 from opmon.config.robustness import RobustnessSettings
-from opmon.errors import NotFoundError
+from opmon.errors import InputError, NotFoundError
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
+from opmon.spellings import AS_SPELT, Spellings
 from opmon.values import canonical_class
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def _class_name(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("must be text: put yes, no, true, false in quotes")
     return canonical_class(value) if isinstance(value, int | float | str) else value
+
+
+ClassName = Annotated[str, BeforeValidator(_class_name)]
 
 
 def _tells_bets(design: str) -> bool:
@@ -76,7 +80,7 @@ class MonitorSettings(Part):
     model: str
     problem: Problem = "classification"
     unit: Annotated[str, Field(min_length=1, max_length=20)] | None = None
-    classes: tuple[Annotated[str, BeforeValidator(_class_name)], ...] | None = None
+    classes: tuple[ClassName, ...] | dict[ClassName, tuple[ClassName, ...]] | None = None
     convert_sklearn: bool = False
     device: DeviceChoice = "auto"
     threads: Count | None = None
@@ -127,11 +131,25 @@ class MonitorSettings(Part):
             raise ValueError(f"must lie strictly between 0 and 1{hint}")
         return value
 
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """One spelling of a class need not be in a list."""
+        if not isinstance(value, Mapping):
+            return value
+        listed = {name: () if text is None else text for name, text in value.items()}
+        return {name: text if isinstance(text, list | tuple) else (text,) for name, text in listed.items()}
+
     @field_validator("classes")
     @classmethod
-    def _distinct(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    def _distinct(cls, value: Any) -> Any:
         if value is not None and (len(set(value)) < len(value) or len(value) < 2):
             raise ValueError("must name at least two classes, each once, in the order of the model's output")
+        if isinstance(value, Mapping):
+            try:
+                Spellings.of(value)
+            except InputError as exc:
+                raise ValueError(f"must tell classes apart: {exc}") from exc
         return value
 
     @model_validator(mode="after")
@@ -201,6 +219,16 @@ class MonitorSettings(Part):
         found = _MODEL.match(self.model)
         assert found is not None
         return found["name"]
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names of the classes in the order of the model's output, where the configuration gives them."""
+        return None if self.classes is None else tuple(self.classes)
+
+    @property
+    def spellings(self) -> Spellings:
+        """What else the model, the log and annotators call the classes."""
+        return Spellings.of(self.classes) if isinstance(self.classes, Mapping) else AS_SPELT
 
     @property
     def at_hand(self) -> tuple[str, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import InputError
 from opmon.scoring._allocation import keep_freed_memory
@@ -27,6 +27,7 @@ from opmon.scoring.outputs.meaning import Outputs, Scores
 from opmon.scoring.outputs.planning import plan_outputs
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.session import Session, cores, open_session
+from opmon.spellings import Classes
 from opmon.types import Problem
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Loaded:
 def load(
     path: Path,
     problem: Problem,
-    classes: Sequence[Any] | None = None,
+    classes: Classes | None = None,
     device: Device = "auto",
     threads: int | None = None,
     batch_size: int | None = None,

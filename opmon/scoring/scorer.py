@@ -27,6 +27,7 @@ from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Piece, Said, Scored, Traced
 from opmon.scoring.session import Session
+from opmon.spellings import Classes
 from opmon.types import Batch, Problem
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Scorer:
         cls,
         path: Path,
         problem: Problem,
-        classes: Sequence[Any] | None = None,
+        classes: Classes | None = None,
         features: Sequence[str] | None = None,
         tensor: str | None = None,
         device: Device = "auto",

@@ -77,6 +77,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
             starts_at=found.starts_at,
             ends_at=found.ends_at,
             classes=None if found.classes is None else list(found.classes),
+            spellings=dict(work.settings.spellings.names) or None,
             drift=drift,
             run_id=own,
             timeline_run_id=timeline,

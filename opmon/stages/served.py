@@ -19,6 +19,7 @@ from opmon.config import MonitorSettings
 from opmon.errors import InputError, SourceError
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, told, too_many
+from opmon.spellings import AS_SPELT, Spellings
 from opmon.values import canonical_classes
 from opmon.wording import percent
 
@@ -76,8 +77,9 @@ class Served:
         what = f"column {self.column!r} holds predictions that are"
         words = other_words(what, self.said[self.strays].tolist(), int(self.logged.sum()), self.classes or ())
         return (
-            f"{words} Log the model's own names, or name the column that holds them; without prediction in 'columns' "
-            f"the model's own answers are judged"
+            f"{words} Say what each is called with 'classes', such as classes: {{{_example(self.classes)}}}, or name "
+            f"the column that holds the model's own names; without prediction in 'columns' the model's own answers "
+            f"are judged"
         )
 
     def _other_answers(self, apart: float, max_skew: float) -> str:
@@ -107,13 +109,23 @@ def served_of(
     name = settings.columns.prediction
     if logged is None or name is None or not len(where):
         return None
-    return served(name, logged.take(pa.array(where)), own, classes, settings.problem)
+    threshold = settings.columns.threshold
+    return served(name, logged.take(pa.array(where)), own, classes, settings.problem, settings.spellings, threshold)
 
 
 def served(
-    column: str, logged: pa.Array, own: NDArray[Any], classes: tuple[str, ...] | None, problem: str
+    column: str,
+    logged: pa.Array,
+    own: NDArray[Any],
+    classes: tuple[str, ...] | None,
+    problem: str,
+    spellings: Spellings = AS_SPELT,
+    threshold: float | None = None,
 ) -> Served | None:
-    """Production's predictions in ``column`` beside the model's ``own``; None where none was logged."""
+    """Production's predictions in ``column`` beside the model's ``own``; None where none was logged.
+
+    With a ``threshold`` the column holds numbers: from it on the second of two classes was answered.
+    """
     logged = decoded(logged)
     known = _is_said(column, logged)
     if not known.any():
@@ -122,7 +134,11 @@ def served(
     if problem == "regression":
         return _numbers_served(column, known, _numbers(column, given), own.astype(np.float64))
     said = own.astype(object)
-    said[known] = _names(column, given)
+    said[known] = (
+        spellings.named(_names(column, given))
+        if threshold is None
+        else _decided(_numbers(column, given), threshold, classes, column)
+    )
     differs = known & (said != own.astype(object))
     strays = known & strays_of(said, classes)
     return Served(column, said, own, known, differs, differs, strays, classes)
@@ -156,11 +172,38 @@ def _is_said(column: str, logged: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(known)
 
 
+def _example(classes: tuple[str, ...] | None) -> str:
+    """How the first two classes would be given with spellings."""
+    return ", ".join(f"{name}: {number}" for number, name in enumerate((classes or ("paid", "default"))[:2])) + (
+        "" if classes is None or len(classes) < 3 else ", …"
+    )
+
+
 def _names(column: str, given: pa.Array) -> NDArray[Any]:
     try:
         return canonical_classes(given.to_pandas().to_numpy(dtype=object))
     except InputError as exc:
         raise SourceError(f"column {column!r} cannot be the prediction: {exc}; correct 'columns'") from exc
+
+
+def _decided(
+    numbers: NDArray[np.float64], threshold: float, classes: tuple[str, ...] | None, column: str
+) -> NDArray[np.str_]:
+    """The class that production answered, from the number that decided it."""
+    if classes is None or len(classes) != 2:
+        have = "they are not known" if classes is None else f"there are {len(classes)}"
+        raise SourceError(
+            f"columns.threshold decides between two classes, and {have}; name both in classes, or the column with the "
+            f"class itself in columns.prediction"
+        )
+    shares = 0 <= threshold <= 1
+    outside = (numbers < 0) | (numbers > 1)
+    if shares and outside.any():
+        raise SourceError(
+            f"column {column!r} holds {numbers[outside][0]:g}, which is no probability, and columns.threshold is "
+            f"{threshold:g}; correct columns.prediction, or give the threshold of that score"
+        )
+    return np.array(classes, dtype=np.str_)[(numbers >= threshold).astype(np.int64)]
 
 
 def _numbers(column: str, given: pa.Array) -> NDArray[np.float64]:

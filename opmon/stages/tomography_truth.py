@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.scoring.graph.compiled import columns_of
 from opmon.scoring.scorer import Scorer
+from opmon.spellings import Spellings
 from opmon.values import canonical_class
 
 _SHOWN = 5
@@ -32,7 +33,7 @@ def labelled(
     texts = [text for _, text in known if text]
     if scorer.outputs.problem == "regression":
         return kept, _numbers(texts)
-    return kept, _columns(texts, _classes(scorer))
+    return kept, _columns(texts, _classes(scorer), scorer.outputs.spellings)
 
 
 def names_of(inputs: Sequence[tuple[Mapping[str, Any], str | None]]) -> NDArray[np.str_]:
@@ -56,16 +57,16 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _columns(texts: Sequence[str], classes: tuple[str, ...]) -> NDArray[np.int64]:
+def _columns(texts: Sequence[str], classes: tuple[str, ...], spellings: Spellings) -> NDArray[np.int64]:
     columns = {name: column for column, name in enumerate(classes)}
-    names = {text: canonical_class(text) for text in set(texts)}
+    names = {text: spellings.name(canonical_class(text)) for text in set(texts)}
     odd = Counter(text for text in texts if names[text] not in columns)
     if odd:
         listed = ", ".join(classes[:12]) + (f", … ({len(classes)})" if len(classes) > 12 else "")
         raise InputError(
             f"{odd.total()} of {len(texts)} labels are none of the model's classes: {_told(odd)}; the model's classes "
             f"are {listed}. Take the column with the model's own names, or give classes: one name for each column of "
-            f"its scores, in their order"
+            f"its scores, in their order, and what else it is called"
         )
     return np.array([columns[names[text]] for text in texts], np.int64)
 

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from opmon.adjudication import Answer, adjudicate
 from opmon.errors import InputError
+from opmon.spellings import Spellings
 from opmon.store import readiness
 from opmon.store.schema import labels, rounds, tasks
 from opmon.store.states import RoundState
@@ -117,7 +118,7 @@ def record(connection: Connection, given: Sequence[Label], at: datetime) -> Reco
     said = _last_words(connection, {label.task_id for label in given})
     rows = []
     for label in given:
-        truth = _canonical(label.truth, asked[label.task_id].problem)
+        truth = asked[label.task_id].canonical(label.truth)
         if said.get((label.task_id, label.annotator), _NOTHING) == truth:
             continue
         said[label.task_id, label.annotator] = truth
@@ -195,6 +196,13 @@ class _Asked:
     input_id: str
     problem: str
     classes: Sequence[str] | None
+    spellings: Spellings
+
+    def canonical(self, truth: str | None) -> str | None:
+        """The class that a label says, by its name; a number as it is."""
+        if truth is None or self.problem != "classification":
+            return truth
+        return self.spellings.name(canonical_class(truth))
 
 
 _NOTHING = object()
@@ -204,12 +212,14 @@ def _asked(connection: Connection, task_ids: Iterable[int]) -> dict[int, _Asked]
     found: dict[int, _Asked] = {}
     for some in _chunks(sorted(task_ids)):
         query = (
-            sa.select(tasks.c.id, tasks.c.input_id, tasks.c.round_id, rounds.c.plan, rounds.c.classes)
+            sa.select(tasks.c.id, tasks.c.input_id, tasks.c.round_id)
+            .add_columns(rounds.c.plan, rounds.c.classes, rounds.c.spellings)
             .join(rounds, rounds.c.id == tasks.c.round_id)
             .where(tasks.c.id.in_(some))
         )
         for row in connection.execute(query):
-            found[row.id] = _Asked(row.round_id, row.input_id, row.plan["problem"], row.classes)
+            spellings = Spellings(row.spellings or {})
+            found[row.id] = _Asked(row.round_id, row.input_id, row.plan["problem"], row.classes, spellings)
     return found
 
 
@@ -226,10 +236,6 @@ def _chunks(ids: Sequence[int], size: int = 500) -> Iterable[Sequence[int]]:
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def _canonical(truth: str | None, problem: str) -> str | None:
-    return canonical_class(truth) if truth is not None and problem == "classification" else truth
-
-
 def _problem(label: Label, asked: _Asked | None) -> str | None:
     if asked is None:
         return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"
@@ -243,7 +249,7 @@ def _problem(label: Label, asked: _Asked | None) -> str | None:
         except ValueError:
             number = math.nan
         return None if math.isfinite(number) else f"task {label.task_id} asks for a number; got {label.truth!r}"
-    if asked.classes is not None and canonical_class(label.truth) not in asked.classes:
+    if asked.classes is not None and asked.canonical(label.truth) not in asked.classes:
         have = ", ".join(asked.classes[:12]) + (", …" if len(asked.classes) > 12 else "")
         return f"task {label.task_id} asks for one of the classes {have}; got {label.truth!r}"
     return None

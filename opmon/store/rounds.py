@@ -49,6 +49,7 @@ class Round:
     duplicates: int | None = None
     skew: float | None = None
     classes: Sequence[str] | None = None
+    spellings: Mapping[str, str] | None = None
     draw: bytes | None = None
     waves: int = 0
     drift: Mapping[str, Any] | None = None

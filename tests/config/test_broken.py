@@ -102,6 +102,13 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     "level nan": (with_monitor("level: .nan"), ["digits.level", "finite", "got nan"]),
     "classes boolean": (with_monitor("classes: [yes, no]"), ["digits.classes[0]", "quotes", "got true"]),
     "classes twice": (with_monitor("classes: [a, a]"), ["digits.classes", "each once"]),
+    "a class with nothing else": (with_monitor("classes: {a: 0}"), ["digits.classes", "at least two classes"]),
+    "one spelling of two classes": (
+        with_monitor("classes: {a: [0, x], b: [1, x]}"),
+        ["digits.classes", "tell classes apart", "'x' cannot stand for both 'a' and 'b'"],
+    ),
+    "a spelling that is a class": (with_monitor("classes: {a: 0, b: a}"), ["digits.classes", "both 'a' and 'b'"]),
+    "a threshold of nothing": (with_monitor("columns: {threshold: 0.5}"), ["columns.threshold", "name its column too"]),
     "duration": (with_monitor("round: {max_age: 1 hour}"), ["digits.round.max_age", "15m, 1h", "'1 hour'"]),
     "duration number": (with_monitor("labels: {max_wait: 60}"), ["digits.labels.max_wait", "its unit", "got 60"]),
     "duration endless": (with_monitor(f"labels: {{max_wait: {'9' * 60}w}}"), ["labels.max_wait", "at most 3660d"]),

@@ -116,6 +116,16 @@ def test_a_key_with_nothing_after_it_means_its_default(write) -> None:
     assert load(write(MINIMAL + empty), {}).dump() == load(write(MINIMAL), {}).dump()
 
 
+def test_classes_may_be_told_with_what_else_they_are_called() -> None:
+    mapping = yaml.safe_load(MINIMAL)
+    mapping["monitors"]["digits"]["classes"] = {"paid": 0.0, "default": [1, "late"], "open": None}
+    monitor = Settings.from_mapping(mapping, environment={}).monitors["digits"]
+    assert monitor.class_names == ("paid", "default", "open")
+    assert monitor.spellings.names == {"0": "paid", "1": "default", "late": "default"}
+    mapping["monitors"]["digits"] |= {"classes": monitor.model_dump(mode="json")["classes"]}
+    assert Settings.from_mapping(mapping, environment={}).monitors["digits"].spellings == monitor.spellings
+
+
 def test_classes_are_canonical() -> None:
     mapping = yaml.safe_load(MINIMAL)
     mapping["monitors"]["digits"]["classes"] = [" cat ", 2.0, "3.0"]

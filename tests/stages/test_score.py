@@ -305,6 +305,44 @@ def test_predictions_in_other_words_stop_the_round_before_a_label_is_asked_for(w
     assert one(monitor).state == "labelling"
 
 
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+
+
+@pytest.mark.parametrize("backwards", [False, True], ids=["in order", "in another order"])
+def test_the_model_the_log_and_labels_may_each_have_their_words(workbench: Any, database: str, backwards: bool) -> None:
+    """The model answers 4, production logged D4, the monitor speaks of four, and annotators say any of them."""
+    spelt = {word: [number, f"D{number}"] for number, word in enumerate(WORDS)}
+    spelt = dict(reversed(spelt.items())) if backwards else spelt
+    path = workbench.write_window()
+    said = [f"D{workbench.truth[key]}" for key in pq.read_table(path)["input_id"].to_pylist()]
+    rewrite_with(path, said=said)
+    columns = {"id": "input_id", "prediction": "said"}
+    monitor = workbench.monitor(database, classes=spelt, columns=columns, round=LIMITS | {"max_skew": 0.2})
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        tasks = queue.open_tasks(connection)
+        assert set(one(monitor).classes or ()) == set(WORDS)
+    now = datetime(2026, 3, 2, tzinfo=UTC)
+    ways = (str, lambda truth: f"D{truth}", lambda truth: WORDS[int(truth)])
+    labels = [Label(task.id, "ann", ways[k % 3](workbench.truth[task.input_id]), now) for k, task in enumerate(tasks)]
+    with monitor.store.write() as connection, pytest.raises(InputError, match=r"one of the classes .*; got 'D10'"):
+        queue.record(connection, [Label(tasks[0].id, "ann", "D10", now)], now)
+    with monitor.store.write() as connection:
+        assert queue.record(connection, labels, now).new == len(tasks)
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        (estimate,) = revisions.latest_estimates(connection, workbench.name)
+    assert estimate.estimate.value == 1.0
+    assert one(monitor).skew == pytest.approx(0, abs=0.2)
+
+
+def rewrite_with(path: Path, **columns: list[Any]) -> None:
+    table = pq.read_table(path)
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values))
+    pq.write_table(table, path)
+
+
 def test_a_stray_prediction_makes_its_input_unscorable(workbench: Any, lite: str) -> None:
     monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
     workbench.write_window(said=["ERROR"] + ["4"] * 199)

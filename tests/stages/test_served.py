@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from opmon.errors import SourceError
+from opmon.spellings import Spellings
 from opmon.stages.served import Served, served
 
 OWN = np.array(["paid"] * 900 + ["default"] * 100)
@@ -124,3 +125,39 @@ def test_numbers_in_another_unit_or_of_other_inputs_are_refused(logged: Any) -> 
 def test_text_that_is_no_number_is_told() -> None:
     with pytest.raises(SourceError, match="does not hold numbers"):
         numbers(["many"] * 1000)
+
+
+def test_production_may_spell_the_classes_otherwise() -> None:
+    spellings = Spellings.of({"paid": [0, "PAID"], "default": [1, "late"]})
+    logged = np.where(OWN == "paid", 0, 1)
+    for column in (logged, logged.astype(float), logged.astype(str), np.where(OWN == "paid", "PAID", "late")):
+        found = served("said", pa.array(column), OWN, CLASSES, "classification", spellings)
+        assert found is not None
+        found.require(0.01)
+        assert (found.skew, set(found.said)) == (0, {"paid", "default"})
+    strange = served("said", pa.array(np.full(1000, 2)), OWN, CLASSES, "classification", spellings)
+    assert strange is not None
+    with pytest.raises(SourceError, match=r"2 \(1000\).*such as classes: \{default: 0, paid: 1\}"):
+        strange.require(1.0)
+
+
+def test_production_may_log_the_score_that_decided() -> None:
+    scores = np.where(OWN == "paid", 0.7, 0.3)
+    scores[0] = 0.6  # at the threshold
+    found = served("p", pa.array(scores), OWN, CLASSES, "classification", threshold=0.6)
+    assert found is not None
+    assert (found.skew, found.said.tolist()) == (0, OWN.tolist())
+
+
+@pytest.mark.parametrize(
+    ("scores", "classes", "threshold", "told"),
+    [
+        ([0.2, 1.5], CLASSES, 0.5, "'p' holds 1.5, which is no probability, and columns.threshold is 0.5"),
+        ([0.2, 0.5], ("a", "b", "c"), 0.5, "decides between two classes, and there are 3"),
+        ([0.2, 0.5], None, 0.5, "and they are not known"),
+        (["x", "y"], CLASSES, 0.5, "does not hold numbers"),
+    ],
+)
+def test_a_threshold_that_decides_nothing_is_told(scores: Any, classes: Any, threshold: float, told: str) -> None:
+    with pytest.raises(SourceError, match=told):
+        served("p", pa.array(scores), OWN[:2], classes, "classification", threshold=threshold)

@@ -14,6 +14,7 @@ from opmon.scoring.outputs.meaning import Scores
 from opmon.scoring.outputs.planning import plan_outputs
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.session import Tensor, open_session
+from opmon.spellings import Classes
 from opmon.types import Problem
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def write_monitor_graph(
     reference: Reference | None = None,
     layer: str | None = None,
     raw: bool = False,
-    classes: Sequence[Any] | None = None,
+    classes: Classes | None = None,
     output: str | None = None,
     scores: Scores = "auto",
     one_file: int = ONE_FILE,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring.outputs.origin import Origin
+from opmon.spellings import AS_SPELT, Spellings
 from opmon.values import canonical_class
 
 _INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
@@ -27,6 +28,8 @@ class Labels:
     """The class that each value stands for. None: see ``numbers``."""
     numbers: bool = False
     """Whether a value is the number of its column, the first being 0; else it is the name of its own class."""
+    spellings: Spellings = AS_SPELT
+    """What the model calls the classes, where the values are names."""
     proven: bool = True
     """Whether the graph says so. If not, the labels must go with the scores."""
 
@@ -47,7 +50,7 @@ class Labels:
         if self.names is not None and value in self.names:
             return self.names[value]
         if self.names is None and not self.numbers:
-            return value
+            return self.spellings.name(value)
         if self.names is None and value.isdigit() and int(value) < len(classes):
             return classes[int(value)]
         known = f"0 to {len(classes) - 1}" if self.names is None else ", ".join(list(self.names)[:10])
@@ -67,14 +70,19 @@ def several(output: str, shape: Sequence[int | None]) -> str:
 
 
 def plan_labels(
-    output: str, kind: str, origin: Origin | None, classes: tuple[str, ...] | None, own: tuple[str, ...] | None
+    output: str,
+    kind: str,
+    origin: Origin | None,
+    classes: tuple[str, ...] | None,
+    own: tuple[str, ...] | None,
+    spellings: Spellings = AS_SPELT,
 ) -> Labels:
     """How to read a label output. ``classes`` are named by column as told, ``own`` as the model itself has them."""
     if origin is not None and origin.names is None:
         return Labels(output, numbers=True)
     values = own or classes if origin is None else origin.names
     if values is None:
-        return Labels(output) if kind == "string" else Labels(output, numbers=True, proven=False)
+        return Labels(output, spellings=spellings) if kind == "string" else Labels(output, numbers=True, proven=False)
     if origin is None and kind != "string" and not all(_is_number(value) for value in values):
         return Labels(output, numbers=True, proven=False)
     named = values if classes is None or set(values) == set(classes) else classes

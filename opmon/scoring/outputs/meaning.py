@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from opmon.errors import ModelError
 from opmon.scoring.outputs.labels import Labels
 from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, summed, variables_of
+from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Problem
 
 Scores = Literal["auto", "probabilities", "logits", "independent"]
@@ -44,6 +45,8 @@ class Outputs:
     classes: tuple[str, ...] | None
     own_classes: tuple[str, ...] | None = None
     """The names that the file itself has for the classes, in the same order."""
+    spellings: Spellings = AS_SPELT
+    """What else the classes are called."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,7 +99,7 @@ class Outputs:
     def renamed(self, own: NDArray[np.str_]) -> NDArray[np.str_]:
         """Classes as the model itself calls them in the names of ``classes``."""
         if self.own_classes is None or self.classes is None or set(self.own_classes) == set(self.classes):
-            return own
+            return self.spellings.named(own)
         names = dict(zip(self.own_classes, self.classes, strict=True))
         return np.array([names.get(name, name) for name in own.tolist()], dtype=np.str_)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opmon.errors import InputError, ModelError
@@ -11,6 +11,7 @@ from opmon.scoring.outputs.labels import KINDS, plan_labels, several
 from opmon.scoring.outputs.meaning import SCORES, Outputs, Scores, many_axes
 from opmon.scoring.outputs.origin import Origin, origin_of
 from opmon.scoring.session import Tensor
+from opmon.spellings import AS_SPELT, Classes, Spellings
 from opmon.types import Problem
 from opmon.values import canonical_class
 
@@ -24,11 +25,15 @@ def plan_outputs(
     model: Any,
     outputs: Sequence[Tensor],
     problem: Problem,
-    classes: Sequence[Any] | None = None,
+    classes: Classes | None = None,
     output: str | None = None,
     scores: Scores = "auto",
 ) -> Outputs:
-    """Find the score among the outputs, what it means, and the names of the classes."""
+    """Find the score among the outputs, what it means, and the names of the classes.
+
+    ``classes`` are named in the order of the score's columns, or each with its spellings: by them the model's own names
+    are known whatever their order.
+    """
     if scores not in SCORES:
         raise InputError(f"scores must be one of {', '.join(SCORES)}; got {scores!r}")
     score = _score(outputs, output)
@@ -41,15 +46,16 @@ def plan_outputs(
     width = score.shape[1] if len(score.shape) == 2 else None
     origin = None if label is None else _origin(model, label, width)
     own = _own(model, score, origin)
-    chosen = own if classes is None else _chosen(tuple(canonical_class(name) for name in classes), own)
+    spellings = Spellings.of(classes) if isinstance(classes, Mapping) else AS_SPELT
+    chosen = own if classes is None else _chosen(tuple(map(canonical_class, classes)), own, spellings)
     if chosen is not None and width is not None and len(chosen) != max(width, 2):
         raise ModelError(
             f"output {score} has {width} columns, and there are {len(chosen)} classes ({', '.join(chosen[:10])}); give "
             f"classes with one name for each column, in their order"
         )
-    labels = None if label is None else plan_labels(label.name, label.kind, origin, chosen, own)
+    labels = None if label is None else plan_labels(label.name, label.kind, origin, chosen, own, spellings)
     meaning: Any = scores if scores != "auto" else _meaning(model, score, labels is not None)
-    return Outputs(problem, score.name, labels, meaning, chosen, own)
+    return Outputs(problem, score.name, labels, meaning, chosen, own, spellings)
 
 
 def _score(outputs: Sequence[Tensor], wanted: str | None) -> Tensor:
@@ -106,14 +112,18 @@ def _own(model: Any, score: Tensor, origin: Origin | None) -> tuple[str, ...] | 
     return (classifier_labels(node) or None) if node is not None else None
 
 
-def _chosen(given: tuple[str, ...], own: tuple[str, ...] | None) -> tuple[str, ...]:
+def _chosen(given: tuple[str, ...], own: tuple[str, ...] | None, spellings: Spellings) -> tuple[str, ...]:
     """The given names in the order of the model's columns."""
     if len(set(given)) != len(given):
         raise InputError(f"classes must differ from each other; got {', '.join(given)}")
-    if own is None or set(given) == set(own):
-        return own or given
+    spelt = None if own is None else spellings.all_named(own, given)
+    if own is None or spelt is not None:
+        return spelt or given
     if len(given) != len(own) or not all(name.removeprefix("-").isdigit() for name in own):
-        raise ModelError(f"classes are {', '.join(given[:10])}, and the model's own are {', '.join(own[:10])}")
+        raise ModelError(
+            f"classes are {', '.join(given[:10])}, and the model's own are {', '.join(own[:10])}: give each name with "
+            f"the model's spelling of it, such as classes: {{{given[0]}: {own[0]}, …}}"
+        )
     return given
 
 

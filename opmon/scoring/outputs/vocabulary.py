@@ -59,7 +59,7 @@ def _hint(found: Sequence[str], classes: Sequence[str]) -> str:
     if all(name.isdigit() and int(name) <= len(classes) for name in found):
         return " They look like the numbers of the classes."
     if all(_is_share(name) for name in found):
-        return " They look like probabilities: the class is wanted."
+        return " They look like probabilities: columns.threshold says from where on the second of two classes is meant."
     return ""
 
 

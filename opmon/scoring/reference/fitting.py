@@ -25,6 +25,7 @@ from opmon.scoring.reference.distances import crowd, distances_to_others, distin
 from opmon.scoring.reference.fitted import Reference, model_hash
 from opmon.scoring.scored import Traced
 from opmon.scoring.scorer import Scorer
+from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Batch, Problem
 from opmon.values import canonical_classes
 from opmon.wording import counted, told
@@ -46,7 +47,12 @@ class Truth:
     loss: float = 0.0
 
     def add(
-        self, predictions: NDArray[Any], truth: pa.Array, column: str, classes: tuple[str, ...] | None = None
+        self,
+        predictions: NDArray[Any],
+        truth: pa.Array,
+        column: str,
+        classes: tuple[str, ...] | None = None,
+        spellings: Spellings = AS_SPELT,
     ) -> None:
         """An error where the labels are none of the model's classes: it would seem to be never right."""
         known = np.asarray(truth.is_valid())
@@ -56,7 +62,7 @@ class Truth:
             self.count += len(values)
             self.loss += float(((_numbers(values, column) - given) ** 2).sum())
             return
-        names = canonical_classes(values)
+        names = spellings.named(canonical_classes(values))
         strays = strays_of(names, classes)
         if too_many(int(strays.sum()), len(names)):
             words = other_words(
@@ -152,7 +158,8 @@ class Fit:
         first = max(start for start in self._passing if start <= part.rows[0])
         rows = self._passing.pop(first).take(pa.array(part.rows - first))
         if self.label is not None:
-            self.truth.add(part.predictions, rows.column(self.label), self.label, part.classes)
+            spellings = self.scorer.outputs.spellings
+            self.truth.add(part.predictions, rows.column(self.label), self.label, part.classes, spellings)
         names = [item.name for item in rows.schema if item.name != self.label and not pa.types.is_binary(item.type)]
         kept = pa.Table.from_batches([rows.select(names)])
         self._sample.add(kept.append_column("model prediction", pa.array(part.predictions)))
