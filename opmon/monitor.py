@@ -34,6 +34,7 @@ from opmon.stages.compare import compare
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.estimate import estimate_round
+from opmon.stages.labelling import Desk, desk_of, pull_labels, push_tasks
 from opmon.stages.open import open_round
 from opmon.stages.reopen import Reopened, reopen_round
 from opmon.stages.report import report_round
@@ -105,6 +106,10 @@ class Monitor:
     """Asked between steps: true makes :meth:`advance` return early, with everything in order."""
     _scorers: dict[str, Scorer] = field(default_factory=dict, repr=False)
     _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
+    _desk: Desk | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._desk = desk_of(self.settings)
 
     @classmethod
     def from_yaml(cls, path: Path | str | None = None, name: str | None = None) -> Monitor:
@@ -141,11 +146,13 @@ class Monitor:
         """
         cycle = Cycle(until=time.monotonic() + seconds)
         with self._at_work() as work:
+            self._attempt(cycle, lambda: pull_labels(work, self._desk))
             self._advance_rounds(work, cycle, self._rounds())
             while open_new and not self._ends(cycle) and (opened := self._attempt(cycle, lambda: open_round(work))):
                 cycle.opened += len(opened.new)
                 touched = {*opened.new, *opened.grown}
                 self._advance_rounds(work, cycle, [round_ for round_ in self._rounds() if round_.number in touched])
+            self._attempt(cycle, lambda: push_tasks(work, self._desk))
             with work.store.read() as connection:
                 cycle.waiting = rounds.waiting(connection, work.name)
             cycle.delivered, cycle.undelivered = delivery.deliver(

@@ -30,6 +30,7 @@ GROUPS: Mapping[str, str] = {
     "perturbation": "opmon.perturbations",
     "head": "opmon.heads",
     "registry": "opmon.registries",
+    "label_provider": "opmon.label_providers",
 }
 """What can be plugged in, and the entry-point group it is looked for in."""
 
@@ -42,6 +43,7 @@ CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "perturbation": abc.Perturbation,
     "head": abc.Head,
     "registry": abc.Registry,
+    "label_provider": abc.LabelProvider,
 }
 """What a plugin of each kind subclasses."""
 

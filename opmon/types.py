@@ -12,7 +12,7 @@ treat them as read-only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -281,7 +281,11 @@ class Task:
     input_id: str
     payload: Mapping[str, Any]
     key: str = ""
-    """Names the task and the database that asked (:mod:`opmon.store.task_keys`): a label file is bound by it."""
+    """Names the task and the database that asked (:mod:`opmon.store.task_keys`): an answer is bound by it."""
+    classes: tuple[str, ...] = ()
+    """What may be answered; empty where that is a number, or not known."""
+    due_at: datetime | None = None
+    """When its round is estimated with the answers there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +299,37 @@ class Label:
 
     def __post_init__(self) -> None:
         _require_aware(self.at, "at")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an annotator said, as a label provider tells it; ``truth`` is None for a skip.
+
+    The task is named by its key; by the input alone only where nobody was asked, such as for a truth that comes by
+    itself. A correction is said later by the same annotator.
+    """
+
+    task_key: str | None
+    annotator: str
+    truth: str | None
+    at: datetime
+    input_id: str | None = None
+
+    def __post_init__(self) -> None:
+        _require_aware(self.at, "at")
+        if self.task_key is None and self.input_id is None:
+            raise InputError("an answer names its task_key, or its input_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What a label provider has heard since it was last asked, in the order in which it was said."""
+
+    said: Sequence[Said]
+    cursor: str
+    """What to ask with the next time."""
+    problems: Sequence[str] = ()
+    """What could not be read, and why; it is told to the user."""
 
 
 VerdictState = Literal["ok", "alarm", "unknown"]

@@ -15,6 +15,7 @@ from opmon.checks.trial import try_out
 from opmon.config import MonitorSettings, Settings
 from opmon.monitor import registry_of
 from opmon.scoring.scorer import Scorer
+from opmon.stages.labelling import desk_of
 from opmon.stages.models import open_scorer
 from opmon.stages.originals import has_original
 from opmon.types import ModelVersion
@@ -28,6 +29,9 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
     looks = list(look_at_source(settings, monitor, model))
     yield from (finding for finding, _ in looks)
     sample = looks[-1][1]
+    desk = desk_of(monitor)
+    if desk is not None:
+        yield asked(f"{name}: labels", lambda: (desk.ask(desk.provider.check), None))[0]
     if model is None:
         return
     with tempfile.TemporaryDirectory() as folder:

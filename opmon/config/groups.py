@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from opmon.config.fields import Count, Duration, LocalPath, Number, TrackingAddress
 from opmon.config.part import Part, at_key
+from opmon.config.plugged import ProviderSettings
 
 
 class MlflowSettings(Part):
@@ -133,8 +134,10 @@ class RoundSettings(Part):
 
 
 class LabelSettings(Part):
-    """How long answers are waited for, and what annotators see."""
+    """Where the tasks go, how long answers are waited for, and what annotators see."""
 
+    provider: ProviderSettings | None = None
+    """None: they wait for ``opmon labels export``."""
     max_wait: Duration = Field(default="7d")  # type: ignore[assignment]
     show_prediction: bool = False
 

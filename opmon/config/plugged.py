@@ -114,6 +114,13 @@ class RegistrySettings(Plugged):
     kind = "registry"
 
 
+class ProviderSettings(Plugged):
+    """Who is handed the tasks and brings back the answers."""
+
+    kind = "label_provider"
+    default_type = "files"
+
+
 class HeadSettings(Plugged):
     """An auxiliary variable that is computed in the model's graph: its name, or its type, name and parameters."""
 

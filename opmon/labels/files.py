@@ -32,7 +32,7 @@ Format = Literal["jsonl", "csv"]
 MAX_LINE = 32 * 1024 * 1024
 MAX_FILE = 2 * 1024**3
 _TOLD = 10
-_SUFFIXES: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
+SUFFIXES: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
 _TASK_COLUMNS = ("task_key", "task_id", "monitor", "round", "input_id")
 _ANSWER_COLUMNS = ("label", "skip", "annotator")
 
@@ -47,7 +47,7 @@ class LabelFile:
 
 def format_of(path: Path | str, format: Format | None = None) -> Format:
     """The format as given, else by the end of the file's name."""
-    found = format or _SUFFIXES.get(Path(path).suffix.lower())
+    found = format or SUFFIXES.get(Path(path).suffix.lower())
     if found not in ("jsonl", "csv"):
         raise InputError(f"{path}: a label file is .jsonl, .ndjson, .csv or .tsv; or say which: --format jsonl or csv")
     return found
@@ -86,6 +86,14 @@ def read_labels(
         raise InputError(f"there is no file {source}") from None
     except OSError as exc:
         raise InputError(f"{source} cannot be read: {exc.strerror or exc}") from exc
+
+
+def task_keys(path: Path) -> frozenset[str]:
+    """The keys of the tasks in a file, answered or not; rows that cannot be read have none."""
+    rows = json_rows if format_of(path) == "jsonl" else table_rows
+    with path.open("rb") as stream:
+        found = [row for _, row in rows(lines(stream, str(path), MAX_LINE, MAX_FILE), str(path))]
+    return frozenset(str(row["task_key"]) for row in found if not isinstance(row, RowError) and row.get("task_key"))
 
 
 def _read(stream: IO[Any], format: Format, name: str, annotator: str, monitor: str | None) -> LabelFile:

@@ -44,8 +44,8 @@ class Matched:
     problems: tuple[str, ...]
 
 
-def match(connection: Connection, lines: Sequence[Named]) -> Matched:
-    """The tasks that the lines speak of.
+def match(connection: Connection, lines: Sequence[Named], *, corrected: bool = False) -> Matched:
+    """The tasks that the lines speak of; ``corrected``: a later line may say anew what an earlier one said.
 
     A line names its task by ``task_key``, which an export gives it; or by ``input_id`` with ``task_id`` or ``monitor``:
     the newest task of that input is meant, or that of ``round``. A number alone is not enough.
@@ -62,7 +62,7 @@ def match(connection: Connection, lines: Sequence[Named]) -> Matched:
         problem = _unnamed(line) or (_unknown(line) if task is None else _differs(line, task))
         if task is not None and problem is None:
             before = spoken.setdefault((task.id, line.annotator), line.line)
-            problem = None if before == line.line else f"answers the same task as line {before}"
+            problem = None if corrected or before == line.line else f"answers the same task as line {before}"
         if problem is not None:
             problems.append(f"line {line.line} {problem}")
         task_ids.append(task.id if task is not None and problem is None else None)

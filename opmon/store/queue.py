@@ -84,23 +84,32 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
 
     A label of a closed round is welcome, but must not keep annotators from the rounds that still wait for them.
     """
-    said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
-    query = (
-        sa.select(tasks, rounds.c.number, rounds.c.plan["since"].as_string().label("since"))
-        .join(rounds, rounds.c.id == tasks.c.round_id)
-        .where(~said, rounds.c.state != RoundState.ABANDONED)
-        .order_by(rounds.c.monitor, rounds.c.state == RoundState.CLOSED, rounds.c.number, tasks.c.wave, tasks.c.place)
+    query = select_open().order_by(
+        rounds.c.monitor, rounds.c.state == RoundState.CLOSED, rounds.c.number, tasks.c.wave, tasks.c.place
     )
     if monitor is not None:
         query = query.where(tasks.c.monitor == monitor)
     if limit is not None:
         query = query.limit(limit)
-    return [_task(row) for row in connection.execute(query)]
+    return [task_of(row) for row in connection.execute(query)]
 
 
-def _task(row: sa.Row[Any]) -> Task:
+def select_open() -> sa.Select[Any]:
+    """The tasks that nobody has said anything of, but for those of rounds that were given up."""
+    said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
+    since = rounds.c.plan["since"].as_string().label("since")
+    return (
+        sa.select(tasks, rounds.c.number, rounds.c.classes, rounds.c.deadline_at, since)
+        .join(rounds, rounds.c.id == tasks.c.round_id)
+        .where(~said, rounds.c.state != RoundState.ABANDONED)
+    )
+
+
+def task_of(row: sa.Row[Any]) -> Task:
+    """A task as it is handed out, from a row of :func:`select_open`."""
     key = key_of(row.id, row.monitor, row.number, row.input_id, row.since)
-    return Task(row.id, row.monitor, row.number, row.input_id, row.payload, key)
+    classes = tuple(row.classes or ())
+    return Task(row.id, row.monitor, row.number, row.input_id, row.payload, key, classes, row.deadline_at)
 
 
 def record(connection: Connection, given: Sequence[Label], at: datetime) -> Recorded:
@@ -136,6 +145,26 @@ def record(connection: Connection, given: Sequence[Label], at: datetime) -> Reco
         connection.execute(labels.insert(), rows)
         readiness.mark(connection, touched)
     return Recorded(len(rows), len(given) - len(rows))
+
+
+def record_possible(connection: Connection, given: Sequence[Label], at: datetime) -> tuple[Recorded, list[str]]:
+    """Add those labels that can be, and say what is wrong with the others.
+
+    One that was recorded before, with its moment, changes nothing, whatever its annotator has said since.
+    """
+    asked = _asked(connection, {label.task_id for label in given})
+    pairs = [(label, _problem(label, asked.get(label.task_id))) for label in given]
+    possible = [label for label, problem in pairs if problem is None]
+    readiness.lock(connection, {asked[label.task_id].round_id for label in possible})
+    there = _words(connection, {label.task_id for label in possible})
+    new = [
+        label
+        for label in possible
+        if (label.task_id, label.annotator, asked[label.task_id].canonical(label.truth), label.at) not in there
+    ]
+    recorded = record(connection, new, at)
+    known = Recorded(recorded.new, len(possible) - recorded.new)
+    return known, [problem for _, problem in pairs if problem is not None]
 
 
 def answers(connection: Connection, round_id: int, first: int | None = None) -> list[Answered]:
@@ -224,11 +253,16 @@ def _asked(connection: Connection, task_ids: Iterable[int]) -> dict[int, _Asked]
 
 
 def _last_words(connection: Connection, task_ids: Iterable[int]) -> dict[tuple[int, str], Any]:
-    said: dict[tuple[int, str], Any] = {}
+    return {(task, annotator): truth for task, annotator, truth, _ in _words(connection, task_ids)}
+
+
+def _words(connection: Connection, task_ids: Iterable[int]) -> dict[tuple[int, str, str | None, datetime], None]:
+    """All that was ever said of these tasks, in the order in which it was recorded."""
+    said: dict[tuple[int, str, str | None, datetime], None] = {}
     for some in _chunks(sorted(task_ids)):
         query = sa.select(labels).where(labels.c.task_id.in_(some)).order_by(labels.c.id)
         for row in connection.execute(query):
-            said[row.task_id, row.annotator] = row.truth
+            said[row.task_id, row.annotator, row.truth, row.at] = None
     return said
 
 

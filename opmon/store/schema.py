@@ -151,6 +151,26 @@ labels = sa.Table(
     sa.Index("ix_labels_round_id", "round_id"),
 )
 
+handed = sa.Table(
+    "handed",
+    metadata,
+    sa.Column("task_id", Key, sa.ForeignKey("tasks.id"), primary_key=True),
+    sa.Column("provider", sa.String(200), primary_key=True),
+    sa.Column("at", UtcDateTime, nullable=False),
+)
+
+providers = sa.Table(
+    "providers",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("provider", sa.String(200), primary_key=True),
+    sa.Column("cursor", sa.Text, nullable=False),
+    sa.Column("reconciled_at", UtcDateTime),
+    sa.Column("failures", sa.Integer, nullable=False),  # running
+    sa.Column("rests_until", UtcDateTime),
+    sa.Column("problem", sa.Text),
+)
+
 estimates = sa.Table(
     "estimates",
     metadata,

@@ -6,6 +6,7 @@ One call is one test: ``check_sampler(Mine())`` raises AssertionError that says 
 
 from opmon.testing.actions import check_action
 from opmon.testing.heads import check_head
+from opmon.testing.label_providers import Annotators, check_label_provider
 from opmon.testing.perturbations import check_perturbation
 from opmon.testing.registries import check_registry
 from opmon.testing.rules import check_rule
@@ -13,8 +14,10 @@ from opmon.testing.samplers import check_sampler
 from opmon.testing.sources import check_source
 
 __all__ = [
+    "Annotators",
     "check_action",
     "check_head",
+    "check_label_provider",
     "check_perturbation",
     "check_registry",
     "check_rule",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from opmon_example.append import Append
 from opmon_example.feather import Feather
 from opmon_example.folder import Folder
 from opmon_example.runner_up import RunnerUp
+from opmon_example.sheet import COLUMNS, Sheet
 from opmon_example.spent import LabelsSpent
 from opmon_example.systematic import Systematic, SystematicEstimator
 from opmon_example.vignette import Vignette
@@ -21,6 +24,7 @@ from opmon.errors import NotFoundError, SourceError
 from opmon.testing import (
     check_action,
     check_head,
+    check_label_provider,
     check_perturbation,
     check_registry,
     check_rule,
@@ -28,6 +32,7 @@ from opmon.testing import (
     check_source,
 )
 from opmon.testing.heads import network
+from opmon.types import Task
 
 
 def write(folder: Path, name: str, table: pa.Table) -> None:
@@ -74,6 +79,48 @@ def test_rule_counts_over_rounds() -> None:
     assert (first.details["advice"], second.details["advice"], second.value) == (False, True, 120)
 
 
+class Spreadsheet:
+    """Somebody who opens the sheet, fills in a row and saves it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def rows(self) -> list[dict[str, str]]:
+        with self.path.open(encoding="utf-8", newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    def save(self, rows: list[dict[str, str]]) -> None:
+        with self.path.open("w", encoding="utf-8", newline="") as stream:
+            table = csv.DictWriter(stream, COLUMNS)
+            table.writeheader()
+            table.writerows(rows)
+
+    def tasks(self) -> list[str]:
+        return [row["task"] for row in self.rows()]
+
+    def say(self, key: str, truth: str | None, annotator: str, at: datetime) -> None:
+        rows = self.rows()
+        row = next(row for row in rows if row["task"] == key)
+        row |= {"label": truth or "", "skip": "" if truth else "x", "who": annotator, "when": at.isoformat()}
+        self.save(rows)
+
+
+def test_label_provider(tmp_path: Path) -> None:
+    check_label_provider(Sheet(str(tmp_path)), Spreadsheet(tmp_path / "suite.csv"))
+
+
+def test_label_provider_is_given_again_what_a_spreadsheet_overwrote(tmp_path: Path) -> None:
+    sheet, people = Sheet(str(tmp_path)).bind("suite"), Spreadsheet(tmp_path / "suite.csv")
+    tasks = [Task(k, "suite", 1, f"i{k}", {}, f"t{k}-0123456789ab") for k in (1, 2)]
+    sheet.push(tasks[:1])
+    opened = people.rows()
+    sheet.push(tasks)
+    people.save(opened)
+    held = sheet.reconcile({task.key for task in tasks})
+    sheet.push([task for task in tasks if task.key not in held])
+    assert people.tasks() == [task.key for task in tasks]
+
+
 def test_registry(tmp_path: Path) -> None:
     (tmp_path / "models" / "digits" / "1").mkdir(parents=True)
     network(tmp_path / "models" / "digits" / "1" / "model.onnx")
@@ -109,6 +156,7 @@ def test_perturbation() -> None:
         ("action", "append"),
         ("perturbation", "image.vignette"),
         ("registry", "folder"),
+        ("label_provider", "sheet"),
     ],
 )
 def test_opmon_finds_it(kind: str, name: str) -> None:

@@ -1,0 +1,106 @@
+"""The label provider ``files``: a folder in which tasks lie as files, to be filled in there or answered beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from opmon.abc import LabelProvider
+from opmon.errors import InputError, StateUnavailable
+from opmon.labels.files import SUFFIXES, Format, read_labels, task_keys, write_tasks
+from opmon.types import Pulled, Said, Task
+
+FINISHED = "finished"
+
+
+@dataclass(frozen=True)
+class LabelFolder(LabelProvider):
+    """Writes tasks to files below ``path/MONITOR``, and reads every label file there that is new or was changed.
+
+    People fill in the files where they are, or put files of their own beside them: whatever ``opmon labels import``
+    takes. A file is taken whole or not at all: one that is wrong is told, and tried again once it was changed. A file
+    of tasks that are all answered goes to the folder ``finished``. ``annotator`` is who answers where a row does not
+    say.
+    """
+
+    local_paths: ClassVar[tuple[str, ...]] = ("path",)
+
+    path: str
+    form: Format = "csv"
+    annotator: str = "import"
+
+    def bind(self, monitor: str) -> LabelFolder:
+        return replace(self, path=str(Path(self.path) / monitor))
+
+    def check(self) -> str:
+        folder = self._made()
+        return f"the folder {folder} holds {len(list(self._files()))} label files"
+
+    def push(self, tasks: Sequence[Task]) -> None:
+        folder = self._made()
+        there = {key for path in self._tasks() for key in task_keys(path)}
+        by_round: dict[int, list[Task]] = {}
+        for task in tasks:
+            if task.key not in there:
+                by_round.setdefault(task.round, []).append(task)
+        for number, some in by_round.items():
+            mark = hashlib.sha256(" ".join(task.key for task in some).encode()).hexdigest()[:8]
+            write_tasks(some, folder / f"{_prefix(number)}{mark}.{self.form}", self.form)
+
+    def pull(self, since: str) -> Pulled:
+        before: Mapping[str, str] = json.loads(since) if since else {}
+        said: list[Said] = []
+        problems: list[str] = []
+        seen: dict[str, str] = {}
+        for path in self._files():
+            try:
+                stat = path.stat()
+                seen[path.name] = f"{stat.st_size}-{stat.st_mtime_ns}"
+                if before.get(path.name) != seen[path.name]:
+                    said += list(self._said(path, datetime.fromtimestamp(stat.st_mtime, UTC)))
+            except (InputError, OSError) as exc:
+                problems.append(str(exc))
+        return Pulled(said, json.dumps(seen), problems)
+
+    def reconcile(self, open_keys: Collection[str]) -> Collection[str]:
+        """Files that were taken away are being worked on: nothing counts as lost."""
+        for path in self._tasks():
+            keys = task_keys(path)
+            if keys and keys.isdisjoint(open_keys):
+                (path.parent / FINISHED).mkdir(exist_ok=True)
+                path.rename(path.parent / FINISHED / path.name)
+        return open_keys
+
+    def _said(self, path: Path, changed: datetime) -> Iterator[Said]:
+        for label in read_labels(path, annotator=self.annotator, monitor=Path(self.path).name).labels:
+            yield Said(label.task_key, label.annotator, label.truth, label.at or changed, label.input_id)
+
+    def _made(self) -> Path:
+        folder = Path(self.path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise StateUnavailable(
+                f"the folder {folder} for label files cannot be made: {exc.strerror or exc}"
+            ) from exc
+        return folder
+
+    def _files(self) -> Iterator[Path]:
+        """The label files that are there, those that programs write hidden left out."""
+        folder = Path(self.path)
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if not path.name.startswith((".", "~")) and path.suffix.lower() in SUFFIXES and path.is_file():
+                yield path
+
+    def _tasks(self) -> Iterator[Path]:
+        """The files that opmon wrote."""
+        return (path for path in self._files() if path.name.startswith(_prefix()))
+
+
+def _prefix(number: int | None = None) -> str:
+    return "tasks-round-" if number is None else f"tasks-round-{number}-"

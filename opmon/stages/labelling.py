@@ -1,0 +1,189 @@
+"""Tasks go to the label provider, and answers come back: what is done with neither doubles when it is done again.
+
+A provider is a plugin that may hang, fail or be down for days. It is asked in a thread that is waited for only so long,
+and one that failed is left alone for a while, longer each time: rounds, and other monitors, go on without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from opmon.abc import LabelProvider
+from opmon.config import MonitorSettings
+from opmon.errors import InputError, OpmonError, UnavailableError
+from opmon.stages.toolbox import Toolbox
+from opmon.store import handing, queue
+from opmon.store.engine import Connection
+from opmon.store.matching import match
+from opmon.types import Label, Pulled, Said
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+RECONCILE = timedelta(hours=1)
+"""How often a provider is asked which tasks it still has."""
+FIRST_REST, LONGEST_REST = timedelta(seconds=30), timedelta(hours=1)
+_TOLD = 3
+
+
+@dataclass
+class Desk:
+    """Where a monitor's tasks are handed out: its label provider, and the call to it that still hangs."""
+
+    provider: LabelProvider
+    name: str
+    identity: str
+    """Another identity is another place: it is handed all open tasks."""
+    _hangs: Future[object] | None = field(default=None, repr=False)
+
+    def ask(self, function: Callable[[], T]) -> T:
+        """Call the provider and wait for it as long as it says; while a call hangs no other is begun."""
+        if self._hangs is not None and not self._hangs.done():
+            raise UnavailableError(f"the label provider {self.name!r} still hangs in an earlier call")
+        future: Future[T] = Future()
+        threading.Thread(target=_run, args=(function, future), name=f"labels-{self.name}", daemon=True).start()
+        if not wait((future,), self.provider.patience).done:
+            self._hangs = future  # type: ignore[assignment]
+            raise UnavailableError(
+                f"the label provider {self.name!r} did not answer within {self.provider.patience:g} s; nothing is lost"
+            )
+        try:
+            return future.result()
+        except OpmonError:
+            raise
+        except OSError as exc:
+            raise UnavailableError(f"the label provider {self.name!r}: {exc}") from exc
+        except Exception as exc:
+            log.exception("the label provider %s failed", self.name)
+            raise UnavailableError(f"the label provider {self.name!r} failed: {type(exc).__name__}: {exc}") from exc
+
+
+def desk_of(settings: MonitorSettings) -> Desk | None:
+    """The desk of a monitor; None where its tasks only wait for ``opmon labels export``."""
+    chosen = settings.labels.provider
+    if chosen is None:
+        return None
+    told = json.dumps(chosen.model_dump(mode="json"), sort_keys=True, default=str)
+    identity = f"{chosen.type}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    provider: LabelProvider = chosen.plugin
+    return Desk(provider.bind(settings.name), chosen.type, identity)
+
+
+def pull_labels(work: Toolbox, desk: Desk | None) -> int:
+    """Keep what the provider has heard; gives how many labels are new. What cannot be is told in one error."""
+    if desk is None or (state := _rested(work, desk)) is None:
+        return 0
+    pulled = _answered(work, desk, lambda: desk.provider.pull(state.cursor))
+    with work.write() as connection:
+        new, refused = _keep(connection, work, pulled)
+        handing.note(connection, work.name, desk.identity, cursor=pulled.cursor)
+    problems = [*pulled.problems, *refused]
+    if problems:
+        more = f"; and {len(problems) - _TOLD:,} more" if len(problems) > _TOLD else ""
+        raise InputError(
+            f"the label provider {desk.name!r} gave {len(problems):,} that cannot be taken: "
+            f"{'; '.join(problems[:_TOLD])}{more}"
+        )
+    return new
+
+
+def push_tasks(work: Toolbox, desk: Desk | None) -> int:
+    """Hand the provider the open tasks that it was not given, or has lost; gives how many those are."""
+    if desk is None or (state := _rested(work, desk)) is None:
+        return 0
+    if state.reconciled_at is None or work.clock() >= state.reconciled_at + RECONCILE:
+        _reconcile(work, desk)
+    pushed = 0
+    while True:
+        with work.store.read() as connection:
+            tasks = handing.unhanded(connection, work.name, desk.identity, desk.provider.batch)
+        if not tasks:
+            return pushed
+        _answered(work, desk, lambda: desk.provider.push(tasks))  # noqa: B023 - called before the next ones
+        with work.write() as connection:
+            handing.note_handed(connection, desk.identity, [task.id for task in tasks], work.clock())
+        pushed += len(tasks)
+
+
+def _reconcile(work: Toolbox, desk: Desk) -> None:
+    with work.store.read() as connection:
+        given = handing.open_with(connection, work.name, desk.identity)
+    held = set(_answered(work, desk, lambda: desk.provider.reconcile(frozenset(given))))
+    lost = [task for key, task in given.items() if key not in held]
+    if lost:
+        log.warning("the label provider %s has lost %d tasks: they are handed over again", desk.name, len(lost))
+    with work.write() as connection:
+        handing.take_back(connection, desk.identity, lost)
+        handing.note(connection, work.name, desk.identity, reconciled_at=work.clock())
+
+
+def _rested(work: Toolbox, desk: Desk) -> handing.Standing | None:
+    """How the provider stands; None while it is left alone."""
+    with work.store.read() as connection:
+        state = handing.standing(connection, work.name, desk.identity)
+    return None if state.rests_until is not None and work.clock() < state.rests_until else state
+
+
+def _answered(work: Toolbox, desk: Desk, function: Callable[[], T]) -> T:
+    """What the provider answers; its failures are counted, and it rests after each."""
+    try:
+        answer = desk.ask(function)
+    except OpmonError as exc:
+        with work.write() as connection:
+            failures = handing.standing(connection, work.name, desk.identity).failures + 1
+            rest = min(FIRST_REST * 2.0 ** min(failures - 1, 20), LONGEST_REST)
+            values = {"failures": failures, "rests_until": work.clock() + rest, "problem": str(exc)}
+            handing.note(connection, work.name, desk.identity, **values)
+        raise
+    with work.store.read() as connection:
+        troubled = handing.standing(connection, work.name, desk.identity).failures > 0
+    if troubled:
+        with work.write() as connection:
+            handing.note(connection, work.name, desk.identity, failures=0, rests_until=None, problem=None)
+    return answer
+
+
+@dataclass(frozen=True)
+class _Line:
+    """An answer as tasks are looked up by."""
+
+    line: int
+    task_key: str | None
+    input_id: str | None
+    monitor: str
+    annotator: str
+    task_id: int | None = None
+    round: int | None = None
+
+
+def _keep(connection: Connection, work: Toolbox, pulled: Pulled) -> tuple[int, list[str]]:
+    """Record what can be recorded and is new; gives how many those are, and what is wrong with the others."""
+    lines = [
+        _Line(number, said.task_key, said.input_id, work.name, said.annotator)
+        for number, said in enumerate(pulled.said, 1)
+    ]
+    matched = match(connection, lines, corrected=True)
+    pairs = zip(pulled.said, matched.task_ids, strict=True)
+    labels = [_label(said, task) for said, task in pairs if task is not None]
+    recorded, problems = queue.record_possible(connection, labels, work.clock())
+    return recorded.new, [*matched.problems, *problems]
+
+
+def _label(said: Said, task_id: int) -> Label:
+    return Label(task_id, said.annotator, said.truth, said.at)
+
+
+def _run(function: Callable[[], T], future: Future[T]) -> None:
+    try:
+        future.set_result(function())
+    except BaseException as exc:  # noqa: BLE001 - raised where it is waited for
+        future.set_exception(exc)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import csv
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from opmon.labels.folder import LabelFolder
+from opmon.testing import check_label_provider
+from opmon.types import Task
+
+TASKS = [Task(k, "pets", 1, f"i{k}", {"text": f"number {k}"}, f"t{k}-0123456789ab") for k in (1, 2, 3)]
+
+
+class Editor:
+    """Somebody who fills in the files where they are."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def tasks(self) -> list[str]:
+        return [row["task_key"] for path in sorted(self.folder.glob("*.*")) for row in rows(path)]
+
+    def say(self, key: str, truth: str | None, annotator: str, at: datetime) -> None:
+        answer = {"label": truth or "", "skip": "" if truth else "x", "annotator": annotator, "at": at.isoformat()}
+        for path in sorted(self.folder.glob("*.*")):
+            there = rows(path)
+            if any(row["task_key"] == key for row in there):
+                save(path, [row | answer if row["task_key"] == key else row for row in there])
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    text = path.read_text(encoding="utf-8-sig")
+    if path.suffix == ".csv":
+        return list(csv.DictReader(text.splitlines()))
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def save(path: Path, told: list[dict[str, str]]) -> None:
+    if path.suffix == ".csv":
+        names = dict.fromkeys(name for row in told for name in row)
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            table = csv.DictWriter(stream, list(names))
+            table.writeheader()
+            table.writerows(told)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in told))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_the_folder_keeps_the_contract(form: str, tmp_path: Path) -> None:
+    check_label_provider(LabelFolder(str(tmp_path), form), Editor(tmp_path / "suite"))
+
+
+def test_a_file_that_is_wrong_is_told_once_and_taken_when_it_is_mended(tmp_path: Path) -> None:
+    folder = LabelFolder(str(tmp_path)).bind("pets")
+    folder.push(TASKS)
+    answers = tmp_path / "pets" / "answers.jsonl"
+    answers.write_text('{"task_key": "t1-0123456789ab", "label": "cat"}\n{"task_key"')
+    told = folder.pull("")
+    assert list(told.said) == []
+    assert "answers.jsonl: 1 line is wrong" in told.problems[0]
+    assert folder.pull(told.cursor).problems == []
+    answers.write_text('{"task_key": "t1-0123456789ab", "label": "cat"}\n{"task_key": "t2-0123456789ab", "skip": true}')
+    mended = folder.pull(told.cursor)
+    assert [(said.task_key, said.truth) for said in mended.said] == [
+        ("t1-0123456789ab", "cat"),
+        ("t2-0123456789ab", None),
+    ]
+
+
+def test_a_file_whose_tasks_are_answered_is_put_away(tmp_path: Path) -> None:
+    folder = LabelFolder(str(tmp_path)).bind("pets")
+    folder.push(TASKS[:2])
+    folder.push(TASKS[2:])
+    folder.reconcile({TASKS[2].key})
+    (left,) = (tmp_path / "pets").glob("*.csv")
+    assert [row["task_key"] for row in rows(left)] == [TASKS[2].key]
+    (away,) = (tmp_path / "pets" / "finished").iterdir()
+    assert [row["task_key"] for row in rows(away)] == [task.key for task in TASKS[:2]]
