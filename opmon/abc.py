@@ -31,7 +31,20 @@ from numpy.typing import NDArray
 from opmon.bets import Terms
 from opmon.errors import DeliveryError, ModelError
 from opmon.quantities import PROBLEMS, Problem
-from opmon.types import Batch, Draw, Estimate, Frame, ModelVersion, Pulled, Sample, Signature, Slice, Task, Verdict
+from opmon.types import (
+    Batch,
+    Draw,
+    Estimate,
+    Frame,
+    ModelVersion,
+    Pulled,
+    Sample,
+    Signature,
+    Slice,
+    Task,
+    Training,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,6 +54,8 @@ if TYPE_CHECKING:
 
     from opmon.decisions.case import Case
     from opmon.estimators.tally import Tally
+    from opmon.scoring.graph.monitor_graph import MonitorGraph
+    from opmon.scoring.reference.fitted import Reference
 
 ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
 """``(activations, predicted class) -> value`` of the inputs of a batch."""
@@ -145,7 +160,8 @@ class Source(Plugin, ABC):
 class Head(Plugin):
     """An auxiliary variable: one number per input, larger = more suspicious.
 
-    It is computed in the model's graph (:meth:`nodes`), or, where it cannot be, in NumPy (:meth:`function`).
+    It is computed in the model's graph (:meth:`nodes`), or, where it cannot be, in NumPy (:meth:`function`). One that
+    learns from training data says so by :attr:`fitted_as`, and finds what :meth:`fit` gave in the reference.
     """
 
     of_classes: ClassVar[bool] = False
@@ -155,13 +171,26 @@ class Head(Plugin):
         """The same head with the registry's models that it names as files on this machine, by ``fetch(uri)``."""
         return self
 
-    def nodes(self, graph: Any) -> str | None:
+    @property
+    def fitted_as(self) -> str | None:
+        """The name under which the reference keeps what it learns; None where it learns nothing.
+
+        ``opmon reference`` fits it, and the graph's ``learned`` and the reference's ``weights`` have it.
+        """
+        return None
+
+    def fit(self, training: Training, seed: int) -> Mapping[str, NDArray[Any]]:
+        """What it learns, as named arrays; the same data and seed give the same ones."""
+        return {}
+
+    def nodes(self, graph: MonitorGraph) -> str | None:
         """Add ONNX nodes to the :class:`~opmon.scoring.graph.monitor_graph.MonitorGraph` and name the float32 tensor of
         one value per input; None where this is no graph, or not for this model."""
         return None
 
-    def function(self, reference: Any) -> ArrayFunction | None:
-        """The same in NumPy, given the fitted :class:`~opmon.scoring.reference.fitted.Reference`; None without one."""
+    def function(self, reference: Reference | None) -> ArrayFunction | None:
+        """The same in NumPy, given the fitted :class:`~opmon.scoring.reference.fitted.Reference`, where there is one;
+        None where the variable has no such function."""
         return None
 
 

@@ -147,6 +147,18 @@ def _numbers(name: str, values: Any) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """Training data that went through the model, for a variable that learns from it: random samples of each."""
+
+    inputs: NDArray[Any]
+    """One row for each input: what the model was given, flat."""
+    activations: NDArray[np.float32]
+    """Of other inputs: one row of the traced layer's neurons each; without columns where no layer is traced."""
+    predicted: NDArray[np.int64]
+    """To which class the model counts each of ``activations``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Draw:
     """What a sampler chose, in order, with all that its estimator needs.
 

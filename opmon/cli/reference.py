@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from opmon.cli.subject import Subject, subject_of
 from opmon.wording import told as told_reasons
 
 if TYPE_CHECKING:
+    from opmon.abc import Head
     from opmon.scoring.reference.fitted import Reference
     from opmon.scoring.reference.fitting import Fit
     from opmon.types import Batch
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=2), default=60_000, show_default=True, help="Keep at most so many traces."
 )
-@click.option(
-    "--autoencoder", "autoencoders", type=click.Choice(["sae", "vae"]), multiple=True, help="Fit one as well."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the subsample and the autoencoders.")
+@click.option("--fit", "--autoencoder", "names", multiple=True, help="Fit this variable as well, such as sae or vae.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the subsample and the variables that learn.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write a file, not to MLflow.")
 @json_option()
 def reference(
@@ -42,7 +41,7 @@ def reference(
     label: str | None,
     layer: str | None,
     limit: int,
-    autoencoders: tuple[str, ...],
+    names: tuple[str, ...],
     seed: int,
     output: Path | None,
     as_json: bool,
@@ -52,8 +51,7 @@ def reference(
     dsa, lsa, combined, sae and vae compare production's inputs with it. Run it once for each version of the model.
     """
     subject = subject_of(path, monitor, model)
-    asked = list(autoencoders) + [head.type for head in subject.settings.variables if head.type in ("sae", "vae")]
-    fit, fitted = _fit(subject, data, label, layer, limit, tuple(dict.fromkeys(asked)), seed, quiet=as_json)
+    fit, fitted = _fit(subject, data, label, layer, limit, _learning(subject, names), seed, quiet=as_json)
     rejected = fit.received - fitted.seen
     where = _keep(subject, fit, fitted, output)
     told = {**fitted.describe(), "unscorable": rejected, "reasons": dict(fit.refused.most_common(20)), "kept_in": where}
@@ -80,7 +78,7 @@ def _fit(
     label: str | None,
     layer: str | None,
     limit: int,
-    autoencoders: tuple[Any, ...],
+    heads: Sequence[Head],
     seed: int,
     quiet: bool,
 ) -> tuple[Fit, Reference]:
@@ -92,11 +90,23 @@ def _fit(
         layer=layer or subject.settings.layer,
         limit=limit,
         label=label,
-        autoencoders=autoencoders,
+        heads=heads,
         seed=seed,
         **subject.reading,
     )
     return fit, fit.run(_counted(_batches(data), quiet))
+
+
+def _learning(subject: Subject, names: Sequence[str]) -> list[Head]:
+    """The variables to fit: those that are named, and those of the monitor that learn."""
+    from opmon import plugins
+    from opmon.errors import InputError
+
+    named: list[Head] = [plugins.make("head", name) for name in names]
+    for name, head in zip(names, named, strict=True):
+        if head.fitted_as is None:
+            raise InputError(f"--fit {name}: the variable {name!r} learns nothing of its own from training data")
+    return named + [head for head in subject.settings.heads.values() if head.fitted_as is not None]
 
 
 def _batches(data: tuple[str, ...]) -> Iterator[Batch]:

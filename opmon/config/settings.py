@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from opmon import plugins, quantities
-from opmon.abc import Rule, Sampler
+from opmon.abc import Head, Rule, Sampler
 from opmon.config import document as documents
 from opmon.config.device import DeviceChoice, DeviceSettings
 from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
 _FREE = ("confidence", "margin", "entropy", "gini")
-_OF_CLASSES = {*_FREE, "dsa", "combined"}
 _MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
 
 
@@ -67,6 +66,10 @@ def _tells_bets(design: str) -> bool:
         return False
     estimator: Any = plugins.load("estimator", design)
     return bool(estimator.bets)
+
+
+def _head(name: str) -> type[Head]:
+    return cast(type[Head], plugins.load("head", name))
 
 
 class MonitorSettings(Part):
@@ -154,8 +157,8 @@ class MonitorSettings(Part):
 
     @model_validator(mode="after")
     def _fits_problem(self) -> Self:
-        of_classes = [name for name in self._drawn_by() if name in _OF_CLASSES]
-        if self.problem == "regression" and of_classes:
+        of_classes = [name for name in self._drawn_by() if self.problem == "regression" and self._needs_classes(name)]
+        if of_classes:
             raise at_key(
                 "sampler", f"the variable {of_classes[0]!r} is of classification only; for regression use type: srs"
             )
@@ -203,8 +206,9 @@ class MonitorSettings(Part):
     @model_validator(mode="after")
     def _known_variables(self) -> Self:
         for head in self.variables:
-            if self.problem == "regression" and head.type in _OF_CLASSES:
-                raise at_key("variables", f"{head.type!r} is of classification only; for regression use lsa, sae, vae")
+            if self.problem == "regression" and head.plugin.of_classes:
+                others = ", ".join(name for name in plugins.names("head") if not _head(name).of_classes)
+                raise at_key("variables", f"{head.type!r} is of classification only; for regression use {others}")
         known = {*(_FREE if self.problem == "classification" else ()), *(head.name for head in self.variables)}
         for name in self._drawn_by():
             if name not in known and name not in plugins.names("head"):
@@ -252,6 +256,13 @@ class MonitorSettings(Part):
             if name not in found and name not in _FREE:
                 found[name] = plugins.make("head", name)
         return {name: head for name, head in found.items() if name not in _FREE or self.problem == "regression"}
+
+    def _needs_classes(self, variable: str) -> bool:
+        """Whether a variable, listed or known by its type, is of a model that tells classes apart."""
+        listed = {head.name: head.plugin for head in self.variables}
+        if variable in listed:
+            return bool(listed[variable].of_classes)
+        return variable in plugins.names("head") and _head(variable).of_classes
 
     def _drawn_by(self) -> tuple[str, ...]:
         """The variables that the sampler names."""

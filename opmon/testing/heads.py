@@ -22,12 +22,21 @@ def check_head(head: Head, folder: Path, reference: Reference | None = None, mod
     """A variable of a small network: finite, float32, the same in batches of any size, and not the same for all inputs.
 
     ``reference`` is what was fitted for ``model``, where the variable needs one; without a model of one's own the suite
-    writes a network of one hidden layer to ``folder``, which takes rows of 6 numbers.
+    writes a network of one hidden layer to ``folder``, which takes rows of 6 numbers, and lets a variable that learns
+    learn from such rows.
     """
+    from opmon.scoring.reference.fitted import Reference
+    from opmon.scoring.reference.fitting import open_fit
     from opmon.scoring.scorer import Scorer
 
     assert isinstance(head, Head), f"{type(head).__name__} does not subclass opmon.abc.Head"
     path = network(folder / "network.onnx") if model is None else model
+    if reference is None and head.fitted_as is not None:
+        usual = np.random.default_rng(3).normal(size=(400, WIDTH)).astype(np.float32)
+        fitted = open_fit(path, "classification", device="cpu", heads=[head]).run(_batches(usual, 100))
+        assert fitted.weights[head.fitted_as], "fit() gives no arrays, though fitted_as says that it learns"
+        fitted.save(folder / "reference.npz")
+        reference = Reference.load(folder / "reference.npz")
     scorer = Scorer.open(path, "classification", device="cpu", heads={"mine": head}, reference=reference)
     rows = np.random.default_rng(4).normal(size=(300, WIDTH)).astype(np.float32)
     whole, pieces = (_values(scorer, rows, size) for size in (300, 37))

@@ -52,6 +52,15 @@ def test_why_no_input_could_be_scored_is_told(workbench: Any, training: Path, tm
     assert "pixel7" in str(found.exception)
 
 
+def test_variables_that_learn_are_fitted(workbench: Any, training: Path, tmp_path: Path) -> None:
+    config = workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", inputs={}, variables=["vae"])
+    asked = ["-c", str(config), "--json", "-o", str(tmp_path / "reference.npz"), str(training)]
+    found = CliRunner().invoke(reference, [*asked, "--fit", "sae"], catch_exceptions=False)
+    assert json.loads(found.stdout)["learned"] == ["sae", "vae"]
+    found = CliRunner().invoke(reference, [*asked, "--fit", "gini"])
+    assert "--fit gini: the variable 'gini' learns nothing" in str(found.exception)
+
+
 def test_layers_of_the_same_model(workbench: Any, training: Path, tmp_path: Path) -> None:
     config = workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", inputs={})
     found = CliRunner().invoke(layers, ["-c", str(config)], catch_exceptions=False)

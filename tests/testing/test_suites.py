@@ -19,7 +19,7 @@ from opmon.sources.files import Files
 from opmon.testing import check_action, check_head, check_perturbation, check_rule, check_sampler, check_source
 from opmon.types import Draw, Frame, Verdict
 
-WITHOUT_REFERENCE = ["confidence", "entropy", "gini", "margin"]
+HEADS = ["confidence", "entropy", "gini", "margin", "sae", "vae"]
 
 
 @pytest.mark.parametrize("name", plugins.names("sampler"))
@@ -35,7 +35,7 @@ def test_perturbations(name: str) -> None:
     check_perturbation(plugins.make("perturbation", name))
 
 
-@pytest.mark.parametrize("name", WITHOUT_REFERENCE)
+@pytest.mark.parametrize("name", HEADS)
 def test_heads(name: str, tmp_path: Path) -> None:
     check_head(plugins.make("head", name), tmp_path)
 

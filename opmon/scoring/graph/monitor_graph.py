@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring.graph.layers import Layer, find_layer
@@ -16,7 +17,7 @@ from opmon.scoring.graph.routes import local_numbers, together
 from opmon.scoring.outputs.meaning import Outputs
 from opmon.scoring.outputs.variables import EDGE
 from opmon.scoring.reference.densities import has_covariance, kept_neurons
-from opmon.scoring.reference.fitted import Reference
+from opmon.scoring.reference.fitted import Reference, required
 
 ACTIVATIONS, PREDICTED = f"{PREFIX}activations", f"{PREFIX}predicted"
 FEW_CLASSES = 100
@@ -57,9 +58,14 @@ class MonitorGraph:
 
     @property
     def reference(self) -> Reference:
-        if self.given_reference is None:
-            raise ModelError("this variable needs a reference, fitted on training data: opmon reference makes one")
-        return self.given_reference
+        return required(self.given_reference)
+
+    def learned(self, name: str) -> Mapping[str, NDArray[Any]]:
+        """What the variables that are ``fitted_as`` this name learned from the training data."""
+        found = self.reference.weights.get(name)
+        if found is None:
+            raise ModelError(f"the reference has no {name}: fit it with opmon reference --fit {name}")
+        return found
 
     @property
     def sorted_outside(self) -> bool:

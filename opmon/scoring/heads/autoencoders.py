@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from opmon.abc import Head
-from opmon.errors import ModelError
 from opmon.scoring.graph.monitor_graph import MonitorGraph
+from opmon.scoring.heads._autoencoder_training import Kind, Weights, fit_autoencoder
+from opmon.types import Training
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,17 @@ class SimpleAutoencoder(Head):
     Where a number is missing, x is the mean of the training inputs.
     """
 
-    kind: ClassVar[str] = "sae"
+    kind: ClassVar[Kind] = "sae"
+
+    @property
+    def fitted_as(self) -> str:
+        return self.kind
+
+    def fit(self, training: Training, seed: int) -> Weights:
+        return fit_autoencoder(self.kind, training.inputs, seed)
 
     def nodes(self, graph: MonitorGraph) -> str:
-        weights = graph.reference.weights.get(self.kind)
-        if weights is None:
-            raise ModelError(f"the reference has no {self.kind}: fit it with opmon reference --autoencoder {self.kind}")
-        nodes = graph.nodes
+        nodes, weights = graph.nodes, graph.learned(self.kind)
         x, mean = nodes.cast(nodes.add("Flatten", [graph.input], axis=1), np.float32), nodes.constant(weights["mean"])
         x = nodes.add("Where", [nodes.add("IsNaN", [x]), mean, x])
         x = nodes.add("Div", [nodes.add("Sub", [x, mean]), nodes.constant(weights["spread"])])
@@ -44,4 +49,4 @@ class SimpleAutoencoder(Head):
 class VariationalAutoencoder(SimpleAutoencoder):
     """The same by a variational autoencoder, which decodes the mean of its latent variables."""
 
-    kind: ClassVar[str] = "vae"
+    kind: ClassVar[Kind] = "vae"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from opmon.scoring.heads.dsa import DistanceSurprise
 @dataclass(frozen=True)
 class Combined(Head):
     """``χ = 1 − p₁·(1 − DSA)``, p₁ the greatest probability, DSA brought to 0…1 (Guerriero et al., ICSE 2021)."""
+
+    of_classes: ClassVar[bool] = True
 
     def nodes(self, graph: MonitorGraph) -> str:
         surprise = DistanceSurprise().inside(graph)

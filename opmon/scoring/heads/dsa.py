@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from opmon.abc import Head
+from opmon.abc import ArrayFunction, Head
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 from opmon.scoring.heads import _dsa
 from opmon.scoring.heads.dsa_sorted import sorted_function
-from opmon.scoring.reference.fitted import Reference
+from opmon.scoring.reference.fitted import Reference, required
 
 
 @dataclass(frozen=True)
@@ -29,6 +25,8 @@ class DistanceSurprise(Head):
     The value is brought to 0…1 with the limits on the training data. A class that training never predicted is as
     surprising as can be. Traces that two classes share make ``dist_b`` zero: it is at least a millionth of its median.
     """
+
+    of_classes: ClassVar[bool] = True
 
     denominator: Literal["reference", "input"] = "reference"
 
@@ -46,11 +44,10 @@ class DistanceSurprise(Head):
         reference, _ = _required(graph.reference), graph.layer
         return graph.once(self, lambda: graph.normalised(self._raw(graph, reference), self.limits(reference)))
 
-    def function(
-        self, reference: Reference
-    ) -> Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]:
+    def function(self, reference: Reference | None) -> ArrayFunction:
         """The same in NumPy, for large batches and many classes; only with ``denominator="reference"``."""
-        return sorted_function(_required(reference), self.limits(reference))
+        fitted = _required(required(reference))
+        return sorted_function(fitted, self.limits(fitted))
 
     def limits(self, reference: Reference) -> tuple[float, float] | None:
         return reference.limits.get(f"dsa:{self.denominator}")

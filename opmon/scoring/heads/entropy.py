@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from opmon.scoring.graph.monitor_graph import MonitorGraph
 @dataclass(frozen=True)
 class Entropy(Head):
     """``−Σ p log p``; an impossible class adds nothing."""
+
+    of_classes: ClassVar[bool] = True
 
     def nodes(self, graph: MonitorGraph) -> str:
         nodes, p = graph.nodes, graph.probabilities

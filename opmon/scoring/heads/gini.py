@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from opmon.scoring.graph.monitor_graph import MonitorGraph
 @dataclass(frozen=True)
 class Gini(Head):
     """``1 − Σ p²`` (DeepGini; Feng et al., ISSTA 2020, section 3)."""
+
+    of_classes: ClassVar[bool] = True
 
     def nodes(self, graph: MonitorGraph) -> str:
         nodes, p = graph.nodes, graph.probabilities

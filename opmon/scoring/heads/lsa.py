@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.abc import Head
+from opmon.abc import ArrayFunction, Head
 from opmon.scoring.graph.monitor_graph import UNKNOWN, MonitorGraph
 from opmon.scoring.heads._lsa import Surprises
 from opmon.scoring.reference.densities import densities
-from opmon.scoring.reference.fitted import Reference
+from opmon.scoring.reference.fitted import Reference, required
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,10 @@ class LikelihoodSurprise(Head):
         kept, fitted = densities(reference)
         return graph.normalised(Surprises(graph, kept, fitted).nodes(), reference.limits.get("lsa"))
 
-    def function(
-        self, reference: Reference
-    ) -> Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]:
+    def function(self, reference: Reference | None) -> ArrayFunction:
         """The same in NumPy, for large batches and many classes."""
-        kept, fitted = densities(reference)
-        limits = reference.limits.get("lsa")
+        kept, fitted = densities(required(reference))
+        limits = required(reference).limits.get("lsa")
 
         def values(activations: NDArray[np.float32], predicted: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
             result = np.full(len(activations), UNKNOWN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from opmon.scoring.graph.monitor_graph import MonitorGraph
 @dataclass(frozen=True)
 class Margin(Head):
     """``1 − (p₁ − p₂)`` with p₁ ≥ p₂ the two greatest probabilities."""
+
+    of_classes: ClassVar[bool] = True
 
     def nodes(self, graph: MonitorGraph) -> str:
         nodes = graph.nodes

@@ -90,7 +90,7 @@ class Reference:
             "accuracy": self.accuracy,
             "labelled": self.labelled,
             "limits": {name: list(pair) for name, pair in self.limits.items()},
-            "autoencoders": sorted(self.weights),
+            "learned": sorted(self.weights),
         }
 
     def save(self, path: Path) -> None:
@@ -138,6 +138,13 @@ class Reference:
             raise ModelError(
                 f"{path} is not a reference that opmon wrote: {exc}; fit it again: opmon reference"
             ) from exc
+
+
+def required(reference: Reference | None) -> Reference:
+    """The reference, or an error where there is none."""
+    if reference is None:
+        raise ModelError("this variable needs a reference, fitted on training data: opmon reference makes one")
+    return reference
 
 
 def model_hash(path: Path) -> str:

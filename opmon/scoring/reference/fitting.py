@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.abc import Head
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.compiled import columns_of
 from opmon.scoring.graph.file import read_model
 from opmon.scoring.graph.layers import find_layer
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, too_many
 from opmon.scoring.reference._kept import Kept, KeptRows
-from opmon.scoring.reference.autoencoders import Kind, Weights, fit_autoencoder
 from opmon.scoring.reference.densities import densities
 from opmon.scoring.reference.distances import crowd, distances_to_others, distinct, floored, nearest
 from opmon.scoring.reference.fitted import Reference, model_hash
 from opmon.scoring.scored import Traced
 from opmon.scoring.scorer import Scorer
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Batch, Problem
+from opmon.types import Batch, Problem, Training
 from opmon.values import canonical_classes
 from opmon.wording import counted, told
 
@@ -36,7 +36,7 @@ BYTES = 256 << 20
 _ASKED = 10_000
 """So many traces say what the limits of the variables are."""
 _INPUTS = 20_000
-"""So many inputs an autoencoder is fitted on."""
+"""So many inputs the variables learn from."""
 
 
 @dataclass
@@ -94,7 +94,8 @@ class Fit:
     limit: int = LIMIT
     seed: int = 0
     label: str | None = None
-    autoencoders: Sequence[Kind] = ()
+    heads: Sequence[Head] = ()
+    """The variables that learn from the training data."""
     truth: Truth = field(default_factory=Truth)
     seen: int = 0
     received: int = 0
@@ -119,7 +120,7 @@ class Fit:
             self.seen += len(part.rows)
             kept.limit = max(2, min(self.limit, BYTES // (4 * max(1, part.activations.shape[1]))))
             kept.add(part.activations, part.predicted)
-            if self.autoencoders:
+            if self.heads:
                 values = next(iter(part.tensors.values()))
                 inputs.add(values.reshape(len(values), -1), np.zeros(len(values), np.int64))
         traces, predicted = kept.result()
@@ -129,10 +130,10 @@ class Fit:
                 f"{len(traces)} of {counted(self.received, 'training input')} could be scored{why}. A reference needs "
                 f"at least 2: correct how the inputs are read, or name other data"
             )
-        weights: dict[str, Weights] = {
-            kind: fit_autoencoder(kind, inputs.result()[0], self.seed) for kind in self.autoencoders
-        }
-        return self._fitted(traces, predicted, weights)
+        training = Training(inputs.result()[0] if self.heads else np.empty((0, 0)), traces, predicted)
+        by_name = {head.fitted_as: head for head in self.heads}
+        learned = {name: head.fit(training, self.seed) for name, head in by_name.items() if name is not None}
+        return self._fitted(traces, predicted, learned)
 
     @property
     def sample(self) -> pa.Table:
@@ -165,7 +166,10 @@ class Fit:
         self._sample.add(kept.append_column("model prediction", pa.array(part.predictions)))
 
     def _fitted(
-        self, traces: NDArray[np.float32], predicted: NDArray[np.int64], weights: dict[str, Weights]
+        self,
+        traces: NDArray[np.float32],
+        predicted: NDArray[np.int64],
+        learned: Mapping[str, Mapping[str, NDArray[Any]]],
     ) -> Reference:
         outputs = self.scorer.outputs
         score = next(item for item in self.scorer.session.outputs if item.name == outputs.score)
@@ -183,7 +187,7 @@ class Fit:
             seen=self.seen,
             accuracy=self.truth.accuracy,
             labelled=self.truth.count,
-            weights=weights,
+            weights=learned,
         )
         return plain if self.layer is None else with_limits(plain, np.random.default_rng([self.seed, 2]))
 
@@ -222,19 +226,19 @@ def open_fit(
     layer: str | None = None,
     limit: int = LIMIT,
     label: str | None = None,
-    autoencoders: Sequence[Kind] = (),
+    heads: Sequence[Head] = (),
     seed: int = 0,
     **options: Any,
 ) -> Fit:
-    """A fit of the model in ``path``; ``options`` are those of :meth:`Scorer.open`.
+    """A fit of the model in ``path``, and of the ``heads`` that learn; ``options`` are those of :meth:`Scorer.open`.
 
-    A model without hidden layers can still have autoencoders, which look at its inputs: its traces are then empty.
+    A model without hidden layers can still have variables that look at its inputs alone: its traces are then empty.
     """
     try:
         scorer = Scorer.open(path, problem, traced=True, layer=layer, **options)
         name: str | None = find_layer(read_model(path), scorer.outputs.score, layer).name
     except ModelError:
-        if not autoencoders or layer is not None:
+        if not heads or layer is not None:
             raise
         scorer, name = Scorer.open(path, problem, **options), None
-    return Fit(scorer, path, name, limit, seed, label, autoencoders)
+    return Fit(scorer, path, name, limit, seed, label, heads)

@@ -12,6 +12,7 @@ import pytest
 from opmon_example.append import Append
 from opmon_example.feather import Feather
 from opmon_example.folder import Folder
+from opmon_example.outside import Outside
 from opmon_example.runner_up import RunnerUp
 from opmon_example.sheet import COLUMNS, Sheet
 from opmon_example.spent import LabelsSpent
@@ -60,6 +61,10 @@ def test_source_names_a_file_that_is_not_whole(tmp_path: Path) -> None:
 
 def test_head(tmp_path: Path) -> None:
     check_head(RunnerUp(), tmp_path)
+
+
+def test_head_that_learns(tmp_path: Path) -> None:
+    check_head(Outside(share=0.5), tmp_path)
 
 
 def test_action(tmp_path: Path) -> None:
@@ -151,6 +156,7 @@ def test_perturbation() -> None:
         ("sampler", "systematic"),
         ("estimator", "systematic"),
         ("source", "feather"),
+        ("head", "outside"),
         ("head", "runner_up"),
         ("rule", "labels_spent"),
         ("action", "append"),

@@ -116,7 +116,7 @@ def test_autoencoders_find_what_training_never_held(mlp, fed, kind, head) -> Non
     rng = np.random.default_rng(0)
     plane = rng.normal(size=(600, 2)) @ rng.normal(size=(2, 6))
     path = mlp()
-    reference = open_fit(path, "classification", device="cpu", autoencoders=(kind,)).run(fed(plane))
+    reference = open_fit(path, "classification", device="cpu", heads=(head,)).run(fed(plane))
     scorer = Scorer.open(path, "classification", device="cpu", heads={kind: head}, reference=reference)
     usual = next(iter(scorer.score(fed(plane[:100])))).variables[kind]
     strange = next(iter(scorer.score(fed(rng.normal(size=(100, 6)) * plane.std(0))))).variables[kind]
@@ -148,7 +148,7 @@ def test_a_gap_is_nothing_strange_to_an_autoencoder(tmp_path, fed) -> None:
     path = tmp_path / "model.onnx"
     fitted = make_pipeline(SimpleImputer(), DecisionTreeClassifier(max_depth=2)).fit(gaps, values[:, 0] > 100)
     path.write_bytes(convert(fitted, None))
-    reference = open_fit(path, "classification", device="cpu", autoencoders=("sae",)).run(fed(gaps))
+    reference = open_fit(path, "classification", device="cpu", heads=(SimpleAutoencoder(),)).run(fed(gaps))
     scorer = Scorer.open(path, "classification", device="cpu", heads={"sae": SimpleAutoencoder()}, reference=reference)
     mean = reference.weights["sae"]["mean"]
     assert mean == pytest.approx(np.nanmean(gaps, axis=0), rel=1e-5)
@@ -161,7 +161,7 @@ def test_a_gap_is_nothing_strange_to_an_autoencoder(tmp_path, fed) -> None:
 
 def test_an_autoencoder_that_was_not_fitted(mlp, fitted, rows) -> None:
     path = mlp()
-    with pytest.raises(ModelError, match="--autoencoder sae"):
+    with pytest.raises(ModelError, match="--fit sae"):
         Scorer.open(path, "classification", heads={"sae": SimpleAutoencoder()}, reference=fitted(path, rows))
 
 
@@ -187,7 +187,7 @@ def test_a_tree_can_have_an_autoencoder_and_no_traces(tmp_path, rows, fed) -> No
     path.write_bytes(convert(DecisionTreeClassifier(max_depth=2).fit(rows, rows[:, 0] > 0), None))
     with pytest.raises(ModelError, match="no hidden layer"):
         open_fit(path, "classification", device="cpu")
-    reference = open_fit(path, "classification", device="cpu", autoencoders=("sae",)).run(fed(rows))
+    reference = open_fit(path, "classification", device="cpu", heads=(SimpleAutoencoder(),)).run(fed(rows))
     assert reference.layer is None
     heads = {"sae": SimpleAutoencoder()}
     scored = next(

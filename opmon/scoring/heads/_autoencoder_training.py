@@ -9,11 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.errors import InputError, ModelError
+from opmon.errors import ModelError
 
 Kind = Literal["sae", "vae"]
 Weights = Mapping[str, NDArray[Any]]
-KINDS: tuple[str, ...] = ("sae", "vae")
 _LATENT, _EPOCHS, _BATCH, _LARGEST = 16, 20, 128, 1 << 16
 
 
@@ -28,8 +27,6 @@ def fit_autoencoder(kind: Kind, inputs: NDArray[Any], seed: int, epochs: int = _
     ``sae``: one hidden layer, rectified. ``vae``: a hidden layer, 16 latent normal variables, a hidden layer; the loss
     is the squared error and the Kullback-Leibler divergence from the standard normal (Kingma and Welling, 2014).
     """
-    if kind not in KINDS:
-        raise InputError(f"an autoencoder is one of {', '.join(KINDS)}; got {kind!r}")
     if inputs.dtype.kind not in "fiu" or inputs.shape[1] > _LARGEST:
         raise ModelError(
             f"{kind} is for inputs of at most {_LARGEST} numbers; this model takes {inputs.shape[1]} of {inputs.dtype}"
