@@ -1,0 +1,146 @@
+"""The scores that production logged, one for each class: a column each, a list, a struct, a map, or text with JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from opmon.errors import SourceError
+from opmon.scoring.inputs.columns import decoded
+from opmon.spellings import AS_SPELT, Spellings
+
+Matrix = NDArray[np.float64]
+
+
+def scores_of(
+    names: Sequence[str],
+    columns: Sequence[pa.Array],
+    classes: tuple[str, ...] | None,
+    spellings: Spellings = AS_SPELT,
+) -> tuple[Matrix, tuple[str, ...] | None]:
+    """One row of scores for each input, NaN where they are missing or not as many as there are classes.
+
+    And the names of the classes, where the columns say them. ``names`` are those of the columns, for messages.
+    """
+    if len(columns) > 1:
+        if classes is not None and len(classes) != len(columns):
+            raise SourceError(
+                f"columns.scores names {len(columns)} columns, and there are {len(classes)} classes "
+                f"({', '.join(classes[:10])}); name one column for each class, in their order"
+            )
+        return np.column_stack([_numbers(*pair) for pair in zip(names, columns, strict=True)]), classes
+    name, column = names[0], decoded(columns[0])
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _of_json(name, column, classes, spellings)
+    if pa.types.is_struct(kind):
+        found = {spellings.name(field.name): column.field(place) for place, field in enumerate(kind)}
+        return _by_name(
+            name, {key: _numbers(f"{name}.{key}", _under(column, part)) for key, part in found.items()}, classes
+        )
+    if pa.types.is_map(kind):
+        return _of_map(name, column, classes, spellings)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _of_list(name, column, classes), classes
+    return _numbers(name, column)[:, None], classes
+
+
+def _under(struct: pa.Array, part: pa.Array) -> pa.Array:
+    """A field of a struct, with no value where the struct has none."""
+    return pc.if_else(struct.is_valid(), part, None) if struct.null_count else part
+
+
+def _numbers(name: str, column: pa.Array) -> Matrix:
+    """The numbers of a column; NaN where there is none."""
+    column = decoded(column)
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+        raise SourceError(f"column {name!r} is {column.type}, and a score is a number; correct columns.scores")
+    try:
+        return np.asarray(
+            pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
+        raise SourceError(f"column {name!r} does not hold numbers ({exc}); correct columns.scores") from exc
+
+
+def _of_list(name: str, column: pa.Array, classes: tuple[str, ...] | None) -> Matrix:
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False))
+    width = len(classes) if classes is not None else int(lengths.max(initial=0))
+    if classes is not None and len(classes) == 2 and len(lengths) and (lengths == 1).sum() * 2 > len(lengths):
+        width = 1  # one number tells two classes apart
+    good = (lengths == width) & np.asarray(column.is_valid())
+    if not good.any() and len(lengths) and lengths.any():
+        raise SourceError(
+            f"column {name!r} holds lists of {int(lengths.max())} numbers, and there are {width} classes; name the "
+            f"classes in the order of the list"
+        )
+    flat = _numbers(name, column.filter(pa.array(good)).flatten())
+    found = np.full((len(column), width), np.nan)
+    found[good] = flat.reshape(-1, width)
+    return found
+
+
+def _by_name(name: str, found: dict[str, Matrix], classes: tuple[str, ...] | None) -> tuple[Matrix, tuple[str, ...]]:
+    wanted = tuple(found) if classes is None else classes
+    missing = [each for each in wanted if each not in found]
+    if missing or not wanted:
+        raise SourceError(
+            f"column {name!r} has no score of {', '.join(missing[:10]) or 'any class'}; it has: "
+            f"{', '.join(list(found)[:10])}. Name the classes as they are called there: classes: {{name: spelling}}"
+        )
+    return np.column_stack([found[each] for each in wanted]), wanted
+
+
+def _of_map(
+    name: str, column: pa.Array, classes: tuple[str, ...] | None, spellings: Spellings
+) -> tuple[Matrix, tuple[str, ...]]:
+    keys = pc.unique(column.keys).to_pylist()
+    return _by_name(
+        name,
+        {spellings.name(str(key)): _numbers(f"{name}.{key}", pc.map_lookup(column, key, "first")) for key in keys},
+        classes,
+    )
+
+
+def _of_json(
+    name: str, column: pa.Array, classes: tuple[str, ...] | None, spellings: Spellings
+) -> tuple[Matrix, tuple[str, ...] | None]:
+    """Text that holds a number, a list or an object; what is neither has no scores."""
+    rows = [_parsed(text) for text in column.to_pylist()]
+    if any(isinstance(row, dict) for row in rows):
+        names = classes or tuple(
+            dict.fromkeys(spellings.name(key) for row in rows if isinstance(row, dict) for key in row)
+        )
+        parts = [
+            {spellings.name(key): value for key, value in row.items()} if isinstance(row, dict) else {} for row in rows
+        ]
+        found = {
+            each: np.array([_number(row.get(each)) for row in parts])
+            for each in names
+            if any(each in row for row in parts)
+        }
+        return _by_name(name, found, classes)
+    lists = [row if isinstance(row, list) else None if row is None else [row] for row in rows]
+    numbers = pa.array(
+        [None if row is None else [_number(value) for value in row] for row in lists], pa.list_(pa.float64())
+    )
+    return _of_list(name, numbers, classes), classes
+
+
+def _parsed(text: str | None) -> Any:
+    if text is None or len(text) > 1_000_000 or text.count("[") + text.count("{") > 64:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")

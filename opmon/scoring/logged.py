@@ -1,0 +1,185 @@
+"""Answers that production logged itself, scores and all: no model is loaded, or even needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.errors import SourceError
+from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
+from opmon.scoring.inputs.columns import decoded
+from opmon.scoring.inputs.scores import scores_of
+from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.outputs.variables import variables_of
+from opmon.scoring.outputs.vocabulary import other_words, strays_of, too_many
+from opmon.scoring.scored import Scored
+from opmon.spellings import AS_SPELT, Spellings
+from opmon.types import Batch, Problem
+
+
+@dataclass(frozen=True)
+class LoggedColumns:
+    """Where a log keeps what production answered.
+
+    ``prediction`` is the answer itself, or with a ``threshold`` the score that decided between two classes. ``scores``
+    are one for each class: a column each, or one column with a list, a struct, a map or text with JSON; one number is
+    that of the second of two classes. Without ``prediction`` the class with the greatest score was answered.
+    """
+
+    prediction: str | None = None
+    scores: tuple[str, ...] = ()
+    threshold: float | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All the columns that are read."""
+        return tuple(dict.fromkeys((*([self.prediction] if self.prediction else []), *self.scores)))
+
+
+@dataclass
+class LoggedScorer:
+    """Gives for each batch what a model gives, from columns of the log."""
+
+    columns: LoggedColumns
+    problem: Problem = "classification"
+    classes: tuple[str, ...] | None = None
+    spellings: Spellings = AS_SPELT
+    meaning: Scores = "auto"
+    _strays: Counter[str] = field(default_factory=Counter)
+    _said: int = 0
+
+    def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
+        """One answer for each batch, in order; an error at the end where answers are none of the classes."""
+        self._strays, self._said = Counter(), 0
+        for batch in batches:
+            if batch.rows.num_rows:
+                yield self._answered(batch)
+        if too_many(self._strays.total(), self._said):
+            what = f"column {self.columns.prediction!r} holds predictions that are"
+            words = other_words(what, list(self._strays.elements()), self._said, self.classes or ())
+            raise SourceError(
+                f"{words} Say what each is called with 'classes', or name the column that holds the class"
+            )
+
+    def _answered(self, batch: Batch) -> Scored:
+        rejected: dict[int, str] = {}
+        if self.problem == "regression":
+            predictions, good = self._numbers(batch.rows, rejected)
+            variables: dict[str, NDArray[np.float32]] = {}
+            unlike = 0
+        else:
+            predictions, good, variables, unlike = self._classified(batch.rows, rejected)
+        rows = batch.first_row + np.flatnonzero(good)
+        return Scored(
+            batch.slice_index,
+            rows.astype(np.int64),
+            predictions[good],
+            {name: values[good] for name, values in variables.items()},
+            {batch.first_row + row: reason for row, reason in rejected.items()},
+            None,
+            unlike,
+            self.classes,
+        )
+
+    def _numbers(self, rows: pa.RecordBatch, rejected: dict[int, str]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        name = self.columns.prediction or self.columns.scores[0]
+        column = decoded(_column(rows, name))
+        said = is_said(name, column)
+        _reject(rejected, ~said, f"column {name!r} is empty")
+        found = np.full(rows.num_rows, np.nan)
+        found[said] = plain_numbers(name, column.filter(pa.array(said)))
+        return found, said
+
+    def _classified(
+        self, rows: pa.RecordBatch, rejected: dict[int, str]
+    ) -> tuple[NDArray[Any], NDArray[np.bool_], dict[str, NDArray[np.float32]], int]:
+        count = rows.num_rows
+        variables: dict[str, NDArray[np.float32]] = {}
+        best: NDArray[Any] | None = None
+        valid = np.zeros(count, dtype=bool)
+        if self.columns.scores:
+            best, valid, variables = self._scored(rows)
+        name = self.columns.prediction
+        if name is None:
+            assert best is not None
+            _reject(rejected, ~valid, f"column {self.columns.scores[0]!r} has no scores, or no probabilities")
+            return best, valid, variables, 0
+        column = decoded(_column(rows, name))
+        said = is_said(name, column)
+        _reject(rejected, ~said, f"column {name!r} is empty")
+        given = column.filter(pa.array(said))
+        answers = (
+            class_names(name, given, self.spellings)
+            if self.columns.threshold is None
+            else decided(name, plain_numbers(name, given), self.columns.threshold, self.classes)
+        )
+        self._said += len(answers)
+        strays = strays_of(answers, self.classes)
+        for row, text in zip(np.flatnonzero(said)[strays].tolist(), answers[strays].tolist(), strict=True):
+            rejected[row] = f"column {name!r} holds {text!r}, which is none of the classes"
+            self._strays[text] += 1
+        predictions = np.full(count, "", answers.dtype if answers.dtype.itemsize else np.dtype("<U1"))
+        predictions[said] = answers
+        good = said.copy()
+        good[np.flatnonzero(said)[strays]] = False
+        unlike = 0 if best is None else int((best != predictions)[good & valid].sum())
+        return predictions, good, variables, unlike
+
+    def _scored(self, rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[str, NDArray[np.float32]]]:
+        """The class with the greatest score, where there are scores, and the variables that come with them.
+
+        Where there are none, all classes count as equally likely: nothing is more suspicious.
+        """
+        names = self.columns.scores
+        matrix, classes = scores_of(names, [_column(rows, name) for name in names], self.classes, self.spellings)
+        if self.classes is None:
+            self.classes = classes
+        meaning: Any = "probabilities" if self.meaning == "auto" else self.meaning
+        outputs = Outputs(self.problem, names[0], None, meaning, classes)
+        there: NDArray[np.bool_] = np.asarray(np.isfinite(matrix).all(axis=1))
+        count, width = len(matrix), max(matrix.shape[1], 2)
+        best: NDArray[Any] = np.full(count, "", np.str_)
+        flat = {name: values[0] for name, values in variables_of(np.full((1, width), 1 / width)).items()}
+        variables: dict[str, NDArray[np.float32]] = {
+            name: np.full(count, value, np.float32) for name, value in flat.items()
+        }
+        if not there.any():
+            return best, there, variables
+        answers = outputs.read([matrix[there]])
+        best = np.full(count, "", answers.predictions.dtype)
+        best[there] = answers.predictions
+        valid = there.copy()
+        valid[there] = answers.valid
+        for name, values in answers.variables.items():
+            variables[name][valid] = values[answers.valid]
+        self.classes = self.classes or answers.classes
+        return best, valid, variables
+
+    def describe(self) -> Mapping[str, Any]:
+        """What ``opmon check`` shows of it."""
+        told: dict[str, Any] = {"answers": f"column {self.columns.prediction or self.columns.scores[0]}"}
+        if self.columns.scores:
+            told["scores"] = f"{', '.join(self.columns.scores[:6])} ({self.meaning})"
+        return told | {"classes": None if self.classes is None else list(self.classes)}
+
+
+def _column(rows: pa.RecordBatch, name: str) -> pa.Array:
+    index = rows.schema.get_field_index(name)
+    if index < 0:
+        raise SourceError(f"the inputs have no column {name!r}; they have: {', '.join(rows.schema.names)}")
+    return rows.column(index)
+
+
+def _reject(rejected: dict[int, str], rows: NDArray[np.bool_], reason: str) -> None:
+    rejected.update(dict.fromkeys(np.flatnonzero(rows).tolist(), reason))
+
+
+def column_names(columns: Sequence[str] | str | None) -> tuple[str, ...]:
+    """One name or several."""
+    return () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)

@@ -1,0 +1,156 @@
+"""What production logged of its own answers: in any form that logs have, and told where it is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from opmon.errors import ModelError, SourceError
+from opmon.scoring.logged import LoggedColumns, LoggedScorer
+from opmon.scoring.outputs.variables import variables_of
+from opmon.scoring.scored import Scored
+from opmon.spellings import Spellings
+from opmon.types import Batch
+
+RNG = np.random.default_rng(5)
+CLASSES = ("bird", "cat", "dog")
+SCORES = RNG.dirichlet(np.ones(3), 60)
+SAID = np.array(CLASSES)[SCORES.argmax(axis=1)]
+
+
+def scored(columns: dict[str, Any], classes: tuple[str, ...] | None = CLASSES, pieces: int = 3, **given: Any) -> Scored:
+    """The answers on all rows, read in a few batches."""
+    settings = {name: given.pop(name) for name in ("problem", "spellings", "meaning") if name in given}
+    scorer = LoggedScorer(LoggedColumns(**given), classes=classes, **settings)
+    rows = pa.table(columns).combine_chunks().to_batches()[0]
+    size = -(-rows.num_rows // pieces)
+    batches = [Batch(0, start, rows.slice(start, size)) for start in range(0, rows.num_rows, size)]
+    parts = list(scorer.score(batches))
+    return Scored(
+        0,
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.predictions for part in parts]),
+        {name: np.concatenate([part.variables[name] for part in parts]) for name in parts[0].variables},
+        {row: reason for part in parts for row, reason in part.rejected.items()},
+        unlike=sum(part.unlike for part in parts),
+        classes=parts[-1].classes,
+    )
+
+
+FORMS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "a column each": ({f"p_{name}": SCORES[:, k] for k, name in enumerate(CLASSES)}, ("p_bird", "p_cat", "p_dog")),
+    "a list": ({"p": SCORES.tolist()}, ("p",)),
+    "a fixed list": ({"p": pa.array(SCORES.tolist(), pa.list_(pa.float32(), 3))}, ("p",)),
+    "a struct in another order": ({"p": [dict(zip(CLASSES[::-1], row[::-1], strict=True)) for row in SCORES]}, ("p",)),
+    "a map": (
+        {"p": pa.array([list(zip(CLASSES, row, strict=True)) for row in SCORES.tolist()],
+                       pa.map_(pa.string(), pa.float64()))},
+        ("p",),
+    ),
+    "JSON lists": ({"p": [json.dumps(row) for row in SCORES.tolist()]}, ("p",)),
+    "JSON objects": ({"p": [json.dumps(dict(zip(CLASSES, row, strict=True))) for row in SCORES.tolist()]}, ("p",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scores_in_every_form_say_the_same(form: str) -> None:
+    columns, names = FORMS[form]
+    found = scored(columns, scores=names)
+    assert found.predictions.tolist() == SAID.tolist()
+    assert found.classes == CLASSES
+    for name, values in variables_of(SCORES).items():
+        assert found.variables[name] == pytest.approx(values, rel=1e-5)
+    assert found.rejected == {}
+
+
+def test_the_answer_may_be_another_than_the_greatest_score() -> None:
+    said = SAID.copy()
+    said[:7] = np.where(said[:7] == "cat", "dog", "cat")
+    found = scored({"p": SCORES.tolist(), "said": said}, scores=("p",), prediction="said")
+    assert (found.predictions.tolist(), found.unlike) == (said.tolist(), 7)
+
+
+def test_answers_alone_need_no_scores() -> None:
+    spellings = Spellings.of({"bird": [0], "cat": [1], "dog": [2]})
+    for column in (SAID, SCORES.argmax(axis=1), SCORES.argmax(axis=1).astype(float)):
+        found = scored({"said": column}, prediction="said", spellings=spellings)
+        assert (found.predictions.tolist(), dict(found.variables)) == (SAID.tolist(), {})
+    assert scored({"said": SAID}, None, prediction="said").classes is None
+
+
+def test_one_number_tells_two_classes_apart() -> None:
+    chance = RNG.uniform(size=50)
+    found = scored({"p": chance}, ("good", "bad"), scores=("p",))
+    assert found.predictions.tolist() == np.where(chance > 0.5, "bad", "good").tolist()
+    strict = scored({"p": chance}, ("good", "bad"), prediction="p", scores=("p",), threshold=0.9)
+    assert strict.predictions.tolist() == np.where(chance >= 0.9, "bad", "good").tolist()
+    assert strict.variables["confidence"] == pytest.approx(1 - np.maximum(chance, 1 - chance), abs=1e-6)
+
+
+@pytest.mark.parametrize("meaning", ["logits", "independent"])
+def test_scores_may_be_no_probabilities(meaning: Any) -> None:
+    values = RNG.normal(size=(40, 3)) * 3 if meaning == "logits" else RNG.uniform(size=(40, 3))
+    found = scored({"p": values.tolist()}, scores=("p",), meaning=meaning)
+    assert found.predictions.tolist() == np.array(CLASSES)[values.argmax(axis=1)].tolist()
+    with pytest.raises(ModelError, match="Set scores: logits or scores: independent"):
+        scored({"p": values.tolist()}, scores=("p",))
+
+
+def test_numbers_of_a_regression() -> None:
+    found = scored({"y": ["1.5", "2", None, ""]}, None, prediction="y", problem="regression")
+    assert found.predictions.tolist() == [1.5, 2.0]
+    assert found.rejected == {2: "column 'y' is empty", 3: "column 'y' is empty"}
+
+
+def test_an_input_without_scores_is_the_most_suspicious_and_one_without_an_answer_is_left_out() -> None:
+    rows = SCORES.tolist()
+    rows[4], rows[9] = None, [0.5, 0.5]
+    said = SAID.astype(object)
+    said[11], said[12] = None, "  "
+    found = scored({"p": rows, "said": said}, scores=("p",), prediction="said")
+    assert found.rejected == dict.fromkeys((11, 12), "column 'said' is empty")
+    for row in (4, 9):
+        place = found.rows.tolist().index(row)
+        assert found.variables["confidence"][place] == pytest.approx(2 / 3)
+        assert found.variables["confidence"][place] == found.variables["confidence"].max()
+    alone = scored({"p": rows}, scores=("p",))
+    assert alone.rejected == dict.fromkeys((4, 9), "column 'p' has no scores, or no probabilities")
+
+
+def test_a_slip_costs_its_input_and_other_words_stop_everything() -> None:
+    said = SAID.astype(object)
+    said[3] = "ERROR"
+    found = scored({"said": said}, prediction="said")
+    assert found.rejected == {3: "column 'said' holds 'ERROR', which is none of the classes"}
+    with pytest.raises(SourceError, match=r"BIRD .*the model's classes are bird, cat, dog.*'classes'"):
+        scored({"said": np.char.upper(SAID)}, prediction="said")
+
+
+WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "no such column": ({"said": SAID}, {"prediction": "answer"}, "no column 'answer'; they have: said"),
+    "a list as the answer": ({"said": SCORES.tolist()}, {"prediction": "said"}, "a prediction is text, a number"),
+    "bytes": ({"said": [b"x"] * 60}, {"prediction": "said"}, "binary, and a prediction is text"),
+    "too few columns": ({"a": SCORES[:, 0], "b": SCORES[:, 1]}, {"scores": ("a", "b")}, "2 columns, and there are 3"),
+    "a longer list": ({"p": np.ones((9, 4)).tolist()}, {"scores": ("p",)}, "lists of 4 numbers, and there are 3"),
+    "other fields": ({"p": [{"x": 1.0}]}, {"scores": ("p",)}, "no score of bird, cat, dog; it has: x"),
+    "text": ({"p": ["a", "b"], "q": [1, 2], "r": [1, 2]}, {"scores": ("p", "q", "r")}, "'p' does not hold numbers"),
+    "a threshold of three": ({"p": [0.2]}, {"prediction": "p", "threshold": 0.5}, "between two classes, and there are"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_read_is_told(case: str) -> None:
+    columns, given, told = WRONG[case]
+    with pytest.raises(SourceError, match=told):
+        scored(columns, **given)
+
+
+def test_hostile_json_costs_its_line() -> None:
+    texts = [json.dumps(row) for row in SCORES.tolist()]
+    texts[0], texts[1], texts[2], texts[3] = "[" * 100_000, "{", "null", '[true, "x", NaN]'
+    found = scored({"p": texts}, scores=("p",))
+    assert sorted(found.rejected) == [0, 1, 2, 3]
