@@ -38,6 +38,7 @@ from opmon.types import (
     Frame,
     ModelVersion,
     Pulled,
+    Runnable,
     Sample,
     Signature,
     Slice,
@@ -365,6 +366,10 @@ class Registry(Plugin, ABC):
     def original(self, model: ModelVersion, into: Path) -> Any:
         """The scikit-learn model that its ONNX file was made from. Loading it runs code that is in it."""
         raise ModelError(f"{type(self).__name__} holds no scikit-learn model that {model.uri} was made from")
+
+    def runnable(self, model: ModelVersion, into: Path) -> Runnable:
+        """The version as it was logged, copied below ``into`` once, and the script that serves it in a process."""
+        raise ModelError(f"{type(self).__name__} runs no models; set scoring: {{by: onnx}} or {{by: logged}}")
 
     @abstractmethod
     def version_tags(self, model: ModelVersion) -> dict[str, str]:

@@ -25,6 +25,8 @@ from opmon.quantities import ACCURACY, Quantity
 from opmon.quantities import Problem as Problem
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 Floats = NDArray[np.floating[Any]]
@@ -80,6 +82,22 @@ class Signature:
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in the order the model takes them."""
         return tuple(name for name, _ in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """A model that runs in a process of its own.
+
+    ``script`` is run by the model's python with the descriptors of requests and answers, ``model`` and the bytes that
+    it may take: see ``opmon/registry/_worker.py`` for what they say to each other.
+    """
+
+    script: Path
+    model: Path
+    requirements: Path | None = None
+    """What must be installed to run it, as pip reads it."""
+    python: str | None = None
+    """The version of Python that it was logged with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from opmon.errors import ModelError
 from opmon.registry.translation import first_line
+from opmon.types import Runnable
 
 
 def load_original(folder: Path) -> Any:
@@ -23,3 +26,18 @@ def load_original(folder: Path) -> Any:
             f"the scikit-learn model cannot be loaded: {type(exc).__name__}: {first_line(exc)[:200]}. Install the "
             f"versions in its requirements.txt, or register an ONNX flavour of it."
         ) from exc
+
+
+def runnable(folder: Path) -> Runnable:
+    """How the model in a folder that MLflow wrote is run in a process of its own."""
+    requirements, environment = folder / "requirements.txt", folder / "python_env.yaml"
+    python: Any = None
+    if environment.is_file():
+        told = yaml.safe_load(environment.read_text(encoding="utf-8"))
+        python = told.get("python") if isinstance(told, dict) else None
+    return Runnable(
+        Path(__file__).with_name("_worker.py"),
+        folder,
+        requirements if requirements.is_file() else None,
+        python if isinstance(python, str) else None,
+    )

@@ -11,10 +11,10 @@ from opmon.abc import Converter
 from opmon.errors import ModelError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
-from opmon.registry.originals import load_original
+from opmon.registry.originals import load_original, runnable
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
-from opmon.types import ModelVersion, Signature
+from opmon.types import ModelVersion, Runnable, Signature
 
 
 class MlflowRegistry(Tracking):
@@ -59,6 +59,10 @@ class MlflowRegistry(Tracking):
     def original(self, model: ModelVersion, into: Path) -> Any:
         """The model's scikit-learn flavour, loaded: that runs code in the model."""
         return load_original(models.fetch_original(self._connection, model, into))
+
+    def runnable(self, model: ModelVersion, into: Path) -> Runnable:
+        """The model's folder as MLflow wrote it, and what serves it."""
+        return runnable(models.fetch_original(self._connection, model, into))
 
     def signature(self, model: ModelVersion) -> Signature | None:
         """What the model says of its inputs, if it says anything."""

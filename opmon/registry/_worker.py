@@ -1,0 +1,317 @@
+"""The process that runs somebody's model: it reads batches, answers them, and can be killed at any moment.
+
+It runs in the model's own environment, where opmon need not be installed: this file stands alone, and needs mlflow and
+pyarrow. What the model prints goes to standard error; requests and answers have descriptors of their own, which a
+process that the model starts does not inherit.
+
+Each message is a header of JSON and a body, an Arrow stream, each after its length in eight bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+LENGTH = struct.Struct("<q")
+NATIVE = ("sklearn", "xgboost", "lightgbm", "catboost")
+"""Flavors whose models may give probabilities that pyfunc does not."""
+
+GREATEST = frozenset(
+    {"LogisticRegression", "RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier", "GaussianNB"}
+    | {"HistGradientBoostingClassifier", "GradientBoostingClassifier", "MLPClassifier", "MultinomialNB", "BernoulliNB"}
+    | {"XGBClassifier", "XGBRFClassifier", "LGBMClassifier", "CatBoostClassifier"}
+)
+
+
+def send(stream: BinaryIO, header: dict[str, Any], body: bytes | memoryview = b"") -> None:
+    """Write one message."""
+    told = json.dumps(header).encode()
+    stream.write(LENGTH.pack(len(told)))
+    stream.write(told)
+    stream.write(LENGTH.pack(len(body)))
+    stream.write(body)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes]:
+    """Read one message; EOFError where the other side is gone."""
+    return json.loads(_part(stream)), _part(stream)
+
+
+def _part(stream: BinaryIO) -> bytes:
+    (length,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
+    return _exactly(stream, length)
+
+
+def _exactly(stream: BinaryIO, count: int) -> bytes:
+    found = stream.read(count)
+    if found is None or len(found) < count:
+        raise EOFError
+    return found
+
+
+class Model:
+    """A loaded model, and how it is asked."""
+
+    def __init__(self, folder: str) -> None:
+        import mlflow.pyfunc
+        import yaml
+
+        told = yaml.safe_load((Path(folder) / "MLmodel").read_text(encoding="utf-8"))
+        flavors = told.get("flavors") or {}
+        self.signature: Any = _signature(told)
+        self.flavor = next((name for name in NATIVE if name in flavors), "pyfunc")
+        native: Any = None if self.flavor == "pyfunc" else _native(self.flavor, folder)
+        classes: Any = getattr(native, "classes_", None)
+        self.classes = None if classes is None or getattr(classes, "ndim", 1) != 1 else list(map(_plain, classes))
+        self.native: Any = native if self.classes is not None and hasattr(native, "predict_proba") else None
+        self.pyfunc: Any = mlflow.pyfunc.load_model(folder) if self.native is None else None
+
+    def answer(self, rows: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+        """``labels`` and ``scores`` of a table of inputs, where the model gives them."""
+        given = self._given(rows)
+        if self.native is None:
+            return _told(self.pyfunc.predict(given))
+        if not wanted.get("scores", True):
+            return {"labels": _flat(self.native.predict(given))}
+        import numpy as np
+
+        scores = np.asarray(self.native.predict_proba(given))
+        if _answers_the_greatest(self.native):
+            return {"scores": scores, "labels": np.asarray(self.native.classes_)[scores.argmax(axis=1)]}
+        return {"scores": scores, "labels": _flat(self.native.predict(given))}
+
+    def _given(self, rows: Any) -> Any:
+        """The inputs as the model takes them: a matrix where it was logged with one, else a table."""
+        tensors = getattr(self.signature, "is_tensor_spec", lambda: False)()
+        names = None if self.signature is None or tensors else self.signature.input_names()
+        if tensors:
+            return _tensors(self.signature, rows)
+        frame = rows.to_pandas()
+        if names and all(name in frame.columns for name in names):
+            frame = frame[list(names)]
+        if self.native is None:
+            return _typed(frame, self.signature)
+        if frame.shape[1] == 1 and _takes_text(self.native):
+            return frame.iloc[:, 0]
+        known = getattr(self.native, "feature_names_in_", None)
+        if known is None and self.flavor == "sklearn" and all(kind.kind in "biuf" for kind in frame.dtypes):
+            return frame.to_numpy()
+        return frame
+
+
+def _signature(told: dict[str, Any]) -> Any:
+    from mlflow.models import ModelSignature
+
+    found = told.get("signature")
+    return ModelSignature.from_dict(found).inputs if found else None
+
+
+def _native(flavor: str, folder: str) -> Any:
+    import importlib
+
+    return importlib.import_module(f"mlflow.{flavor}").load_model(folder)
+
+
+def _answers_the_greatest(model: Any) -> bool:
+    """Whether its label is known to be the class of the greatest probability, so that it need not be asked twice.
+
+    Of others votes, margins or thresholds may decide.
+    """
+    steps = getattr(model, "steps", None)
+    last = steps[-1][1] if steps else model
+    return type(last).__module__.split(".")[0] in NATIVE and type(last).__name__ in GREATEST
+
+
+def _takes_text(model: Any) -> bool:
+    steps = getattr(model, "steps", None)
+    first = steps[0][1] if steps else model
+    return type(first).__name__ in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
+
+
+def _typed(frame: Any, schema: Any) -> Any:
+    """Columns in the types of the signature, which MLflow does not change by itself where digits may be lost."""
+    if schema is None:
+        return frame
+    kinds = {"long": "int64", "integer": "int32", "double": "float64", "float": "float32", "boolean": "bool"}
+    for column in schema:
+        name = getattr(column, "name", None)
+        if name not in frame.columns:
+            continue
+        kind = kinds.get(getattr(column.type, "name", ""))
+        if kind is not None and frame[name].dtype != kind and frame[name].notna().all():
+            frame[name] = frame[name].astype(kind)
+    return frame
+
+
+def _tensors(schema: Any, rows: Any) -> Any:
+    import numpy as np
+
+    specs = list(schema)
+    found = {}
+    for spec in specs:
+        name = spec.name if spec.name in rows.schema.names else rows.schema.names[0]
+        column = rows.column(name)
+        sizes = list(spec.shape[1:])
+        if len(specs) == 1 and rows.num_columns > 1:
+            values = np.column_stack([rows.column(each).to_numpy(zero_copy_only=False) for each in rows.schema.names])
+        else:
+            flat = column
+            while hasattr(flat, "flatten") and "list" in str(flat.type):
+                flat = flat.flatten()
+            values = flat.to_numpy(zero_copy_only=False)
+        sizes = [len(rows), *sizes] if sizes else [len(rows)]
+        found[spec.name] = np.ascontiguousarray(values.reshape(sizes).astype(spec.type, copy=False))
+    return next(iter(found.values())) if len(specs) == 1 else found
+
+
+def _told(answer: Any) -> dict[str, Any]:
+    """What pyfunc gave: a label or number each, or a row of scores each."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(answer, dict):
+        answer = pd.DataFrame({key: list(np.asarray(value)) for key, value in answer.items()})
+    if isinstance(answer, pd.DataFrame):
+        return _of_table(answer)
+    values = np.asarray(answer)
+    if values.ndim > 1 and values.shape[1] == 1:
+        values = values.reshape(len(values))
+    if values.ndim <= 1:
+        return {"labels": values.reshape(-1)}
+    return {"scores": values.reshape(len(values), -1)}
+
+
+def _of_table(answer: Any) -> dict[str, Any]:
+    import numpy as np
+
+    if answer.shape[1] == 1:
+        only = answer.iloc[:, 0]
+        if len(only) and isinstance(only.iloc[0], list | tuple | np.ndarray):
+            return {"scores": np.array(only.tolist(), dtype=np.float64)}
+        return {"labels": only.to_numpy()}
+    numbers = [name for name in answer.columns if answer[name].dtype.kind == "f"]
+    others = [name for name in answer.columns if name not in numbers]
+    found: dict[str, Any] = {}
+    if len(numbers) > 1:
+        found["scores"] = answer[numbers].to_numpy()
+        found["classes"] = [_plain(name) for name in numbers]
+    named = [name for name in others if str(name).lower() in ("label", "prediction", "predictions", "class")]
+    if len(others) == 1 or named:
+        found["labels"] = answer[(named or others)[0]].to_numpy()
+        if found.get("scores") is None and len(numbers) == 1 and len(answer.columns) == 2:
+            found["confidence"] = answer[numbers[0]].to_numpy(dtype=np.float64)
+    if not found:
+        raise ValueError(f"its answer has the columns {list(answer.columns)}: give one, or one for each class")
+    return found
+
+
+def _flat(values: Any) -> Any:
+    import numpy as np
+
+    found = np.asarray(values)
+    if found.ndim > 1 and found.shape[1] > 1:
+        raise ValueError(f"it gives {found.shape[1]} labels for each input, and a monitor watches one")
+    return found.reshape(-1)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _arrow(found: dict[str, Any], count: int) -> memoryview:
+    """The answer as an Arrow stream: ``labels``, and ``scores`` as one list each."""
+    import numpy as np
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for name in ("labels", "confidence"):
+        if name in found:
+            values = found[name]
+            if len(values) != count:
+                raise ValueError(f"it gives {len(values)} answers for {count} inputs")
+            plain = values if values.dtype.kind in "biuf" else [_plain(value) for value in values.tolist()]
+            columns[name] = pa.array(plain)
+    if "scores" in found:
+        scores = np.ascontiguousarray(found["scores"], dtype=np.float64)
+        if len(scores) != count:
+            raise ValueError(f"it gives {len(scores)} answers for {count} inputs")
+        columns["scores"] = pa.FixedSizeListArray.from_arrays(pa.array(scores.reshape(-1)), scores.shape[1])
+    table = pa.table(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())
+
+
+def _limit(memory: int | None) -> None:
+    """Let the process have so much memory beside what its libraries take."""
+    if memory is not None:
+        import resource
+
+        have = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGESIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (have + memory, have + memory))
+
+
+def _end_with(parent: int) -> None:
+    """Leave when the process that asks is gone, also in the middle of an answer."""
+    import threading
+    import time
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _words(exc: BaseException) -> str:
+    first = (str(exc).strip().splitlines() or [""])[0]
+    return f"{type(exc).__name__}: {first[:300]}"
+
+
+def main() -> None:
+    """Serve the model in the folder that is named, until the other side is gone."""
+    requests, answers = os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb")
+    for stream in (requests, answers):
+        os.set_inheritable(stream.fileno(), False)
+    folder, memory = sys.argv[3], int(sys.argv[4]) or None
+    os.dup2(2, 1)  # what the model prints
+    _end_with(os.getppid())
+    try:
+        import numpy  # noqa: F401
+        import pandas  # noqa: F401
+        import pyarrow as pa
+
+        model = Model(folder)
+        _limit(memory)
+    except BaseException as exc:  # noqa: BLE001 - a model may end in any way, and its reason is wanted
+        send(answers, {"error": _words(exc)})
+        return
+    send(answers, {"flavor": model.flavor, "classes": model.classes})
+    while True:
+        try:
+            wanted, body = receive(requests)
+        except EOFError:
+            return
+        try:
+            with pa.ipc.open_stream(io.BytesIO(body)) as reader:
+                rows = reader.read_all().combine_chunks()
+            batch = rows.to_batches()[0]
+            found = model.answer(batch, wanted)
+            told, answer = {"classes": found.get("classes")}, _arrow(found, batch.num_rows)
+        except MemoryError as exc:
+            told, answer = {"error": _words(exc), "memory": True}, memoryview(b"")
+        except Exception as exc:  # noqa: BLE001 - the model's own code may fail in any way
+            told, answer = {"error": _words(exc)}, memoryview(b"")
+        send(answers, told, answer)
+
+
+if __name__ == "__main__":
+    main()

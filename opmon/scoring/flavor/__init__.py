@@ -1,0 +1,1 @@
+"""Models asked through their own MLflow flavor, in a process of their own."""

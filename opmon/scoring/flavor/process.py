@@ -1,0 +1,210 @@
+"""A worker process as its parent sees it: asked within a time limit, killed when it hangs, started anew after that."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from opmon.errors import ModelError
+from opmon.wording import counted
+
+_LENGTH = struct.Struct("<q")
+_START = "import sys; path = sys.argv.pop(1); exec(compile(open(path, encoding='utf-8').read(), path, 'exec'))"
+_SAID = 2000
+"""So many of the last bytes that a worker printed are looked at for the reason of its end."""
+
+
+_LOADING = 300.0
+_PRINTED = 1 << 20
+"""So many bytes of what it printed are kept at most, between two answers."""
+
+
+class WorkerFailed(Exception):
+    """The worker gave no answer: it died, hung, or had no memory left. It is to be started again."""
+
+
+class ModelFailed(Exception):
+    """The model's own code raised an error for this batch; the worker lives."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """One process that runs one model, started when it is first asked."""
+
+    python: str
+    script: Path
+    """What serves the model; see :class:`~opmon.types.Runnable`."""
+    model: Path
+    timeout: float = 300.0
+    """Seconds for one batch; loading the model may take longer."""
+    memory: int | None = None
+    """Bytes that the model may take beside what its libraries do."""
+    process: subprocess.Popen[bytes] | None = None
+    told: dict[str, Any] = field(default_factory=dict)
+    """What the model said of itself when it was loaded."""
+    _to: IO[bytes] | None = None
+    _from: IO[bytes] | None = None
+    _printed: IO[bytes] | None = None
+    _late: float | None = None
+    """The time limit that was over, where one was."""
+
+    def start(self) -> dict[str, Any]:
+        """Load the model, where that is not done; what it says of itself."""
+        if self.process is not None and self.process.poll() is None:
+            return self.told
+        self.stop()
+        request, to = os.pipe()
+        answer, back = os.pipe()
+        self._printed = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - as long as the process
+        command = [self.python, "-c", _START, str(self.script), str(request), str(back), str(self.model)]
+        try:
+            self.process = subprocess.Popen(  # noqa: S603 - running the model is what is asked for
+                [*command, str(self.memory or 0)],
+                stdin=subprocess.DEVNULL,
+                stdout=self._printed,
+                stderr=self._printed,
+                pass_fds=(request, back),
+                start_new_session=True,  # what the model starts is killed with it
+            )
+        except OSError as exc:
+            os.close(to)
+            os.close(answer)
+            raise ModelError(f"{self.python} cannot be started: {exc.strerror}. Correct scoring.env") from exc
+        finally:
+            os.close(request)
+            os.close(back)
+        self._to, self._from = os.fdopen(to, "wb"), os.fdopen(answer, "rb")
+        try:
+            with self._within(max(_LOADING, 4 * self.timeout)):
+                self.told, _ = self._receive()
+        except WorkerFailed as exc:
+            raise ModelError(f"the model was not loaded: {exc}") from exc
+        if "error" in self.told:
+            self.stop()
+            raise ModelError(
+                f"the model was not loaded: {self.told['error']}. Install what its requirements.txt names, or set "
+                f"scoring.env to a python that has it, or to uv"
+            )
+        return self.told
+
+    def send(self, rows: bytes | memoryview, header: dict[str, Any]) -> None:
+        """Ask for the answers to a batch, an Arrow stream; :meth:`answer` waits for them."""
+        self.start()
+        assert self._to is not None
+        told = json.dumps(header).encode()
+        try:
+            with self._within(self.timeout):
+                for part in (_LENGTH.pack(len(told)), told, _LENGTH.pack(len(rows)), rows):
+                    self._to.write(part)
+                self._to.flush()
+        except OSError as exc:
+            raise self._ended() from exc
+
+    def answer(self) -> tuple[dict[str, Any], pa.Table]:
+        """What the model says to the batch that was sent."""
+        with self._within(self.timeout):
+            header, body = self._receive()
+        self._forget()
+        if header.get("memory"):
+            self.stop()
+            raise WorkerFailed(f"the model ran out of memory ({header['error']})")
+        if "error" in header:
+            raise ModelFailed(header["error"])
+        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
+            return header, reader.read_all()
+
+    def stop(self) -> None:
+        """End the process and whatever it started."""
+        if self.process is not None:
+            with suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        for stream in (self._to, self._from, self._printed):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        self.process = self._to = self._from = self._printed = None
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.stop()
+
+    @contextmanager
+    def _within(self, seconds: float) -> Iterator[None]:
+        """Kill the process where the block takes longer: whoever reads or writes then comes to the end of a pipe."""
+        process, self._late = self.process, None
+
+        def kill() -> None:
+            self._late = seconds
+            if process is not None:
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(seconds, kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _receive(self) -> tuple[dict[str, Any], bytes]:
+        header = json.loads(self._part())
+        return header, self._part()
+
+    def _part(self) -> bytes:
+        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+        return self._exactly(length)
+
+    def _exactly(self, count: int) -> bytes:
+        assert self._from is not None
+        try:
+            found = self._from.read(count)
+        except OSError as exc:
+            raise self._ended() from exc
+        if len(found) < count:
+            raise self._ended()
+        return found
+
+    def _ended(self) -> WorkerFailed:
+        """Why there is no answer; the process is gone for good."""
+        process, late, last = self.process, self._late, self._last_words()
+        code = None
+        if process is not None:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait()
+        self.stop()
+        if late is not None:
+            return WorkerFailed(f"it gave no answer within {counted(round(late), 'second')} (scoring.timeout)")
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return WorkerFailed(f"its process ended ({how}){f': {last}' if last else ''}")
+
+    def _forget(self) -> None:
+        """A model that prints without end fills no disk."""
+        if self._printed is not None and os.fstat(self._printed.fileno()).st_size > _PRINTED:
+            self._printed.truncate(0)
+
+    def _last_words(self) -> str:
+        """The last line that the process printed."""
+        if self._printed is None:
+            return ""
+        try:
+            size = self._printed.seek(0, os.SEEK_END)
+            self._printed.seek(max(0, size - _SAID))
+            lines = self._printed.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return lines[-1][:200] if lines else ""

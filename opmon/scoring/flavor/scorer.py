@@ -1,0 +1,255 @@
+"""A model asked through its own flavor: slower than ONNX Runtime, and whatever it answers is what it answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.errors import ModelError, SourceError
+from opmon.scoring.flavor.process import ModelFailed, Worker, WorkerFailed
+from opmon.scoring.inputs.classes import class_names
+from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.scored import Scored
+from opmon.spellings import AS_SPELT, Spellings
+from opmon.types import Batch, Problem, Signature
+from opmon.values import canonical_class
+
+ROWS = 16_384
+"""So many inputs go to the model at a time."""
+_PIECES = 32
+"""A batch that the model fails on is asked again in so many pieces."""
+_HOPELESS, _FATAL = 24, 8
+"""After so many single inputs in a row that the model fails on, the rest is not tried one by one; one that kills the
+process counts as several."""
+
+_Answer = tuple[Mapping[str, Any], pa.Table]
+
+
+@dataclass
+class FlavorScorer:
+    """Gives for each batch what the model answers in its own process.
+
+    A batch on which the model fails, hangs or dies is asked again in pieces, so that a bad input costs only itself.
+    """
+
+    worker: Worker
+    problem: Problem = "classification"
+    classes: tuple[str, ...] | None = None
+    spellings: Spellings = AS_SPELT
+    meaning: Scores = "auto"
+    features: tuple[str, ...] = ()
+    """The columns that the model is given; all that are not ``left_out`` where nothing says which."""
+    left_out: frozenset[str] = frozenset()
+    signature: Signature | None = None
+    _own: tuple[str, ...] | None = None
+    _failures: int = 0
+    _rows: int = ROWS
+
+    def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
+        """One answer for each batch, in order. The next inputs are prepared while the model is at work."""
+        for batch in batches:
+            if batch.rows.num_rows:
+                yield self._answered(batch)
+
+    def describe(self) -> Mapping[str, Any]:
+        """What ``opmon check`` shows of it; loads the model."""
+        told = self.worker.start()
+        return {
+            "flavor": told.get("flavor"),
+            "python": self.worker.python,
+            "classes": list(self._known() or ()) or None,
+        }
+
+    def close(self) -> None:
+        self.worker.stop()
+
+    def _answered(self, batch: Batch) -> Scored:
+        given = self._given(batch.rows)
+        rejected: dict[int, str] = {}
+        parts: list[tuple[NDArray[np.int64], Mapping[str, Any], pa.Table]] = []
+        for start, found in self._asked(given):
+            if isinstance(found, str):
+                rejected[start] = found
+            else:
+                header, table = found
+                parts.append((start + np.arange(table.num_rows), header, table))
+        return self._read(batch, parts, rejected)
+
+    def _asked(self, rows: pa.RecordBatch) -> Iterator[tuple[int, _Answer | str]]:
+        """By first row: the answers to some rows; the reason for one that has none."""
+        start = 0
+        while start < rows.num_rows:
+            piece = rows.slice(start, self._rows)
+            yield from self._tried(start, piece)
+            start += piece.num_rows
+
+    def _tried(self, start: int, rows: pa.RecordBatch) -> Iterator[tuple[int, _Answer | str]]:
+        try:
+            answer = self._answer(rows)
+        except (ModelFailed, WorkerFailed) as exc:
+            yield from self._in_pieces(start, rows, exc)
+        else:
+            self._failures = 0
+            yield start, answer
+
+    def _in_pieces(self, start: int, rows: pa.RecordBatch, why: Exception) -> Iterator[tuple[int, _Answer | str]]:
+        """The same rows, fewer at a time: starting the process again is dear, so that there are few sizes."""
+        fatal = isinstance(why, WorkerFailed)
+        if self._failures >= _HOPELESS:
+            if fatal:
+                raise ModelError(f"the model gives no answers: {why}. Does it run by itself (mlflow models predict)?")
+        elif rows.num_rows > 1:
+            size = -(-rows.num_rows // _PIECES)
+            before = self._failures
+            for first in range(0, rows.num_rows, size):
+                yield from self._tried(start + first, rows.slice(first, size))
+            if fatal and self._failures == before == 0:
+                self._rows = max(1, min(self._rows, size))  # not the inputs were too much for it, but their number
+            return
+        self._failures += _FATAL if fatal else 1
+        yield from ((start + row, f"the model failed: {why}") for row in range(rows.num_rows))
+
+    def _answer(self, rows: pa.RecordBatch) -> _Answer:
+        self.worker.send(_stream(rows), {"scores": self.problem == "classification"})
+        header, table = self.worker.answer()
+        if table.num_rows != rows.num_rows:
+            raise ModelFailed(f"it gave {table.num_rows} answers for {rows.num_rows} inputs")
+        return header, table
+
+    def _given(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns that the model takes, under the names it knows them by."""
+        wanted = self.features or (() if self.signature is None else self.signature.names)
+        names = list(wanted) or [name for name in rows.schema.names if name not in self.left_out]
+        missing = [name for name in names if rows.schema.get_field_index(name) < 0]
+        if missing or not names:
+            raise SourceError(
+                f"the inputs have no column {', '.join(map(repr, missing[:5])) or 'for the model'}; they have: "
+                f"{', '.join(rows.schema.names)}. Name the model's columns in inputs.features, in its order"
+            )
+        given = rows.select(names)
+        own = () if self.signature is None else self.signature.names
+        if self.features and len(own) == len(names) and set(own) != set(names):
+            given = given.rename_columns(list(own))
+        return given
+
+    def _known(self) -> tuple[str, ...] | None:
+        """The names of the classes in the order of the model's scores, where they are known."""
+        if self._own is None:
+            own = self.worker.told.get("classes")
+            self._own = () if own is None else tuple(canonical_class(name) for name in own)
+        return self._chosen(self._own or None)
+
+    def _chosen(self, own: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if own is None:
+            return self.classes
+        if self.classes is None:
+            return own
+        spelt = self.spellings.all_named(own, self.classes)
+        if spelt is not None:
+            return spelt
+        if len(own) != len(self.classes) or not all(name.removeprefix("-").isdigit() for name in own):
+            raise ModelError(
+                f"classes are {', '.join(self.classes[:10])}, and the model's own are {', '.join(own[:10])}: give each "
+                f"name with the model's spelling of it, such as classes: {{{self.classes[0]}: {own[0]}, …}}"
+            )
+        return self.classes
+
+    def _read(
+        self,
+        batch: Batch,
+        parts: Sequence[tuple[NDArray[np.int64], Mapping[str, Any], pa.Table]],
+        rejected: dict[int, str],
+    ) -> Scored:
+        told = {batch.first_row + row: reason for row, reason in rejected.items()}
+        nothing: NDArray[Any] = np.empty(0, np.float64 if self.problem == "regression" else np.str_)
+        if not parts:
+            return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, told)
+        rows = np.concatenate([numbers for numbers, _, _ in parts])
+        table = pa.concat_tables([part for _, _, part in parts], promote_options="permissive").combine_chunks()
+        if self.problem == "regression":
+            predictions, good = self._numbers(table)
+            variables: dict[str, NDArray[np.float32]] = {}
+            unlike, classes = 0, None
+        else:
+            predictions, good, variables, unlike, classes = self._classified(table, parts[0][1])
+        for row in rows[~good].tolist():
+            told[batch.first_row + row] = "the model's answer is not a number, or no probabilities"
+        return Scored(
+            batch.slice_index,
+            (batch.first_row + rows[good]).astype(np.int64),
+            predictions[good],
+            {name: values[good] for name, values in variables.items()},
+            told,
+            None,
+            unlike,
+            classes,
+        )
+
+    def _numbers(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        name = "labels" if "labels" in table.column_names else "scores"
+        column = table[name].combine_chunks()
+        if pa.types.is_fixed_size_list(column.type):
+            raise ModelError(
+                f"the model gives {column.type.list_size} numbers for each input; a regression monitor watches one"
+            )
+        try:
+            values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
+            raise ModelError(f"the model does not answer with numbers ({exc}); set problem: classification") from exc
+        return values, np.isfinite(values)
+
+    def _classified(
+        self, table: pa.Table, header: Mapping[str, Any]
+    ) -> tuple[NDArray[Any], NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None]:
+        count = table.num_rows
+        good = np.ones(count, dtype=bool)
+        variables: dict[str, NDArray[np.float32]] = {}
+        best: NDArray[Any] | None = None
+        own = header.get("classes")
+        classes = self._known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
+        if "scores" in table.column_names:
+            scores = table["scores"].combine_chunks()
+            width = scores.type.list_size
+            matrix = np.asarray(scores.flatten()).reshape(count, width)
+            meaning: Any = "probabilities" if self.meaning == "auto" else self.meaning
+            answers = Outputs(self.problem, "scores", None, meaning, classes).read([matrix])
+            variables, good, best, classes = (
+                dict(answers.variables),
+                answers.valid,
+                answers.predictions,
+                answers.classes,
+            )
+        if "labels" not in table.column_names:
+            if best is None:
+                raise ModelError("the model gives neither a label nor scores")
+            return best, good, variables, 0, classes
+        labels = table["labels"].combine_chunks()
+        known = np.asarray(labels.is_valid())
+        names = self._named(class_names("the model's label", labels.filter(pa.array(known)), self.spellings))
+        predictions = np.full(count, "", names.dtype if len(names) else np.dtype("<U1"))
+        predictions[known] = names
+        unlike = 0 if best is None else int((best != predictions)[good & known].sum())
+        return predictions, good & known, variables, unlike, classes
+
+    def _named(self, names: NDArray[np.str_]) -> NDArray[np.str_]:
+        """The model's own names, or numbers of its classes, as the configuration calls them."""
+        own, chosen = self._own or (), self._known()
+        different = set(np.unique(names).tolist())
+        if not own and chosen is not None and not different <= set(chosen) and all(map(str.isdigit, different)):
+            own = tuple(map(str, range(len(chosen))))  # numbers of classes
+        if not own or chosen is None or set(own) == set(chosen):
+            return names
+        called = dict(zip(own, chosen, strict=True))
+        return np.array([called.get(name, name) for name in names.tolist()], dtype=np.str_)
+
+
+def _stream(rows: pa.RecordBatch) -> memoryview:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return memoryview(sink.getvalue())

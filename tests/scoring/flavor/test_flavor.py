@@ -1,0 +1,243 @@
+"""Models as teams log them, run in a process of their own: theirs is the answer, and what they do harms nobody."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from mlflow.models import infer_signature
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC, LinearSVC
+
+from opmon.errors import ModelError, SourceError
+from opmon.registry.originals import runnable
+from opmon.scoring.flavor.process import Worker
+from opmon.scoring.flavor.scorer import FlavorScorer
+from opmon.scoring.scored import Scored
+from opmon.spellings import Spellings
+from opmon.types import Batch, Signature
+
+RNG = np.random.default_rng(1)
+NUMBERS = pd.DataFrame(RNG.normal(size=(300, 4)), columns=["a", "b", "c", "d"])
+LABELS = np.where(NUMBERS["a"] + 0.3 * RNG.normal(size=300) > 0, "yes", "no")
+MIXED = NUMBERS.assign(b=np.where(NUMBERS["b"] > 0, "north", "south"), c=NUMBERS["c"].where(NUMBERS["c"] < 1))
+TEXTS = pd.DataFrame({"text": np.where(LABELS == "yes", "good fine nice", "bad poor sad")})
+
+
+def scorer_of(folder: Path, **given: Any) -> FlavorScorer:
+    timeout, memory = given.pop("timeout", 60.0), given.pop("memory", None)
+    found = runnable(folder)
+    return FlavorScorer(Worker(sys.executable, found.script, found.model, timeout, memory), **given)
+
+
+def answers(scorer: FlavorScorer, rows: pd.DataFrame | pa.Table, first: int = 0) -> Scored:
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)
+    (found,) = scorer.score([Batch(0, first, table.combine_chunks().to_batches()[0])])
+    return found
+
+
+def save(model: Any, folder: Path, **given: Any) -> None:
+    mlflow.sklearn.save_model(model, folder, serialization_format="cloudpickle", pip_requirements=[], **given)
+
+
+MODELS: dict[str, tuple[Any, pd.DataFrame, Any]] = {
+    "boosting with gaps and words": (
+        make_pipeline(
+            make_column_transformer((OneHotEncoder(), ["b"]), remainder="passthrough"),
+            HistGradientBoostingClassifier(max_iter=5),
+        ),
+        MIXED,
+        LABELS,
+    ),
+    "a margin decides": (SVC(probability=True, random_state=0), NUMBERS, LABELS),
+    "no probabilities": (LinearSVC(), NUMBERS, LABELS),
+    "truth values": (LogisticRegression(), NUMBERS, LABELS == "yes"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_scikit_learn_model_answers_as_it_does_by_itself(tmp_path: Path, name: str) -> None:
+    model, rows, labels = MODELS[name]
+    save(model.fit(rows, labels), tmp_path / "m", signature=infer_signature(rows, labels))
+    found = answers(scorer_of(tmp_path / "m"), rows, first=100)
+    own = {"True": "true", "False": "false"}
+    assert found.predictions.tolist() == [own.get(str(value), str(value)) for value in model.predict(rows)]
+    assert found.rows.tolist() == list(range(100, 400))
+    if hasattr(model, "predict_proba"):
+        assert found.variables["confidence"] == pytest.approx(1 - model.predict_proba(rows).max(axis=1), abs=1e-6)
+    else:
+        assert dict(found.variables) == {}
+
+
+def test_a_model_of_texts_and_one_of_numbers(tmp_path: Path) -> None:
+    texts = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS["text"], LABELS)
+    save(texts, tmp_path / "texts")
+    assert answers(scorer_of(tmp_path / "texts"), TEXTS).predictions.tolist() == LABELS.tolist()
+    forest = RandomForestRegressor(5, random_state=0).fit(NUMBERS, NUMBERS["a"])
+    save(forest, tmp_path / "forest", signature=infer_signature(NUMBERS, NUMBERS["a"]))
+    found = answers(scorer_of(tmp_path / "forest", problem="regression"), NUMBERS)
+    assert found.predictions == pytest.approx(forest.predict(NUMBERS))
+
+
+def test_classes_may_be_called_otherwise_and_columns_too(tmp_path: Path) -> None:
+    model = LogisticRegression().fit(NUMBERS, LABELS == "yes")
+    signature = infer_signature(NUMBERS, LABELS == "yes")
+    save(model, tmp_path / "m", signature=signature)
+    spellings = Spellings.of({"paid": [True, 1], "lost": [False, 0]})
+    renamed = NUMBERS.rename(columns=str.upper).assign(more="x")
+    scorer = scorer_of(
+        tmp_path / "m",
+        classes=("paid", "lost"),
+        spellings=spellings,
+        features=("A", "B", "C", "D"),
+        signature=Signature(columns=tuple((name, "double") for name in NUMBERS.columns)),
+    )
+    found = answers(scorer, renamed)
+    assert found.predictions.tolist() == np.where(model.predict(NUMBERS), "paid", "lost").tolist()
+    assert found.classes == ("lost", "paid")
+    with pytest.raises(SourceError, match=r"no column 'A'.*inputs.features"):
+        answers(scorer, NUMBERS)
+    other = scorer_of(tmp_path / "m", classes=("x", "y"))
+    with pytest.raises(ModelError, match=r"classes are x, y, and the model's own are false, true"):
+        answers(other, NUMBERS)
+
+
+class Custom(mlflow.pyfunc.PythonModel):
+    """What a team wrote, with everything that it may do wrong: ``d`` of the first row says what it does."""
+
+    def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> Any:  # type: ignore[override]
+        import os
+        import time
+
+        first, does = model_input["a"].to_numpy(), int(model_input["d"].iloc[0])
+        p = 1 / (1 + np.exp(-np.clip(first, -9, 9)))
+        if (first == RAISES).any():
+            raise ValueError("a is too large\nsecond line")
+        if (first == DIES).any():
+            os._exit(3)
+        if (first == EATS).any():
+            np.ones(1 << 33)
+        if (first == HANGS).any():
+            time.sleep(600)
+        if does == FAILS:
+            raise RuntimeError("no weights")
+        if does == PRINTS:
+            print("x" * 100_000)
+            os.write(1, b"y" * 100_000)
+        if does == FORKS and os.fork() == 0:
+            time.sleep(600)
+        if does == TABLE:
+            return pd.DataFrame({"no": 1 - p, "yes": p, "prediction": np.where(p > 0.8, "yes", "no")})
+        if does == SCORES:
+            return np.column_stack([1 - p, p])
+        if does == SEVERAL:
+            return pd.DataFrame({name: first.astype(int) for name in "xyz"})
+        return np.where(first > 0, "yes", "no")[does == FEWER :]
+
+
+RAISES, DIES, EATS, HANGS = 1000.0, 2000.0, 3000.0, 4000.0
+FAILS, PRINTS, FORKS, TABLE, SCORES, SEVERAL, FEWER = range(1, 8)
+ROWS = NUMBERS.assign(d=0.0)
+TRUE = np.where(ROWS["a"] > 0, "yes", "no").tolist()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("custom") / "model"
+    mlflow.pyfunc.save_model(path, python_model=Custom(), pip_requirements=[])
+    return path
+
+
+@pytest.fixture(scope="module")
+def custom(folder: Path) -> Iterator[FlavorScorer]:
+    scorer = scorer_of(folder, timeout=3.0, memory=2 << 30)
+    yield scorer
+    scorer.close()
+
+
+def doing(does: int, rows: pd.DataFrame = ROWS) -> pd.DataFrame:
+    return rows.assign(d=float(does))
+
+
+def test_what_a_custom_model_answers_may_have_many_forms(custom: FlavorScorer) -> None:
+    p = 1 / (1 + np.exp(-np.clip(ROWS["a"].to_numpy(), -9, 9)))
+    table = answers(custom, doing(TABLE))
+    assert table.predictions.tolist() == np.where(p > 0.8, "yes", "no").tolist()
+    assert (table.classes, table.unlike) == (("no", "yes"), int(((p > 0.5) & (p <= 0.8)).sum()))
+    scores = answers(dataclasses.replace(custom, classes=("no", "yes")), doing(SCORES))
+    assert scores.predictions.tolist() == np.where(p > 0.5, "yes", "no").tolist()
+    assert scores.variables["confidence"] == pytest.approx(1 - np.maximum(p, 1 - p), abs=1e-6)
+    (several,) = set(answers(custom, doing(SEVERAL).head(1)).rejected.values())
+    assert "its answer has the columns ['x', 'y', 'z']" in several
+
+
+def test_a_bad_input_costs_only_itself(custom: FlavorScorer) -> None:
+    bad = ROWS.copy()
+    for row, does in {77: RAISES, 78: DIES, 79: EATS, 80: HANGS}.items():
+        bad.loc[row, "a"] = does
+    found = answers(custom, bad)
+    assert found.rejected == {
+        77: "the model failed: ValueError: a is too large",
+        78: "the model failed: its process ended (exit code 3)",
+        79: found.rejected[79],
+        80: "the model failed: it gave no answer within 3 seconds (scoring.timeout)",
+    }
+    assert found.rejected[79].startswith("the model failed: the model ran out of memory (")
+    assert found.predictions.tolist() == TRUE[:77] + TRUE[81:]
+
+
+def test_a_model_that_prints_or_forks_does_no_harm(folder: Path) -> None:
+    scorer = scorer_of(folder)
+    for _ in range(20):
+        assert answers(scorer, doing(PRINTS)).predictions.tolist() == TRUE
+    assert answers(scorer, doing(FORKS)).predictions.tolist() == TRUE
+    assert scorer.worker.process is not None
+    group = scorer.worker.process.pid
+    assert sum(line.split()[4] == str(group) for line in _processes()) == 2
+    scorer.close()
+    assert not any(line.split()[4] == str(group) for line in _processes()), "what the model started is killed with it"
+
+
+def test_a_model_that_always_fails_is_soon_given_up(custom: FlavorScorer) -> None:
+    for does, told in ((FAILS, "RuntimeError: no weights"), (FEWER, "answers for")):
+        found = answers(custom, doing(does))
+        assert len(found.rejected) == 300
+        assert all(told in reason for reason in found.rejected.values())
+
+
+def test_a_model_that_always_dies_stops_the_round(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"gives no answers: its process ended \(exit code 3\)"):
+        answers(scorer_of(folder), ROWS.head(4).assign(a=DIES))
+
+
+def _processes() -> Iterator[str]:
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            told = path.read_text()
+        except OSError:
+            continue
+        if " Z " not in told:
+            yield told.replace(told[told.find("(") : told.rfind(")") + 1], "name")
+
+
+def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    mlflow.pyfunc.save_model(tmp_path / "m", python_model=Custom(), pip_requirements=[])
+    (tmp_path / "m" / "python_model.pkl").write_bytes(b"broken")
+    with pytest.raises(ModelError, match=r"not loaded: .*scoring.env to a python that has it"):
+        scorer_of(tmp_path / "m").describe()
+    found = runnable(tmp_path / "m")
+    with pytest.raises(ModelError, match=r"/no/python cannot be started: No such file.*scoring.env"):
+        Worker("/no/python", found.script, found.model).start()
