@@ -320,7 +320,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What an annotator said of a task: the truth, or None for «I cannot tell» (a skip)."""
+    """What an annotator said of a task: the truth, or None for "I cannot tell" (a skip)."""
 
     task_id: int
     annotator: str
@@ -379,7 +379,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The state in a word, as it is shown: what is advised stands for no alarm, and is not «ok» either."""
+        """The state in a word, as it is shown: what is advised stands for no alarm, and is not "ok" either."""
         return "advice" if self.state != "unknown" and self.details.get("advice") else self.state
 
 

@@ -93,7 +93,7 @@ def _version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> Non
 def group(verbose: int, quiet: bool) -> None:
     """How accurate is the model in production today, how sure are we, and when must we retrain?
 
-    Begin with «opmon demo», or with «opmon init» and «opmon check» for a model of your own.
+    Begin with "opmon demo", or with "opmon init" and "opmon check" for a model of your own.
 
     \b
     Exit codes: 0 done, 1 a fault in opmon, 2 wrong usage or configuration,

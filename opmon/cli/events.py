@@ -92,7 +92,7 @@ def show(path: Path | None, event: str) -> None:
 @config_option()
 @click.argument("event")
 def replay(path: Path | None, event: str) -> None:
-    """Send an event again to every action that has not taken it; the next «opmon run» does it."""
+    """Send an event again to every action that has not taken it; the next "opmon run" does it."""
     from opmon.store import outbox
     from opmon.store.engine import open_store
 
@@ -100,7 +100,7 @@ def replay(path: Path | None, event: str) -> None:
     with store.write() as connection:
         count = outbox.replay(connection, event, datetime.now(UTC))
     click.echo(
-        f"{count} deliveries of {event} will be tried by the next «opmon run» or by «opmon serve»"
+        f"{count} deliveries of {event} will be tried by the next 'opmon run' or by 'opmon serve'"
         if count
         else f"every action has taken {event} already; nothing to send"
     )
@@ -112,7 +112,7 @@ def replay(path: Path | None, event: str) -> None:
 @click.option("--by", default=None, help="Who takes it on [default: you].")
 @click.option("--note", default=None, help="What is done about it.")
 def ack(path: Path | None, event: str, by: str | None, note: str | None) -> None:
-    """Note that somebody has taken an event on; it is then gone from «opmon events list --open»."""
+    """Note that somebody has taken an event on; it is then gone from "opmon events list --open"."""
     import getpass
 
     from opmon.store import outbox

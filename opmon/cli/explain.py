@@ -21,7 +21,7 @@ from opmon.cli.common import json_option, print_json
 def explain(name: str, kind: str | None, as_json: bool) -> None:
     """What a rule promises; what a sampler, a source, an action … does; and the parameters that it takes.
 
-    NAME is what stands behind «type:» in opmon.yaml, such as accuracy_level.
+    NAME is what stands behind "type:" in opmon.yaml, such as accuracy_level.
     """
     from opmon import plugins
 

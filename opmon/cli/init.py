@@ -24,4 +24,4 @@ def init(path: Path, force: bool) -> None:
         raise InputError(f"{path} is there already; name another file, or replace it with --force") from exc
     except OSError as exc:
         raise InputError(f"{path} cannot be written: {exc.strerror}") from exc
-    click.echo(f"wrote {path}\nNext: put your model and source in, then run «opmon check».")
+    click.echo(f"wrote {path}\nNext: put your model and source in, then run 'opmon check'.")

@@ -36,7 +36,7 @@ def labels() -> None:
 def export_tasks(
     path: Path | None, monitor: str | None, output: Path | None, number: int | None, kind: Format | None
 ) -> None:
-    """Write the open tasks; fill in «label» (or «skip») and hand the file to «opmon labels import»."""
+    """Write the open tasks; fill in "label" (or "skip") and hand the file to "opmon labels import"."""
     from opmon.labels.files import write_tasks
     from opmon.store import queue
     from opmon.store.engine import open_store

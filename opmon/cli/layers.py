@@ -17,7 +17,7 @@ from opmon.cli.subject import subject_of
 @json_option()
 def layers(model: str | None, path: Path | None, monitor: str | None, as_json: bool) -> None:
     """List the layers of MODEL whose activations dsa, lsa and the sampler ces can look at: an ONNX file,
-    models:/name@alias, or the monitor's own. The one marked is taken by itself; another is named with «layer:» or
+    models:/name@alias, or the monitor's own. The one marked is taken by itself; another is named with "layer:" or
     --layer.
     """
     from opmon.scoring.graph.file import read_model

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FOLDER = click.option(
     "--from", "folder", type=click.Path(path_type=Path, file_okay=False), default=Path("robustness"), show_default=True,
-    help="The folder that «opmon robustness run» wrote, or one downloaded from MLflow.",
+    help="The folder that 'opmon robustness run' wrote, or one downloaded from MLflow.",
 )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def run(
 ) -> None:  # fmt: skip
     """Map the robustness of a model on DATA (files, folders or globs; Parquet, CSV, JSON lines).
 
-    The perturbations are those of the monitor's «robustness:», or given by --kind and -p. Encoded pictures are read as
+    The perturbations are those of the monitor's "robustness:", or given by --kind and -p. Encoded pictures are read as
     numbers from 0 to 1 unless opmon.yaml says otherwise. Stopped half-way, the same command goes on where it was.
     """
     from opmon.cli.subject import subject_of
@@ -77,7 +77,7 @@ def run(
         print_json(_told(result, answers, output))
         return
     _show(result, answers)
-    click.echo(f"written to {output}: robustness.html shows it, «opmon robustness query» asks it")
+    click.echo(f"written to {output}: robustness.html shows it, 'opmon robustness query' asks it")
 
 
 @robustness.command("query")

@@ -11,7 +11,7 @@ from opmon.cli.common import config_option, monitor_option, one_monitor, setting
 
 @click.group()
 def rounds() -> None:
-    """Give up a round that cannot go on, or begin it anew; «opmon status» shows the rounds and what holds them up."""
+    """Give up a round that cannot go on, or begin it anew; "opmon status" shows the rounds and what holds them up."""
 
 
 @rounds.command()
@@ -22,7 +22,7 @@ def rounds() -> None:
 def abandon(path: Path | None, monitor: str | None, number: int, why: str) -> None:
     """Never work on round NUMBER again: its files are gone, its model was deleted, nobody will label it.
 
-    Its inputs stay read, its open tasks leave the queue, and it has no estimate. «opmon rounds reopen» gives its inputs
+    Its inputs stay read, its open tasks leave the queue, and it has no estimate. "opmon rounds reopen" gives its inputs
     to a new round.
     """
     from opmon.monitor import Monitor
@@ -41,7 +41,7 @@ def abandon(path: Path | None, monitor: str | None, number: int, why: str) -> No
 def reopen(path: Path | None, monitor: str | None, number: int, without: tuple[str, ...]) -> None:
     """Give the inputs of round NUMBER, which was given up, to a new round.
 
-    It is read as the configuration says now, such as with other «types», or with «broken: skip». Files that cannot be
+    It is read as the configuration says now, such as with other "types", or with "broken: skip". Files that cannot be
     read at all are left out with --without: their inputs stay with the old round.
     """
     from opmon.monitor import Monitor

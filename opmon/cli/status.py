@@ -89,7 +89,7 @@ def _waits(round_: RoundView) -> dict[str, Any]:
 
 
 def _state(row: dict[str, Any]) -> str:
-    """The state as it is shown: with the answers that have come, and «labelled» where none is missing.
+    """The state as it is shown: with the answers that have come, and "labelled" where none is missing.
 
     >>> _state({"state": "labelling", "waits_for": "labels", "asked": 40, "spoken": 12})
     'labelling 12/40'

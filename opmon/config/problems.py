@@ -94,7 +94,7 @@ def _line(problem: ErrorDetails, path: KeyPath, document: Document, overridden: 
 
 def _given(path: KeyPath, document: Document) -> Any:
     """The value as it may be shown: as written where it holds a reference, hidden where the key is secret."""
-    keys = path[:1] + path[2:] if path[:1] == ("monitors",) else path  # a monitor may be called «tokens»
+    keys = path[:1] + path[2:] if path[:1] == ("monitors",) else path  # a monitor may be called "tokens"
     if any(isinstance(part, str) and is_secret_name(part) for part in keys):
         return HIDDEN
     value = document.written.get(path, _at(path, document.data))

@@ -293,7 +293,7 @@ class MonitorSettings(Part):
         ):
             twice = next((name for name in found if found.count(name) > 1), None)
             if twice is not None:
-                raise at_key(key, f"two of them are called {twice!r}; give each a «name:» of its own")
+                raise at_key(key, f"two of them are called {twice!r}; give each a 'name:' of its own")
         return self
 
 
@@ -316,7 +316,7 @@ class Settings(Part):
         if not isinstance(value, Mapping):
             return value
         if not value:
-            raise ValueError("must hold at least one monitor, such as «digits:» with its model and source")
+            raise ValueError("must hold at least one monitor, such as 'digits:' with its model and source")
         for name in value:
             if not _MONITOR_NAME.match(str(name)):
                 raise at_key(

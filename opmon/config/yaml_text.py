@@ -40,7 +40,7 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Document:
         raise ConfigError(f"{name} is empty; write a configuration with: opmon init")
     if not isinstance(root, yaml.MappingNode):
         kind = "a list" if isinstance(root, yaml.SequenceNode) else "a single value"
-        raise ConfigError(f"{name}:1: the file holds {kind}; it must hold keys such as «monitors:» (see: opmon init)")
+        raise ConfigError(f"{name}:1: the file holds {kind}; it must hold keys such as 'monitors:' (see: opmon init)")
     document.data = _Nodes(document, references, environment).mapping(root, ())
     return document
 
@@ -77,7 +77,7 @@ def _syntax(exc: yaml.MarkedYAMLError, name: str) -> str:
     if "'\\t'" in problem:
         problem, hint = "a tab stands where YAML wants spaces", "; indent with spaces"
     elif "mapping values are not allowed" in problem:
-        hint = "; check the indentation, and put text that holds «: » in quotes"
+        hint = "; check the indentation, and put text that holds ': ' in quotes"
     elif "could not find expected ':'" in problem:
         hint = "; every key needs a colon and a space after it"
     where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
@@ -144,13 +144,13 @@ class _Nodes(References):
     def merged(self, node: yaml.Node, path: KeyPath) -> list[yaml.MappingNode]:
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         if not all(isinstance(each, yaml.MappingNode) for each in nodes):
-            raise self.document.error(path, "«<<» takes an alias of a mapping, such as <<: *defaults")
+            raise self.document.error(path, "'<<' takes an alias of a mapping, such as <<: *defaults")
         return list(nodes)
 
     def key(self, node: yaml.Node, path: KeyPath) -> str:
         if not isinstance(node, yaml.ScalarNode) or _TOKEN.search(node.value):
             where = f"{self.document.name}:{node.start_mark.line + 1}"
-            raise ConfigError(f"{where}: a key here is not plain text; write it out, such as «monitors:»")
+            raise ConfigError(f"{where}: a key here is not plain text; write it out, such as 'monitors:'")
         return str(node.value)
 
     def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:

@@ -1,4 +1,4 @@
-"""Betting on the draws of one round: the growth of a stake against «the mean loss is at most m», and «at least m»."""
+"""Betting on the draws of one round: the growth of a stake against "the mean loss is at most m", and "at least m"."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def log_growth(drawn: DrawValues, line: float, bets: Floats = BETS) -> Floats:
 
 
 def recovery_growth(surplus: Floats, stakes: Floats, room: Floats | None, bets: Floats = RECOVERY_BETS) -> Floats:
-    r"""``log Π_j (1 − λ_{gj} c_j s_j)`` with :math:`\lambda_{gj} = f_g/r_j`: e-values against «the mean is at least 0».
+    r"""``log Π_j (1 − λ_{gj} c_j s_j)`` with :math:`\lambda_{gj} = f_g/r_j`: e-values against "the mean is at least 0".
 
     ``surplus`` :math:`s_j = v_j - m` are the values above the line, ``room`` :math:`r_j` the most each could have been,
     which is known before the labels. Without it nothing can be bet: one large loss not drawn yet might outweigh all.

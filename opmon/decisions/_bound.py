@@ -105,5 +105,5 @@ def rate(text: str) -> float:
     match = _RATE.match(text) if isinstance(text, str) else None
     found = float(match[1]) * _DAYS["year"] / _DAYS[match[2]] if match else 0.0
     if found <= 0:
-        raise InputError(f"false_alarms must be a rate such as «1 per year» or «2 per month»; got {text!r}")
+        raise InputError(f"false_alarms must be a rate such as '1 per year' or '2 per month'; got {text!r}")
     return round(found, 12)

@@ -28,9 +28,9 @@ class Growth:
     """What one round adds to the evidence, whatever the rounds around it say: the logarithms of its e-values."""
 
     alarm: Floats
-    """For each of :data:`BETS`, against «the mean loss is at most m»."""
+    """For each of :data:`BETS`, against "the mean loss is at most m"."""
     recovery: Floats
-    """For each of :data:`RECOVERY_BETS`, against «the mean loss is at least m»."""
+    """For each of :data:`RECOVERY_BETS`, against "the mean loss is at least m"."""
     labels: int
 
     @classmethod
@@ -53,12 +53,12 @@ class Growth:
 
 @dataclass(frozen=True)
 class Watch:
-    r"""The evidence against «the mean loss is at most m in every round», and the state it has led to.
+    r"""The evidence against "the mean loss is at most m in every round", and the state it has led to.
 
     Per bet ``g``: :math:`M_g \leftarrow (M_g + w_s \pi_g) E_g`, where :math:`E_g` is the e-value of the round and
     :math:`w_s` the weight of beginning now (:mod:`_bound`). The evidence is :math:`\sum_g M_g`; an alarm takes 1.
 
-    An alarm holds until the same recursion against the opposite, «the mean loss is at least m in every round», reaches
+    An alarm holds until the same recursion against the opposite, "the mean loss is at least m in every round", reaches
     1 with weights that sum to :math:`\alpha_r = 1/\text{recovery}`: a model that stays at the line or on its wrong side
     is *ever* called recovered with probability :math:`\alpha_r` at most, for each alarm (Ville). Then a new watch
     begins with a part of ``alpha`` of its own, so the bound holds for all healthy times of a life together, and the
@@ -102,12 +102,12 @@ class Watch:
 
     @property
     def evidence(self) -> float:
-        """Against «the mean loss is at most m»; an alarm takes 1. Once there is one, it is as it was then."""
+        """Against "the mean loss is at most m"; an alarm takes 1. Once there is one, it is as it was then."""
         return math.fsum(self.capital)
 
     @property
     def recovery(self) -> float:
-        """Against «the mean loss is at least m» since the alarm; ending it takes 1."""
+        """Against "the mean loss is at least m" since the alarm; ending it takes 1."""
         return math.fsum(self.recovered)
 
     def after(self, growth: Growth, bound: Bound, elapsed: timedelta | None, recovery: float) -> Watch:

@@ -86,7 +86,7 @@ class AccuracyBehind(Rule):
         taken = advance(growth, before, setting, bound, elapsed, self.recovery)
         ahead, disagree = own["difference"], own["disagreements"]
         side = "ahead of" if ahead > 0 else "behind"
-        hypothesis = f"«{self.rival} is at most {points(self.margin)} better»"
+        hypothesis = f"'{self.rival} is at most {points(self.margin)} better'"
         message = (
             f"{self.rival} is {points(ahead)} {side} the watched version in this round, told apart by "
             f"{disagree:,} of {growth.labels:,} draws; {taken.words(hypothesis, self.recovery)} "

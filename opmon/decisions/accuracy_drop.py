@@ -76,7 +76,7 @@ class AccuracyDrop(Rule):
         return 1 if self.baseline is not None or self._taken(before) is not None else None
 
     def judge(self, case: Case) -> Verdict:
-        """The verdict on one round; «unknown» while the baseline is being taken."""
+        """The verdict on one round; "unknown" while the baseline is being taken."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, None)
         known = self._baseline(case)

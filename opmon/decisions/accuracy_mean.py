@@ -37,7 +37,7 @@ class AccuracyMean(Rule):
               \le \big(1 + \lambda(\bar\theta - m)\big)^n, \qquad \bar\theta = \sum_r n_r \theta_r / n
 
     by the inequality of the means: what single rounds add to the evidence of the level rule makes, multiplied over a
-    whole window, an e-value against «the mean loss of the window is at most m». Windows are to this rule what rounds
+    whole window, an e-value against "the mean loss of the window is at most m". Windows are to this rule what rounds
     are to the level rule; ``alpha``, ``false_alarms`` and ``recovery`` mean the same. A round without answers is in no
     window.
 

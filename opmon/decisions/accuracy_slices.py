@@ -61,7 +61,7 @@ class AccuracySlices(Rule):
         checked_name(self.name)
         checked_recovery(self.recovery)
         if self.by == "prediction" and self.edges is not None:
-            raise InputError("edges cut a variable: name it in «by», such as by: confidence")
+            raise InputError("edges cut a variable: name it in 'by', such as by: confidence")
         if self.by != "prediction" and (not self.edges or list(self.edges) != sorted(set(self.edges))):
             raise InputError(f"edges must be growing numbers that cut {self.by!r}, such as [0.1, 0.5]")
         Bound.of(self.alpha, self.false_alarms)

@@ -53,7 +53,7 @@ class Comparison:
     disagreements: int
     rounds: int
     evidence: dict[Winner, float]
-    """Against «this version is not the better one», in units of what a decision takes."""
+    """Against "this version is not the better one", in units of what a decision takes."""
     alpha: float
     more: int | None = None
     """About how many more labels like these would decide; None where they would not."""
@@ -85,7 +85,7 @@ class Comparison:
 def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Comparison:
     r"""Decide between two versions, round after round; may be looked at after every round.
 
-    For both directions an e-process bets against «not better» with the paired differences
+    For both directions an e-process bets against "not better" with the paired differences
     :math:`u_j = y_j - y'_j \in \{-1, 0, 1\}` (:mod:`_paired`), mixed over its bets; it decides at
     :math:`2/\alpha`, so a wrong decision has probability :math:`\alpha` at most however often one looks. Inputs where
     both are right or both wrong carry no noise: with a share ``q`` of disagreements the variance per label is at most

@@ -17,7 +17,7 @@ class DriftLevel(Rule):
     """Advises where more than a share ``threshold`` of the columns has drifted.
 
     Drift is not loss: inputs may move without the model getting worse, and it may get worse while no column moves.
-    This rule therefore only advises: its state is never «alarm», its events wake nobody and the model's status does not
+    This rule therefore only advises: its state is never "alarm", its events wake nobody and the model's status does not
     follow it. It holds no
     bound on false advice.
     """

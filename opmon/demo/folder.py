@@ -22,8 +22,8 @@ _FILES = (
 _FOLDERS = ("mlartifacts", ".opmon", "production")
 
 _YAML = """\
-# The monitor of the demo: «opmon status», «opmon run» and all other commands work in this folder.
-# «opmon init» writes a file with every key there is.
+# The monitor of the demo: "opmon status", "opmon run" and all other commands work in this folder.
+# "opmon init" writes a file with every key there is.
 
 mlflow:
   tracking_uri: sqlite:///mlflow.db

@@ -35,7 +35,7 @@ TAIL = 5.0
 def weighed(sample: Sample, variables: Mapping[str, Floats]) -> Sample:
     """The sample with a propensity, where the ``variables`` (one value per draw) foretell who answers; else as it is.
 
-    ``logit π`` is a ridge logistic regression of «answered» on rank and tail of every variable, with a level of its own
+    ``logit π`` is a ridge logistic regression of "answered" on rank and tail of every variable, with a level of its own
     for every wave. Its slopes are shrunk to the share that foretells best the draws left out in turn, and to nothing
     where that wins less than ``SKILL`` in log-likelihood: a correction that corrects nothing costs precision. What is
     fitted only sorts the draws into ``CLASSES`` classes, whose own shares of answers are the propensity

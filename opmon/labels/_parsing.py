@@ -27,7 +27,7 @@ def lines(stream: IO[Any], name: str, longest: int, largest: int) -> Iterator[st
             try:
                 line = line.decode()
             except UnicodeDecodeError as exc:
-                raise InputError(f"{name}: line {number} is not UTF-8; save the file as UTF-8 («CSV UTF-8»)") from exc
+                raise InputError(f"{name}: line {number} is not UTF-8; save the file as UTF-8 ('CSV UTF-8')") from exc
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 

@@ -3,7 +3,7 @@
 A task goes out as ``task_key, task_id, monitor, round, input_id``, an empty ``label``, and what the annotator is to
 see: under ``payload`` in JSONL, in columns ``input.<name>`` in CSV. The same file comes back with ``label`` filled in;
 or any other file that has ``task_key``, or ``monitor`` and ``input_id``, and ``label`` (or ``truth``). The key binds a
-row to the database that asked. ``skip`` says «I cannot tell»; ``annotator`` and ``at`` say who and when. A row without
+row to the database that asked. ``skip`` says "I cannot tell"; ``annotator`` and ``at`` say who and when. A row without
 an answer is counted and left out.
 """
 

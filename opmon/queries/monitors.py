@@ -62,10 +62,10 @@ class RoundView:
     problem: str | None
     queue: QueueView
     waits_for: Wait | None
-    """What it waits for: «labels», or «run» where it has them all; None: nothing.
+    """What it waits for: "labels", or "run" where it has them all; None: nothing.
 
-    One that gathers the inputs of its model version waits for more «inputs»; one whose turn to be judged has not come
-    waits for the «rounds» before it. A round stays in the state ``labelling`` until a run has seen its labels.
+    One that gathers the inputs of its model version waits for more "inputs"; one whose turn to be judged has not come
+    waits for the "rounds" before it. A round stays in the state ``labelling`` until a run has seen its labels.
     """
 
 

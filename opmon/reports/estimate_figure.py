@@ -1,4 +1,4 @@
-"""What is estimated, over the rounds, with its interval: the picture that answers «how does the model do?»."""
+"""What is estimated, over the rounds, with its interval: the picture that answers "how does the model do?"."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ def read_tomography(folder: Path) -> Tomography:
         outcomes = _outcomes(folder / OUTCOMES)
     except FileNotFoundError as exc:
         raise InputError(
-            f"there is no tomography in {folder}: {TESTS} and {FACTS} must be there; make one with «opmon robustness "
-            f"run»"
+            f"there is no tomography in {folder}: {TESTS} and {FACTS} must be there; make one with 'opmon robustness "
+            f"run'"
         ) from exc
     except (OSError, ValueError, KeyError, pa.ArrowInvalid, zipfile.BadZipFile) as exc:
         raise InputError(f"the tomography in {folder} cannot be read: {exc}; run it again") from exc

@@ -87,7 +87,7 @@ def closed(rule: str, chain: Chain, number: int) -> Conclusion | None:
     if chain.before is None or chain.before.verdict.details.get("closed") or not (chain.stood and chain.stood.alarmed):
         return None
     identity = chain.before.verdict.details.get("rule") or {}
-    message = "this rule is not configured any more: its alarm is closed as «rule changed», which is no recovery"
+    message = "this rule is not configured any more: its alarm is closed as 'rule changed', which is no recovery"
     version = chain.before.verdict.details.get("version", 1)
     verdict = Verdict(rule, "unknown", message, details={"closed": True, "rule": identity, "version": version})
     return Conclusion(verdict, calls=[Call("changed", number, verdict, bool(identity.get("acts", True)))])
@@ -169,8 +169,8 @@ class _Version:
         if self.before is None or not first or told or chain.stood is None or not chain.stood.alarmed:
             return []
         message = (
-            f"the rule was changed while its alarm stood ({self._difference()}): the alarm is closed as «rule "
-            f"changed», which is no recovery. The rule {self._anew(verdict)}"
+            f"the rule was changed while its alarm stood ({self._difference()}): the alarm is closed as 'rule "
+            f"changed', which is no recovery. The rule {self._anew(verdict)}"
         )
         acts = bool(self.before.get("acts", rule.acts))
         return [Call("changed", number, replace(verdict, message=message), acts)]

@@ -61,7 +61,7 @@ class GuardedBackend(httpcore.NetworkBackend):
             if not self.guard.allows(host, address):
                 raise DeliveryError(
                     f"{host} is {address}, which is not a public address: opmon does not connect to it; "
-                    f"if it is meant, add the host or its network to «allow» of the webhook",
+                    f"if it is meant, add the host or its network to 'allow' of the webhook",
                     final=True,
                 )
         return found

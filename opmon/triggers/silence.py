@@ -34,7 +34,7 @@ class Silence:
         match = _WINDOW.match(text.strip()) if isinstance(text, str) else None
         if match is None or not (match["days"] or match["start"]):
             raise InputError(
-                f"silence must hold windows such as «22:00-07:00», «sat,sun» or «mon-fri 22:00-07:00 Europe/Berlin»; "
+                f"silence must hold windows such as '22:00-07:00', 'sat,sun' or 'mon-fri 22:00-07:00 Europe/Berlin'; "
                 f"got {text!r}"
             )
         zone = match["zone"] or "UTC"

@@ -46,7 +46,7 @@ class Webhook(Action):
         object.__setattr__(self, "allow", tuple(self.allow))
         to = target(self.url)
         if not guard.named(to.host) and to.scheme == "http":
-            raise InputError("url must begin with https://; http:// is for hosts named in «allow»")
+            raise InputError("url must begin with https://; http:// is for hosts named in 'allow'")
         if self.secret is not None:
             key(self.secret)
         if isinstance(self.timeout, bool) or not (math.isfinite(self.timeout) and 0 < self.timeout <= 300):

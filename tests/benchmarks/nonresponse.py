@@ -2,8 +2,8 @@
 
     python tests/benchmarks/nonresponse.py [--samplers adaptive,srs] [--labels 100] [--repetitions 400] [--json]
 
-Response falls at a step of one variable («trusted/suspicious» gives both rates), evenly, or not at all. «strata» weighs
-answers by the answered counts of their stratum alone, «propensity» also by the response propensity on all variables.
+Response falls at a step of one variable ("trusted/suspicious" gives both rates), evenly, or not at all. "strata" weighs
+answers by the answered counts of their stratum alone, "propensity" also by the response propensity on all variables.
 ``false_alarms`` is the share of lives of a model exactly at the line that alarm within 100 rounds; the bound is 0.05.
 """
 

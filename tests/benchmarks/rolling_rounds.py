@@ -2,7 +2,7 @@
 
     python tests/benchmarks/rolling_rounds.py [--samplers srs,sups,adaptive] [--labels 50] [--repetitions 300] [--json]
 
-Rounds are frames of 2,000 inputs of the same model; «one round» draws as many labels from the five frames as one.
+Rounds are frames of 2,000 inputs of the same model; "one round" draws as many labels from the five frames as one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/store_scale.py [--monitors 200] [--rounds 2000] [--labels 1000000] [--only sqlite]
 
-Prints the time of one pass of «has anybody work?» for all monitors, of ``opmon status`` of all beyond its imports, and
+Prints the time of one pass of "has anybody work?" for all monitors, of ``opmon status`` of all beyond its imports, and
 what the database is read for one round (rows and time) when a monitor has had 20 rounds and when it has had all.
 """
 

@@ -206,7 +206,7 @@ def test_periods_that_cannot_be(arguments: dict[str, Any]) -> None:
 
 
 def in_classes(case: Case, broken: float) -> Case:
-    """Every other draw is predicted «a», the others «b»; «b» fails more."""
+    """Every other draw is predicted "a", the others "b"; "b" fails more."""
     rng = np.random.default_rng(case.number)
     classes = np.array(["a", "b"] * (BUDGET // 2))
     outcomes = np.where(classes == "b", rng.random(BUDGET) < broken, rng.random(BUDGET) < 0.03)

@@ -23,7 +23,7 @@ LATE = "the request is held back, the line is cut, and it goes through when it i
 
 @dataclass
 class Rule:
-    """What is done to requests whose «METHOD /path» matches, and to how many of them."""
+    """What is done to requests whose "METHOD /path" matches, and to how many of them."""
 
     pattern: str
     what: str

@@ -62,7 +62,7 @@ class Typos(Perturbation):
 
 @dataclass(frozen=True)
 class Contraction(Perturbation):
-    """«do not» becomes «don't», and the other way round (TextAttack's WordSwapContract; CheckList, Ribeiro et al., ACL
+    """'do not' becomes 'don't', and the other way round (TextAttack's WordSwapContract; CheckList, Ribeiro et al., ACL
     2020). A text without any stays as it is."""
 
     kind: ClassVar[Kind] = "text"

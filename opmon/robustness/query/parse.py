@@ -129,9 +129,9 @@ class _Reader:
 
     def members(self, left: str | float, word: Word) -> Condition:
         if not isinstance(left, str):
-            raise self.error("a name stands before «in», such as zoom in {1, 2}", word)
+            raise self.error("a name stands before 'in', such as zoom in {1, 2}", word)
         if self.word.text != "{":
-            raise self.error("numbers in braces follow «in», such as zoom in {1, 2}")
+            raise self.error("numbers in braces follow 'in', such as zoom in {1, 2}")
         self.next()
         numbers: list[float] = []
         while True:

@@ -16,10 +16,10 @@ _WORD = re.compile(
     re.UNICODE,
 )
 _INSTEAD = {
-    "&": "write «and»",
-    "|": "write «or»",
-    "!": "write «not», or != between two values",
-    "~": "write «not»",
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "!": "write 'not', or != between two values",
+    "~": "write 'not'",
     "'": "names stand without quotes",
     '"': "names stand without quotes",
     "[": "a list of numbers stands in braces: in {1, 2}",

@@ -1,4 +1,4 @@
-"""Estimates say their unit; regressions are told as mean squared errors, no longer as «1 − mean squared error»."""
+"""Estimates say their unit; regressions are told as mean squared errors, no longer as "1 − mean squared error"."""
 
 from __future__ import annotations
 
