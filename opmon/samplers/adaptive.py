@@ -43,22 +43,8 @@ class Adaptive(Sampler):
     Columns of the draw: ``wave``, ``stratum`` (numbered over all waves). Constants: ``stratum_size``,
     ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left).
 
-    Measured against simple random sampling (SRS) with its mid-P interval at the same budget, on six published
-    classifiers with all their variables, budgets 50 to 800, 500 repetitions: in the middle 0.77 of its error, 1.1 to
-    7.5 times its failures (median 1.4), coverage 0.94 to 0.99 (0.967 on average), intervals 0.91 as wide, and wider
-    (1.2, 1.2 and 1.03) only for the 99 % accurate model at budgets of 50, 100 and 200; at ``estimate`` 0.79 of its
-    error, 0.94 at worst; at ``expose``, on confidence alone, 0.96 of the failures of the best of SUPS, RHC-S, 2-UPS
-    and DeepEST at 0.54 of its error. On one published regression model 0.77 of the error of SRS in the middle. Where
-    much of a frame is drawn (250 of 300, 500 and 900 of 1000) it has 0.5 to 0.85 of the error of SRS at any aim,
-    coverage 0.94 to 0.99. On 20 simulated and scikit-learn classifiers the error is 0.85 on average and the interval
-    0.91 (budget 800) to 1.02 (budget 50) as wide; where the variables say nothing both are 1.0 to 1.1. Where failures
-    are few, SUPS draws the same ones again and again; this design draws without replacement, and shows different ones.
-
-    Tried and not better: three waves (same error), 20 or 45 % in the first wave, 4 or 8 draws a stratum, ridge
-    precisions 0.3 and 3, the logarithm of a variable as a third feature (all within 3 %); an untilted first wave (5 %
-    more error); powers of the predicted rate up to 8 for ``expose`` (9 % more error for 4 % fewer failures); a point
-    of the frontier in the middle too (2 to 5 % more error); one wave tilted by χ (4 % more error, 1.3 instead of 1.4
-    times the failures); pooling the waves in common strata (biased, because what is drawn depends on what was seen).
+    Where failures are few, SUPS draws the same ones again and again; this design draws without replacement, and shows
+    different ones. What was measured, and what was tried and is not better, is in ``opmon/docs/adaptive.md``.
     """
 
     aim: float = 0.5
