@@ -11,7 +11,6 @@ Nothing is imported before it is asked for by name.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 
 from opmon import abc
 from opmon.errors import InputError, OpmonError, PluginError
+from opmon.wording import did_you_mean, nearest
 
 GROUPS: Mapping[str, str] = {
     "sampler": "opmon.samplers",
@@ -84,8 +84,7 @@ def made(kind: str, name: str, factory: Callable[..., Any], arguments: Mapping[s
     allowed = parameters(factory)
     for given in arguments:
         if given not in allowed:
-            near = difflib.get_close_matches(given, allowed, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(nearest(given, allowed))
             raise InputError(
                 f"{kind} {name!r} has no parameter {given!r}; it has: {', '.join(allowed) or 'none'}.{hint}"
             )
@@ -144,7 +143,6 @@ def _registered(kind: str) -> dict[str, EntryPoint]:
 
 
 def _unknown(kind: str, name: str, registered: Mapping[str, EntryPoint]) -> str:
-    near = difflib.get_close_matches(name, registered, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(nearest(name, registered))
     have = ", ".join(sorted(registered)) or "none (is opmon installed? run: pip install opmon)"
     return f"there is no {kind} {name!r}; there are: {have}.{hint}"

@@ -140,3 +140,12 @@ def named(name: str, unit: str = "") -> Quantity:
     """
     known = {quantity.name: quantity for quantity in (ACCURACY, MEAN_SQUARED_ERROR)}
     return replace(known.get(name, Quantity(name)), unit=unit)
+
+
+def loss(truth: str, prediction: str, problem: Problem) -> float:
+    """What a prediction costs: 1 where it is wrong and 0 where it is right, or its squared error.
+
+    >>> loss("cat", "dog", "classification"), loss("3", "5.5", "regression")
+    (1.0, 6.25)
+    """
+    return (float(truth) - float(prediction)) ** 2 if problem == "regression" else float(truth != prediction)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 
 ABSENT = "–"
 _MOST_DIGITS = 6
@@ -97,6 +98,35 @@ def told(reasons: Counter[str]) -> str:
     """
     shown = "; ".join(f"{reason} ({times})" for reason, times in reasons.most_common(3))
     return f"{shown}; …" if len(reasons) > 3 else shown
+
+
+def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known name that is most like the one that was written, if any is.
+
+    >>> nearest("bugdet", ["type", "budget"]), nearest("x", ["type", "budget"])
+    ('budget', None)
+    """
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=likeness)), None)
+
+
+def did_you_mean(near: object | None) -> str:
+    """The question at the end of an error; nothing where nothing is near.
+
+    >>> did_you_mean(nearest("bugdet", ["type", "budget"])), did_you_mean(None)
+    (" Did you mean 'budget'?", '')
+    """
+    return "" if near is None else f" Did you mean {near!r}?"
+
+
+def meant(near: object | None) -> str:
+    """The same question inside of a sentence.
+
+    >>> meant(nearest("bugdet", ["type", "budget"])), meant(None)
+    (" (did you mean 'budget'?)", '')
+    """
+    return "" if near is None else f" (did you mean {near!r}?)"
 
 
 def infinite(value: float) -> str:

@@ -23,6 +23,7 @@ import click
 
 from opmon import disk
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, PluginError
+from opmon.wording import did_you_mean, nearest
 
 COMMANDS = {
     "init": ("opmon.cli.init:init", "Write a commented opmon.yaml to begin with."),
@@ -66,10 +67,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in COMMANDS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(nearest(name, COMMANDS))
             ctx.fail(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}.{hint}")
         return super().resolve_command(ctx, args)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ import click
 
 from opmon.cli._plain import plain
 from opmon.cli.common import json_option, print_json
+from opmon.wording import nearest
 
 
 @click.command()
@@ -79,6 +79,6 @@ def _unknown(name: str, kinds: list[str]) -> str:
     from opmon import plugins
 
     known = {each: kind for kind in kinds for each in plugins.names(kind)}
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}, a {known[near[0]]}?" if near else ""
+    near = nearest(name, known)
+    hint = "" if near is None else f" Did you mean {near!r}, a {known[near]}?"
     return f"there is nothing called {name!r} to explain; the rules are: {', '.join(plugins.names('rule'))}.{hint}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
+
+from opmon.wording import meant, nearest
 
 
 class Part(BaseModel):
@@ -53,6 +54,5 @@ def unknown(name: str, allowed: Iterable[str], what: str = "key") -> str:
     "there is no such key (did you mean 'budget'?); the keys here are: type, budget"
     """
     allowed = list(allowed)
-    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    hint = meant(nearest(name, allowed, likeness=0.5))
     return f"there is no such {what}{hint}; the {what}s here are: {', '.join(allowed) or 'none'}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 import tempfile
@@ -21,6 +20,7 @@ from opmon.registry.originals import load_original
 from opmon.registry.signature import read_signature
 from opmon.registry.translation import translated
 from opmon.types import ModelVersion
+from opmon.wording import did_you_mean, nearest
 
 _ADDRESS = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[^/@]+))")
 _CONVERTED = "-converted-2"
@@ -180,8 +180,7 @@ def _what_there_is(connection: Connection, name: str) -> str:
     with translated("listing models", connection.where):
         names = [model.name for model in client.search_registered_models(max_results=200)]
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(nearest(name, names))
             return f"The registry has no model {name!r}; it has: {', '.join(names[:20]) or 'none'}.{hint}"
         aliases = ", ".join(
             f"{alias} (version {number})" for alias, number in client.get_registered_model(name).aliases.items()

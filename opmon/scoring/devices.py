@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from opmon.errors import InputError
+from opmon.wording import meant, nearest
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 DEVICES: tuple[str, ...] = ("auto", "cpu", "cuda")
@@ -96,8 +96,7 @@ def full_name(name: str) -> str:
         return name
     found = NAMES.get(name.lower())
     if found is None:
-        near = difflib.get_close_matches(name.lower(), NAMES, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = meant(nearest(name.lower(), NAMES))
         raise InputError(
             f"there is no provider {name!r}{hint}; they are: {', '.join(NAMES)}, or ONNX Runtime's own name of another "
             f"(…{_SUFFIX})"

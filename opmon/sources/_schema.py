@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from opmon.errors import InputError, SourceError
 from opmon.sources._damage import Damaged
+from opmon.wording import did_you_mean, nearest
 
 MOST_COLUMNS = 50_000
 """A file of more columns is refused: each takes some ten thousand bytes, however few rows there are."""
@@ -93,8 +93,7 @@ class Columns:
         missing = [name for name in names if name not in self._known]
         if not missing:
             return
-        near = difflib.get_close_matches(missing[0], self._known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(nearest(missing[0], self._known))
         raise SourceError(
             f"no file has the column {', '.join(map(repr, missing))}; the columns are: "
             f"{', '.join(self._known) or 'none'}.{hint}"

@@ -12,6 +12,7 @@ from opmon import plugins
 from opmon.errors import InputError
 from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
+from opmon.quantities import Problem, loss
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.toolbox import Toolbox
@@ -102,13 +103,11 @@ def _variables(tasks: Sequence[Answered], draw: Draw) -> dict[str, NDArray[np.fl
     return {name: np.array([of.get(int(at), {}).get(name, np.nan) for at in draw.positions]) for name in sorted(names)}
 
 
-def _loss(task: Answered, problem: str) -> float:
-    """1 where the model is wrong and 0 where it is right, or the squared error; NaN without an answer."""
+def _loss(task: Answered, problem: Problem) -> float:
+    """The loss of the model's prediction; NaN without an answer."""
     if task.answer is None or task.answer.truth is None:
         return float("nan")
-    if problem == "regression":
-        return (float(task.answer.truth) - float(task.prediction)) ** 2
-    return float(task.answer.truth != task.prediction)
+    return loss(task.answer.truth, task.prediction, problem)
 
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:

@@ -22,6 +22,7 @@ from opmon.scoring.scorer import Scorer
 from opmon.stages.models import model_file
 from opmon.types import Batch, ModelVersion
 from opmon.values import canonical_classes
+from opmon.wording import percent
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class Agreement:
     def refusal(self) -> str:
         """What is said where they are too few."""
         return (
-            f"only {self}, and {LEAST:.1%} must be: another model would be judged. Register the model as ONNX "
+            f"only {self}, and {percent(LEAST)} must be: another model would be judged. Register the model as ONNX "
             f"(mlflow.onnx.log_model), or log production's own answers and name their column (columns.prediction)."
         )
 

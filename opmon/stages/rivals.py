@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.quantities import Problem, loss
 from opmon.scoring.scorer import Scorer
 from opmon.stages.draw import fetch_table, load_frame
 from opmon.stages.models import open_scorer
@@ -28,14 +29,14 @@ def rival_outcomes(
     return outcomes_of(tasks, sample, said, round_.plan.problem)
 
 
-def outcomes_of(tasks: Sequence[Answered], sample: Sample, said: dict[int, str], problem: str) -> NDArray[np.float64]:
+def outcomes_of(
+    tasks: Sequence[Answered], sample: Sample, said: dict[int, str], problem: Problem
+) -> NDArray[np.float64]:
     """One outcome per draw from predictions by position; NaN where there is no answer or no prediction."""
     losses: dict[int, float] = {}
     for task in tasks:
         if task.answer is not None and task.answer.truth is not None and task.position in said:
-            truth, answer = task.answer.truth, said[task.position]
-            wrong = truth != answer
-            losses[task.position] = (float(truth) - float(answer)) ** 2 if problem == "regression" else float(wrong)
+            losses[task.position] = loss(task.answer.truth, said[task.position], problem)
     return np.array([losses.get(int(position), np.nan) for position in sample.draw.positions])
 
 

@@ -101,7 +101,7 @@ def test_a_conversion_that_answers_otherwise_is_refused(threshold) -> None:
     threshold.write_window()
     (finding,) = findings(threshold, "conversion", convert_sklearn=True)
     assert (finding.level, finding.needs_change) == ("problem", True)
-    assert "answers of the converted model are those of the original, and 99.5% must be" in finding.message
+    assert "answers of the converted model are those of the original, and 99.5 % must be" in finding.message
     (problem,), told = advance(threshold, convert_sklearn=True)
     assert finding.message.removesuffix(f" {STOPS}") in problem
     assert told is None

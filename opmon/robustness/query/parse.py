@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opmon.errors import InputError
 from opmon.robustness.query.conditions import COMPARISONS, Compared, Condition, Everything, Not, OneOf, Several
 from opmon.robustness.query.words import Word, marked, words_of
+from opmon.wording import meant, nearest
 
 DEEPEST = 40
 OF_EVERY_TEST = ("order", "severity_sum", "quality")
@@ -163,8 +163,8 @@ class _Reader:
         plain = _plain(word.text)
         name = self.meanings.get(plain)
         if name is None:
-            near = difflib.get_close_matches(plain, self.meanings, n=1)
-            hint = f" (did you mean {self.meanings[near[0]]!r}?)" if near else ""
+            near = nearest(plain, self.meanings)
+            hint = meant(None if near is None else self.meanings[near])
             have = ", ".join([*self.perturbations, *OF_EVERY_TEST])
             raise self.error(f"there is no {word.text!r} here{hint}; there are: {have}", word)
         if name == "quality" and not self.quality:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from opmon.errors import ModelError
 from opmon.scoring.inputs.columns import AS_NAN, DTYPES, Missing, Rejections, numbers
 from opmon.scoring.inputs.lists import Shape, is_listed, settled_shape, tensor
 from opmon.scoring.session import Tensor
+from opmon.wording import did_you_mean, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +199,7 @@ def _dtype(target: Tensor) -> Any:
 def _require_columns(batch: pa.RecordBatch, names: Sequence[str]) -> None:
     for name in names:
         if name not in batch.schema.names:
-            near = difflib.get_close_matches(name, batch.schema.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(nearest(name, batch.schema.names))
             raise ModelError(
                 f"there is no column {name!r} to feed the model; there are: {', '.join(batch.schema.names)}.{hint}"
             )
