@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,11 @@ if TYPE_CHECKING:
     from opmon.scoring.graph.monitor_graph import MonitorGraph
     from opmon.scoring.reference.fitted import Reference
 
+J = TypeVar("J")
+"""A job of an executor."""
+R = TypeVar("R")
+"""What a job gives."""
+
 ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
 """``(activations, predicted class) -> value`` of the inputs of a batch."""
 Converter = Callable[[Any, Signature | None], bytes]
@@ -87,6 +92,9 @@ class Sampler(Plugin, ABC):
         """In how many equal levels (2 to 256) of its range over the frame each neuron of the monitor's layer is wanted
         as ``frame.activations``, one byte per neuron and input; None where the sampler looks at no activations."""
         return None
+
+    looks_at_predictions: ClassVar[bool] = False
+    """Whether it wants ``frame.predictions``: only what a sampler looks at is read from disk."""
 
     def drawn_by(self) -> tuple[str, ...]:
         """The auxiliary variables that it names; empty where it takes those that the frame has, or none."""
@@ -136,7 +144,10 @@ class Estimator(Plugin, ABC):
 
 
 class Source(Plugin, ABC):
-    """Reads what production logged. It keeps no state: positions come in, slices go out."""
+    """Reads what production logged. It keeps no state: positions come in, slices go out.
+
+    It goes with the jobs of a round to wherever they run, and must be picklable.
+    """
 
     @abstractmethod
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
@@ -153,6 +164,12 @@ class Source(Plugin, ABC):
         and one of its batches says in ``unreadable`` why, and how many.
         """
 
+    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
+        """The rows of the slices with these numbers alone, in order, and otherwise just as :meth:`read` gives them:
+        with the columns and types that all ``slices`` have together. A job reads its share of a round by it."""
+        wanted = frozenset(numbers)
+        return (batch for batch in self.read(slices) if batch.slice_index in wanted)
+
     @abstractmethod
     def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
         """Single rows again: for each slice number the row numbers wanted; ordered by slice, then as asked."""
@@ -162,7 +179,8 @@ class Head(Plugin):
     """An auxiliary variable: one number per input, larger = more suspicious.
 
     It is computed in the model's graph (:meth:`nodes`), or, where it cannot be, in NumPy (:meth:`function`). One that
-    learns from training data says so by :attr:`fitted_as`, and finds what :meth:`fit` gave in the reference.
+    learns from training data says so by :attr:`fitted_as`, and finds what :meth:`fit` gave in the reference. It goes
+    with the jobs of a round to wherever they run, and must be picklable.
     """
 
     of_classes: ClassVar[bool] = False
@@ -478,3 +496,24 @@ class Registry(Plugin, ABC):
         raise DeliveryError(
             f"{type(self).__name__} runs no projects; use the action command or webhook to retrain", final=True
         )
+
+
+class Executor(Plugin, ABC):
+    """Runs jobs: here, in other processes, or on other machines.
+
+    A job and its result can be pickled, and the function is one that the other side can import. A job writes into a
+    folder, which must be the same one for everybody (a shared disk), and may be run again: after a kill, or twice at
+    the same time; it then gives the same result.
+    """
+
+    rows: int | None = None
+    """About how many inputs one job should have, as far as they can be told apart: a file is never cut. None: a round
+    is one job."""
+
+    @abstractmethod
+    def run(self, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
+        """``function(job)`` of every job, in their order, each as soon as it and those before it are done.
+
+        An error of a job is raised as it is, an :class:`~opmon.errors.OpmonError` among them; whoever does not answer
+        is an :class:`~opmon.errors.UnavailableError`: the round then goes on the next time, with the jobs left to do.
+        """

@@ -27,6 +27,7 @@ from opmon.abc import Registry
 from opmon.config import MonitorSettings, Settings, load
 from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
+from opmon.jobs.model import ByOnnx
 from opmon.private import private_folder
 from opmon.queries.monitors import gathers
 from opmon.scoring.scorer import Scorer
@@ -105,6 +106,7 @@ class Monitor:
     stopping: Callable[[], bool] = lambda: False
     """Asked between steps: true makes :meth:`advance` return early, with everything in order."""
     _scorers: dict[str, Scorer] = field(default_factory=dict, repr=False)
+    _ways: dict[tuple[str, bool], ByOnnx] = field(default_factory=dict, repr=False)
     _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
     _desk: Desk | None = field(init=False, repr=False)
 
@@ -288,7 +290,9 @@ class Monitor:
                 folder=self.folder,
                 clock=self.clock,
                 progress=self.progress,
+                executor=self.settings.executor.plugin,
                 scorers=self._scorers,
+                ways=self._ways,
                 models=self._models,
             )
 

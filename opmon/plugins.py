@@ -31,6 +31,7 @@ GROUPS: Mapping[str, str] = {
     "head": "opmon.heads",
     "registry": "opmon.registries",
     "label_provider": "opmon.label_providers",
+    "executor": "opmon.executors",
 }
 """What can be plugged in, and the entry-point group it is looked for in."""
 
@@ -44,6 +45,7 @@ CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "head": abc.Head,
     "registry": abc.Registry,
     "label_provider": abc.LabelProvider,
+    "executor": abc.Executor,
 }
 """What a plugin of each kind subclasses."""
 

@@ -12,7 +12,7 @@ treat them as read-only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -111,11 +111,33 @@ class Batch:
     """Rows of the slice that are left out, because they cannot be read: why, and how many. They keep their numbers."""
 
 
+class Columns(Mapping[str, Floats]):
+    """Auxiliary variables by name, each read when it is first asked for."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Floats]) -> None:
+        self._names, self._read = tuple(names), read
+        self._known: dict[str, Floats] = {}
+
+    def __getitem__(self, name: str) -> Floats:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """The inputs of a round, scored: what a sampler draws from (the sampling frame).
 
-    ``variables`` maps the name of an auxiliary variable to one value per input, larger = more suspicious.
+    ``variables`` maps the name of an auxiliary variable to one value per input, larger = more suspicious; those of a
+    monitor's frame are read from disk when they are asked for. ``predictions`` are for samplers that look at them.
     ``activations`` has one row per input and one column per neuron of a hidden layer. It is there only for samplers
     that need it, such as CES: numbers, or, in a monitor, uint8: in which of the sampler's ``activation_levels`` equal
     parts of its range over the frame each neuron lies.
@@ -128,8 +150,11 @@ class Frame:
     size: int = field(default=-1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variables", {name: _numbers(name, values) for name, values in self.variables.items()})
-        lengths = {f"variables[{name!r}]": len(values) for name, values in self.variables.items()}
+        lengths: dict[str, int] = {}
+        if not isinstance(self.variables, Columns):
+            numbers = {name: _numbers(name, values) for name, values in self.variables.items()}
+            object.__setattr__(self, "variables", numbers)
+            lengths = {f"variables[{name!r}]": len(values) for name, values in numbers.items()}
         for name in ("predictions", "ids", "activations"):
             values = getattr(self, name)
             if values is not None:

@@ -16,7 +16,7 @@ from opmon.config import MonitorSettings, Settings
 from opmon.monitor import registry_of
 from opmon.scoring.scorer import Scorer
 from opmon.stages.labelling import desk_of
-from opmon.stages.models import open_scorer
+from opmon.stages.models import way_of
 from opmon.stages.originals import has_original
 from opmon.types import ModelVersion
 
@@ -51,6 +51,6 @@ def _model(monitor: MonitorSettings, registry: Registry) -> tuple[str, ModelVers
 
 def _scorer(monitor: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> tuple[str, Scorer]:
     traced = monitor.sampler.plugin.activation_levels is not None
-    scorer = open_scorer(monitor, registry, model, folder, traced)
+    scorer = way_of(monitor, registry, model, folder, traced).open()
     told = scorer.describe()
     return ", ".join(f"{key} {short(value)}" for key, value in told.items()), scorer

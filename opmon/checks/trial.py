@@ -14,13 +14,14 @@ from opmon.checks.finding import Finding, trouble
 from opmon.checks.sample import Sample, spread
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError, UnavailableError
+from opmon.jobs.ids import ids_of
+from opmon.jobs.moments import span_of
+from opmon.jobs.served import Skew, served
+from opmon.jobs.versions import rows_of, said_of
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
-from opmon.stages.identities import ids_of
-from opmon.stages.moments import span_of
-from opmon.stages.served import Served, served_of
-from opmon.stages.unscorable import unscorable
-from opmon.stages.versions import rows_of, said_of, versions_meant
+from opmon.stages.unscorable import Losses, require_judged
+from opmon.stages.versions import versions_meant
 from opmon.types import Batch, Frame, ModelVersion
 from opmon.wording import percent, told
 
@@ -94,12 +95,14 @@ def _trial(monitor: MonitorSettings, scorer: Scorer, rows: pa.Table) -> Finding:
     try:
         odd = _identify(monitor, rows)
         scored = list(scorer.score(batches))
-        production = _production(monitor, batches, scored)
-        reasons = unscorable(monitor, count, scored, production)
+        skew = _skew(monitor, batches, scored)
+        losses = Losses.of(scored)
+        losses.reasons.update({} if skew is None else skew.losses)
+        reasons = require_judged(monitor, count, losses, skew)
         _draw(monitor, scored)
     except OpmonError as exc:
         return trouble(about, exc, STOPS)
-    return _told(about, monitor, scorer, count, scored, production, reasons, odd)
+    return _told(about, monitor, scorer, count, scored, skew, reasons, odd)
 
 
 def _told(
@@ -108,7 +111,7 @@ def _told(
     scorer: Scorer,
     count: int,
     scored: Sequence[Scored],
-    production: Served | None,
+    skew: Skew | None,
     reasons: Counter[str],
     odd: list[str],
 ) -> Finding:
@@ -123,12 +126,12 @@ def _told(
         share = percent(reasons.total() / count)
         odd.append(f"{reasons.total()} cannot be scored ({share}; a round stops above "
                    f"{percent(monitor.round.max_unscorable)}): {told(reasons)}")  # fmt: skip
-    if production is not None and production.skew is not None:
-        words.append(f"production's own answers are the same on {percent(1 - production.skew)}")
-        chance = production.by_chance
-        if chance is not None and production.skew > max(_BY_CHANCE * chance, 0.02):
+    if skew is not None and skew.share is not None:
+        words.append(f"production's own answers are the same on {percent(1 - skew.share)}")
+        chance = skew.by_chance
+        if chance is not None and skew.share > max(_BY_CHANCE * chance, 0.02):
             odd.append(
-                f"column {production.column!r} and the model are no more alike than chance would make them "
+                f"column {skew.column!r} and the model are no more alike than chance would make them "
                 f"({percent(1 - chance)}): does it hold predictions of the same inputs?"
             )
     if monitor.problem == "classification" and all(part.classes is None for part in scored):
@@ -157,14 +160,17 @@ def _identify(monitor: MonitorSettings, rows: pa.Table) -> list[str]:
     ]
 
 
-def _production(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Served | None:
+def _skew(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Skew | None:
+    """Production's own answers beside the model's, counted; None where it logs none."""
     name, good = monitor.columns.prediction, [part for part in scored if len(part.rows)]
     if name is None or not good:
         return None
     where = np.concatenate([part.rows for part in good])
     own = np.concatenate([part.predictions for part in good])
     logged = pa.chunked_array([batch.rows.column(name) for batch in batches]).combine_chunks()
-    return served_of(monitor, logged, where, own, good[0].classes)
+    given, threshold = logged.take(pa.array(where)), monitor.columns.threshold
+    production = served(name, given, own, good[0].classes, monitor.problem, monitor.spellings, threshold)
+    return None if production is None else production.skew
 
 
 def _draw(monitor: MonitorSettings, scored: Sequence[Scored]) -> None:

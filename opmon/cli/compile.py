@@ -74,8 +74,7 @@ def _reference(subject: Subject, path: Path | None) -> Any:
     from opmon.scoring.reference.fitted import Reference
     from opmon.stages.models import find_reference
 
-    if path is not None:
-        return Reference.load(path)
-    if subject.registry is None or subject.version is None:
-        return None if subject.settings.reference is None else Reference.load(subject.settings.reference)
-    return find_reference(subject.settings, subject.registry, subject.version, subject.folder)
+    path = path or subject.settings.reference
+    if path is None and subject.registry is not None and subject.version is not None:
+        path = find_reference(subject.settings, subject.registry, subject.version, subject.folder)
+    return None if path is None else Reference.load(path)

@@ -121,6 +121,18 @@ class ProviderSettings(Plugged):
     default_type = "files"
 
 
+class ExecutorSettings(Plugged):
+    """Where the jobs of a round run: a type alone, or with its parameters."""
+
+    kind = "executor"
+    default_type = "local"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: Any) -> Any:
+        return {"type": data} if isinstance(data, str) else data
+
+
 class HeadSettings(Plugged):
     """An auxiliary variable that is computed in the model's graph: its name, or its type, name and parameters."""
 

@@ -28,6 +28,7 @@ from opmon.config.groups import (
 from opmon.config.part import Part, at_key, unknown
 from opmon.config.plugged import (
     ActionSettings,
+    ExecutorSettings,
     HeadSettings,
     RegistrySettings,
     RuleSettings,
@@ -95,6 +96,7 @@ class MonitorSettings(Part):
     inputs: InputSettings = InputSettings()
     source: SourceSettings
     columns: ColumnSettings = ColumnSettings()
+    executor: ExecutorSettings = Field(default={})  # type: ignore[assignment]
     round: RoundSettings = RoundSettings()
     sampler: SamplerSettings
     level: Number = 0.95

@@ -54,8 +54,14 @@ class Reading:
             raise next(iter(self.lost.values()))
         return self.columns.schema(columns)
 
-    def batches(self, schema: pa.Schema) -> Iterator[Batch]:
-        """The rows of the slices in order; at the end of each, or of all, how many were left out and why."""
+    def batches(self, schema: pa.Schema, numbers: Sequence[int] | None = None) -> Iterator[Batch]:
+        """The rows of the slices in order; at the end of each, or of all, how many were left out and why.
+
+        ``numbers``: of these slices alone.
+        """
+        if numbers is not None:
+            yield from self._some(schema, numbers)
+            return
         kept = [one for one in self.kept if one.slice.part not in self.lost]
         given: set[int] = set()
         all_kept = len(kept) + len(self.lost) == len(self.slices)
@@ -69,6 +75,15 @@ class Reading:
                 yield from self._batches_of(one, schema)
         for index, piece in enumerate(self.slices):
             if index not in given:
+                yield _without_rows(index, piece.rows, schema, str(self.lost[piece.part]), piece.rows)
+
+    def _some(self, schema: pa.Schema, numbers: Sequence[int]) -> Iterator[Batch]:
+        for index in numbers:
+            piece = self.slices[index]
+            opened = () if piece.part in self.lost else [*self._opened([piece])]
+            for one in opened:
+                yield from self._batches_of(replace(one, index=index), schema)
+            if not opened:
                 yield _without_rows(index, piece.rows, schema, str(self.lost[piece.part]), piece.rows)
 
     def open(self, index: int) -> Opened:

@@ -106,6 +106,11 @@ class Files(Source):
         reading = self._reading(slices)
         yield from reading.batches(reading.schema(columns))
 
+    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
+        """The rows of some of the slices, with the columns and types of all."""
+        reading = self._reading(slices)
+        yield from reading.batches(reading.schema(None), numbers)
+
     def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
         """Single rows again, ordered by slice, then as asked."""
         import pyarrow as pa

@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.abc import Sampler
 from opmon.errors import NotFoundError, SourceError
 from opmon.stages.close import close_without_estimate
-from opmon.stages.frames import NAME, FrameFile
+from opmon.stages.frames import ACTIVATIONS, NAME, VARIABLE, FrameFile
 from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.store import draws, queue, rounds
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
-from opmon.types import Draw, Sample
+from opmon.types import Draw, Frame, Sample
 
 log = logging.getLogger(__name__)
 
 
 def draw_round(work: Toolbox, round_: Round) -> None:
     """The first wave, which for most samplers is the only one."""
-    sampler, frame = sampler_of(round_.plan), load_frame(work, round_, activations=True)
+    sampler, frame = sampler_of(round_.plan), load_frame(work, round_)
     if not len(frame):
         problem = (
             f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
@@ -39,12 +39,12 @@ def draw_round(work: Toolbox, round_: Round) -> None:
         )
         close_without_estimate(work, round_, problem)
         return
-    if frame.activations is None and sampler.activation_levels is not None:
+    if sampler.activation_levels is not None and ACTIVATIONS not in frame.names:
         log.warning("round %d of %s has a frame without activations: it is scored again", round_.number, work.name)
         with work.write() as connection:
             rounds.update(connection, round_.id, state=RoundState.OPENED, problem=None)
         return
-    drawn = sampler.draw(frame.frame(), round_.plan.budget, generator(round_, wave=0))
+    drawn = sampler.draw(_seen_by(sampler, frame), round_.plan.budget, generator(round_, wave=0))
     _queue(work, round_, frame, drawn, drawn.unique_positions, state=RoundState.DRAWN)
 
 
@@ -53,9 +53,9 @@ def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     sampler = sampler_of(round_.plan)
     if len(sample.draw) >= round_.plan.budget:
         return False
-    frame = load_frame(work, round_, activations=True)
+    frame = load_frame(work, round_)
     rng = generator(round_, wave=round_.waves)
-    drawn = sampler.next_batch(frame.frame(), round_.plan.budget, sample, rng)
+    drawn = sampler.next_batch(_seen_by(sampler, frame), round_.plan.budget, sample, rng)
     if len(drawn) == len(sample.draw):
         return False
     new = np.setdiff1d(drawn.unique_positions, sample.draw.positions)
@@ -78,23 +78,30 @@ def generator(round_: Round, wave: int) -> np.random.Generator:
     return np.random.default_rng([round_.plan.seed, zlib.crc32(round_.monitor.encode()), round_.number, wave])
 
 
-def load_frame(work: Toolbox, round_: Round, *, activations: bool = False) -> FrameFile:
-    """From the work folder, or from MLflow where another machine made it; with its activations for a draw."""
+def load_frame(work: Toolbox, round_: Round) -> FrameFile:
+    """From the work folder, or from MLflow where another machine made it."""
     path = work.round_folder(round_) / NAME
     if not path.exists():
         if round_.run_id is None:
             raise NotFoundError(f"round {round_.number} of {round_.monitor} has no frame yet")
         path = work.registry.download(round_.run_id, NAME, path.parent)
-    return FrameFile.read(Path(path), activations=activations)
+    return FrameFile.open(Path(path))
+
+
+def _seen_by(sampler: Sampler, frame: FrameFile) -> Frame:
+    """The frame as far as the sampler looks at it."""
+    return frame.frame(activations=sampler.activation_levels is not None, predictions=sampler.looks_at_predictions)
 
 
 def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
+    """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them."""
+    ordered = np.sort(chosen)
+    inputs, rows = frame.inputs(ordered), fetch_table(work, round_, frame, ordered)
+    tasks = dict(zip(ordered.tolist(), _tasks(work, frame, ordered, inputs, rows), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
-    fetched = _fetch(work, round_, frame, chosen)
-    new = [_task(work, frame, int(chosen[k]), fetched[int(chosen[k])]) for k in order]
     now = work.clock()
     with work.write() as connection:
-        queue.queue(connection, work.name, round_.id, round_.waves, new, now)
+        queue.queue(connection, work.name, round_.id, round_.waves, [tasks[int(chosen[k])] for k in order], now)
         rounds.update(
             connection,
             round_.id,
@@ -106,37 +113,30 @@ def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: 
         )
 
 
-def _task(work: Toolbox, frame: FrameFile, position: int, row: Mapping[str, Any]) -> queue.NewTask:
-    shown = {"model prediction": str(frame.prediction[position])} if work.settings.labels.show_prediction else {}
-    return queue.NewTask(
-        position=position,
-        input_id=str(frame.ids[position].as_py()),
-        prediction=str(frame.prediction[position]),
-        variables={name: float(values[position]) for name, values in frame.variables.items()},
-        payload=payload_of(row, work.settings.columns) | shown,
-    )
+def _tasks(
+    work: Toolbox, frame: FrameFile, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table
+) -> Iterator[queue.NewTask]:
+    """A task for each of the drawn inputs."""
+    for position, known, row in zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), strict=True):
+        prediction = str(known["prediction"])
+        shown = {"model prediction": prediction} if work.settings.labels.show_prediction else {}
+        variables = {name: known[VARIABLE + name] for name in frame.variables}
+        payload = payload_of(row, work.settings.columns) | shown
+        yield queue.NewTask(position, str(known["id"]), prediction, variables, payload)
 
 
-def _fetch(work: Toolbox, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]) -> dict[int, Mapping[str, Any]]:
-    """The drawn inputs' rows, by position in the frame."""
-    ordered, table = fetch_table(work, round_, frame, chosen)
-    return {int(position): row for position, row in zip(ordered, table.to_pylist(), strict=True)}
-
-
-def fetch_table(
-    work: Toolbox, round_: Round, frame: FrameFile, chosen: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], pa.Table]:
-    """The rows of inputs of the frame, read again from the log; with their positions, in the order of the rows."""
+def fetch_table(work: Toolbox, round_: Round, frame: FrameFile, positions: NDArray[np.int64]) -> pa.Table:
+    """The rows of inputs of the frame, read again from the log, by their positions in ascending order."""
     with work.store.read() as connection:
         slices = rounds.slices_of(connection, round_.id)
-    ordered = np.sort(chosen)  # the frame is in log order, so this is the order in which rows come back
+    inputs = frame.inputs(positions)
     wanted: dict[int, list[int]] = {}
-    for position in ordered:
-        wanted.setdefault(int(frame.slice_index[position]), []).append(int(frame.row[position]))
+    for index, row in zip(inputs["slice"].to_pylist(), inputs["row"].to_pylist(), strict=True):
+        wanted.setdefault(index, []).append(row)
     table: pa.Table = work.source.fetch(slices, wanted)
-    if table.num_rows != len(ordered):
+    if table.num_rows != len(positions):
         raise SourceError(
-            f"{len(ordered)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
+            f"{len(positions)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
             "were its files changed or removed? Put them back and run again."
         )
-    return ordered, table
+    return table

@@ -8,8 +8,8 @@ Drift is not loss of accuracy: a report says where to look, and never stops a ro
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from opmon.config import MonitorSettings
+from opmon.config import ColumnSettings, MonitorSettings
 from opmon.errors import NotFoundError, OpmonError
+from opmon.jobs.parts import Part, read_sample
 from opmon.reports.drift import ColumnDrift, DriftSummary
-from opmon.stages.frames import FrameFile
+from opmon.stages.frames import VARIABLE, FrameFile
 from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds
@@ -37,64 +38,28 @@ OWN = "model "
 """How columns begin that opmon sets beside those of the log."""
 
 
-@dataclass
-class DriftSample:
-    """Up to ``max_rows`` rows of the columns that hold one number, word or truth value each."""
-
-    wanted: NDArray[np.int64]
-    left_out: frozenset[str]
-    parts: list[pa.RecordBatch] = field(default_factory=list)
-    numbers: list[NDArray[np.int64]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, settings: MonitorSettings, round_: Round, seed: int) -> DriftSample:
-        """Which rows to take is drawn before they are read: their number is known."""
-        size = min(settings.drift.max_rows, round_.received) if settings.drift.enabled else 0
-        rng = np.random.default_rng([seed, round_.number])
-        wanted = np.sort(rng.choice(round_.received, size=size, replace=False, shuffle=False))
-        columns = settings.columns
-        named = (columns.id, columns.timestamp, columns.prediction, columns.model_version, columns.image, columns.text)
-        return cls(wanted.astype(np.int64), frozenset(name for name in named if name))
-
-    def add(self, rows: pa.RecordBatch, first: int) -> None:
-        low, high = np.searchsorted(self.wanted, [first, first + rows.num_rows])
-        if low == high:
-            return
-        names = [
-            name
-            for name, kind in zip(rows.schema.names, rows.schema.types, strict=True)
-            if name not in self.left_out and _is_scalar(kind)
-        ]
-        chosen = self.wanted[low:high] - first
-        self.parts.append(rows.select(names).take(pa.array(chosen)))
-        self.numbers.append(self.wanted[low:high])
-
-    def table(self) -> pa.Table:
-        if not self.parts:
-            return pa.table({})
-        return pa.concat_tables([pa.Table.from_batches([part]) for part in self.parts], promote_options="permissive")
+def sampled_rows(settings: MonitorSettings, round_: Round) -> NDArray[np.int64]:
+    """Which rows of a round are sampled, in order: drawn before they are read, since their number is known."""
+    size = min(settings.drift.max_rows, round_.received) if settings.drift.enabled else 0
+    rng = np.random.default_rng([settings.seed, round_.number])
+    return np.sort(rng.choice(round_.received, size=size, replace=False, shuffle=False)).astype(np.int64)
 
 
-def _is_scalar(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_dictionary(kind)
-    )
+def not_sampled(columns: ColumnSettings) -> frozenset[str]:
+    """The columns of a log that are no inputs of a model."""
+    named = (columns.id, columns.timestamp, columns.prediction, columns.model_version, columns.image, columns.text)
+    return frozenset(name for name in named if name)
 
 
 def advise_drift(
-    work: Toolbox, round_: Round, run_id: str, sample: DriftSample, frame: FrameFile
+    work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], frame: FrameFile
 ) -> dict[str, Any] | None:
     """Report the drift into the round's run; what the round keeps of it, or None where there is nothing to compare."""
     settings = work.settings.drift
     if not settings.enabled or not len(frame):
         return None
     folder = work.round_folder(round_)
-    current = _columns(work, round_, sample, frame)
+    current = _columns(work, round_, parts, frame)
     pq.write_table(current, folder / NAME)
     work.registry.log_artifact(run_id, folder / NAME)
     try:
@@ -135,17 +100,19 @@ def summary_of(kept: Mapping[str, Any] | None) -> DriftSummary | None:
     return DriftSummary(columns, skipped=kept["skipped"], problem=kept["problem"])
 
 
-def _columns(work: Toolbox, round_: Round, sample: DriftSample, frame: FrameFile) -> pa.Table:
+def _columns(work: Toolbox, round_: Round, parts: Sequence[Part], frame: FrameFile) -> pa.Table:
     """The sampled columns, and beside them the model's own answers and variables."""
     rng = np.random.default_rng([work.settings.seed, round_.number, 1])
     size = min(len(frame), work.settings.drift.max_rows)
     chosen = np.sort(rng.choice(len(frame), size=size, replace=False, shuffle=False))
-    answers: dict[str, Any] = {f"{OWN}prediction": frame.prediction[chosen]}
-    answers |= {f"{OWN}{name}": values[chosen] for name, values in frame.variables.items()}
-    raw = sample.table()
+    answered = frame.inputs(chosen)
+    samples = [read_sample(part.sample) for part in parts if part.sample.exists()]
+    raw = pa.concat_tables(samples, promote_options="permissive") if samples else pa.table({})
     size = min(size, raw.num_rows) if raw.num_columns else size
     columns = {name: raw[name].slice(0, size) for name in raw.column_names}
-    return pa.table(columns | {name: pa.array(values[:size]) for name, values in answers.items()})
+    columns[f"{OWN}prediction"] = answered["prediction"].slice(0, size)
+    columns |= {f"{OWN}{name}": answered[VARIABLE + name].slice(0, size) for name in frame.variables}
+    return pa.table(columns)
 
 
 def _reference(work: Toolbox, round_: Round, folder: Path) -> pd.DataFrame | None:

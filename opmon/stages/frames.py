@@ -2,12 +2,15 @@
 
 Its columns are ``id``, ``slice`` and ``row`` (the way back to the log), ``prediction``, one ``variable.<name>`` for
 each auxiliary variable and, for samplers that look at a hidden layer, ``activations``: one byte per neuron that varies,
-the level in which it lies.
+the level in which it lies. It is written part by part, and read column by column or row by row: it is never in memory
+as a whole.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,86 +20,128 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from opmon.types import Frame
+from opmon.types import Columns, Floats, Frame
 
 NAME = "frame.parquet"
-_VARIABLE, _ACTIVATIONS = "variable.", "activations"
+VARIABLE, ACTIVATIONS = "variable.", "activations"
+EMPTY = pa.schema([("id", pa.string()), ("slice", pa.int32()), ("row", pa.int64()), ("prediction", pa.string())])
+"""Of a frame in which there is nothing."""
 _ROW_GROUP = 1 << 16
+
+
+def write_frame(path: Path, tables: Iterable[pa.Table]) -> int:
+    """Write the tables one after the other, whole or not at all; gives how many rows they have."""
+    partial, rows = path.with_suffix(".partial"), 0
+    with _writer(partial) as write:
+        for table in tables:
+            write(table)
+            rows += table.num_rows
+    os.replace(partial, path)  # noqa: PTH105 - said as what it is: an atomic rename
+    return rows
+
+
+@contextmanager
+def _writer(path: Path) -> Iterator[Any]:
+    made: list[pq.ParquetWriter] = []
+
+    def write(table: pa.Table) -> None:
+        if not made:
+            words = [name for name in table.schema.names if name != ACTIVATIONS]
+            made.append(pq.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=words))
+        made[0].write_table(table, row_group_size=_ROW_GROUP)
+
+    try:
+        yield write
+        if not made:
+            write(EMPTY.empty_table())
+    finally:
+        for writer in made:
+            writer.close()
 
 
 @dataclass(frozen=True, eq=False)
 class FrameFile:
     """The scored inputs with the way back to their rows in the production log."""
 
-    slice_index: NDArray[np.int32]
-    row: NDArray[np.int64]
-    ids: pa.Array
-    prediction: NDArray[Any]
-    """The prediction that is judged: production's own where it was logged."""
-    variables: dict[str, NDArray[np.float32]]
-    activations: NDArray[np.uint8] | None = None
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def frame(self) -> Frame:
-        return Frame(self.variables, predictions=self.prediction, activations=self.activations, size=len(self))
-
-    def write(self, path: Path) -> None:
-        """Whole or not at all."""
-        columns: dict[str, Any] = {
-            "id": self.ids,
-            "slice": self.slice_index,
-            "row": self.row,
-            "prediction": pa.array(self.prediction),
-        }
-        columns |= {_VARIABLE + name: values for name, values in self.variables.items()}
-        dictionaries = list(columns)
-        if self.activations is not None:
-            columns[_ACTIVATIONS] = _as_bytes(self.activations)
-        partial = path.with_suffix(".partial")
-        pq.write_table(
-            pa.table(columns), partial, row_group_size=_ROW_GROUP, compression="zstd", use_dictionary=dictionaries
-        )
-        os.replace(partial, path)  # noqa: PTH105 - said as what it is: an atomic rename
+    path: Path
+    names: tuple[str, ...]
+    """Its columns."""
+    rows: int
 
     @classmethod
-    def read(cls, path: Path, *, activations: bool = True) -> FrameFile:
-        """The frame; its activations, where it has any, can be left on disk."""
+    def open(cls, path: Path) -> FrameFile:
+        """The frame in a file."""
         with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            table = file.read([name for name in names if name != _ACTIVATIONS])
-            neurons = _read_activations(file) if activations and _ACTIVATIONS in names else None
-        variables = {
-            name.removeprefix(_VARIABLE): table[name].to_numpy() for name in names if name.startswith(_VARIABLE)
-        }
-        return cls(
-            slice_index=table["slice"].to_numpy(),
-            row=table["row"].to_numpy(),
-            ids=table["id"].combine_chunks(),
-            prediction=table["prediction"].to_numpy(zero_copy_only=False)
-            if pa.types.is_floating(table["prediction"].type)
-            else table["prediction"].to_pandas().to_numpy(dtype=object),
-            variables=variables,
-            activations=neurons,
+            return cls(path, tuple(file.schema_arrow.names), file.metadata.num_rows)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of its auxiliary variables."""
+        return tuple(name.removeprefix(VARIABLE) for name in self.names if name.startswith(VARIABLE))
+
+    def variable(self, name: str) -> Floats:
+        """One auxiliary variable."""
+        return self._column(VARIABLE + name).to_numpy()  # type: ignore[no-any-return]
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """The predictions that are judged: production's own where they were logged."""
+        found = self._column("prediction")
+        if pa.types.is_floating(found.type):
+            return found.to_numpy()  # type: ignore[no-any-return]
+        return found.to_pandas().to_numpy(dtype=object)  # type: ignore[no-any-return]
+
+    @property
+    def activations(self) -> NDArray[np.uint8] | None:
+        """The levels of the layer's neurons, row group by row group into one array: as a column they would be in memory
+        twice; None where it has none."""
+        if ACTIVATIONS not in self.names:
+            return None
+        with pq.ParquetFile(self.path) as file:
+            width = file.schema_arrow.field(ACTIVATIONS).type.byte_width
+            levels = np.empty((self.rows, width), np.uint8)
+            done = 0
+            for number in range(file.num_row_groups):
+                for chunk in file.read_row_group(number, columns=[ACTIVATIONS])[ACTIVATIONS].chunks:
+                    part = np.frombuffer(chunk.buffers()[1], np.uint8, len(chunk) * width, chunk.offset * width)
+                    levels[done : done + len(chunk)] = part.reshape(-1, width)
+                    done += len(chunk)
+        return levels
+
+    def frame(self, *, activations: bool = False, predictions: bool = False) -> Frame:
+        """What a sampler draws from; a variable is read when it is asked for."""
+        return Frame(
+            Columns(self.variables, self.variable),
+            predictions=self.prediction if predictions else None,
+            activations=self.activations if activations else None,
+            size=self.rows,
         )
 
+    def inputs(self, positions: NDArray[np.int64]) -> pa.Table:
+        """Single inputs, by their positions in ascending order, without activations; one row group at a time."""
+        names = [name for name in self.names if name != ACTIVATIONS]
+        tables, first = [], 0
+        with pq.ParquetFile(self.path) as file:
+            for number in range(file.num_row_groups):
+                rows = file.metadata.row_group(number).num_rows
+                low, high = np.searchsorted(positions, [first, first + rows])
+                if low < high:
+                    wanted = pa.array(positions[low:high] - first)
+                    tables.append(file.read_row_group(number, columns=names).take(wanted))
+                first += rows
+            schema = pa.schema([file.schema_arrow.field(name) for name in names])
+        return pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
 
-def _as_bytes(activations: NDArray[np.uint8]) -> pa.Array:
+    def _column(self, name: str) -> pa.ChunkedArray:
+        with pq.ParquetFile(self.path) as file:
+            return file.read(columns=[name])[name]
+
+
+def levels_as_bytes(levels: NDArray[np.uint8]) -> pa.Array:
     """One value of so many bytes per input, without a copy."""
-    data = pa.py_buffer(np.ascontiguousarray(activations))
-    count, width = activations.shape
+    data = pa.py_buffer(np.ascontiguousarray(levels))
+    count, width = levels.shape
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), count, [None, data])
-
-
-def _read_activations(file: pq.ParquetFile) -> NDArray[np.uint8]:
-    """Row group by row group into one array: whole columns would be in memory twice."""
-    width = file.schema_arrow.field(_ACTIVATIONS).type.byte_width
-    found = np.empty((file.metadata.num_rows, width), np.uint8)
-    done = 0
-    for number in range(file.num_row_groups):
-        for chunk in file.read_row_group(number, columns=[_ACTIVATIONS])[_ACTIVATIONS].chunks:
-            part = np.frombuffer(chunk.buffers()[1], np.uint8, len(chunk) * width, chunk.offset * width)
-            found[done : done + len(chunk)] = part.reshape(-1, width)
-            done += len(chunk)
-    return found

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from opmon.abc import Registry
 from opmon.config import MissingSettings, MonitorSettings
 from opmon.errors import ModelError
+from opmon.jobs.model import ByOnnx
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.inputs.columns import Missing
 from opmon.scoring.inputs.images import ImageInput
 from opmon.scoring.inputs.readers import FunctionInput, ReaderPlan
 from opmon.scoring.inputs.texts import TextInput
 from opmon.scoring.reference.fitted import Reference
-from opmon.scoring.scorer import Scorer
 from opmon.types import ModelVersion
 
 REFERENCE_TAG = "opmon.reference"
@@ -30,7 +30,7 @@ REFERENCES = "opmon/references"
 
 
 def answering(settings: Any) -> dict[str, Any]:
-    """How the settings of a monitor say that its model is fed, run and read: keywords of ``Scorer.open``."""
+    """How a monitor's settings say that its model is fed, run and read: keywords of ``ByOnnx`` and ``Scorer.open``."""
     return {
         "classes": settings.classes,
         "features": settings.inputs.features,
@@ -53,35 +53,33 @@ def model_file(settings: MonitorSettings, registry: Registry, model: ModelVersio
     return registry.fetch_onnx(model, folder / "models", convert if settings.convert_sklearn else None)
 
 
-def open_scorer(
+def way_of(
     settings: MonitorSettings,
     registry: Registry,
     model: ModelVersion,
     folder: Path,
     traced: bool = False,
     plain: bool = False,
-) -> Scorer:
-    """The model, downloaded below ``folder`` and loaded; with its reference, where a variable may need one.
+) -> ByOnnx:
+    """How a model version scores batches, with its file below ``folder`` and its reference where a variable may need
+    one.
 
     ``plain``: for its predictions alone, without auxiliary variables. ``traced``: with the activations of the layer.
     """
     path = model_file(settings, registry, model, folder)
     heads = {} if plain else bound_heads(settings.heads, registry, folder)
-    reference = find_reference(settings, registry, model, folder) if heads else None
-    try:
-        return Scorer.open(
-            path,
-            settings.problem,
-            **answering(settings),
-            heads=heads,
-            reference=reference,
-            layer=settings.layer,
-            traced=traced,
-            reading=reading_of(settings),
-            signature=signature_of(registry, model),
-        )
-    except ModelError as exc:
-        raise ModelError(f"{model.uri}: {exc}") from exc
+    return ByOnnx(
+        path,
+        model.uri,
+        settings.problem,
+        **answering(settings),
+        heads=heads,
+        reference=find_reference(settings, registry, model, folder) if heads else None,
+        layer=settings.layer,
+        traced=traced,
+        reading=reading_of(settings),
+        signature=signature_of(registry, model),
+    )
 
 
 def bound_heads(heads: Mapping[str, Any], registry: Registry | None, folder: Path) -> dict[str, Any]:
@@ -111,14 +109,9 @@ def signature_of(registry: Registry, model: ModelVersion) -> tuple[str, ...]:
     return () if signature is None else signature.names
 
 
-def find_reference(
-    settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path
-) -> Reference | None:
+def find_reference(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Path | None:
     """The file that the configuration names, or what ``opmon reference`` left for the model version; None without."""
-    if settings.reference is not None:
-        return Reference.load(settings.reference)
-    path = registry.published(model, REFERENCE_TAG, folder / "references")
-    return None if path is None else Reference.load(path)
+    return settings.reference or registry.published(model, REFERENCE_TAG, folder / "references")
 
 
 def publish_reference(

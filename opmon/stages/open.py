@@ -15,9 +15,10 @@ from datetime import UTC
 from typing import Any
 
 from opmon.errors import NotFoundError
+from opmon.jobs.versions import said_of
 from opmon.queries.monitors import gathers
 from opmon.stages.toolbox import Toolbox, plan_of
-from opmon.stages.versions import said_of, versions_meant
+from opmon.stages.versions import versions_meant
 from opmon.store import rounds
 from opmon.store.engine import Connection
 from opmon.store.plans import RoundPlan

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from opmon.errors import InputError
+from opmon.jobs.versions import rows_of
 from opmon.stages.toolbox import Toolbox, plan_of
-from opmon.stages.versions import rows_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState

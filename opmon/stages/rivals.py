@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from opmon.quantities import Problem, loss
 from opmon.scoring.scorer import Scorer
 from opmon.stages.draw import fetch_table, load_frame
-from opmon.stages.models import open_scorer
+from opmon.stages.models import way_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store.queue import Answered
 from opmon.store.rounds import Round
@@ -43,10 +43,10 @@ def outcomes_of(
 def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions: Sequence[int]) -> dict[int, str]:
     """What the version says of inputs of the round's frame, fetched again from the log."""
     if model.uri not in work.rivals:
-        work.rivals[model.uri] = open_scorer(work.settings, work.registry, model, work.folder, plain=True)
+        work.rivals[model.uri] = way_of(work.settings, work.registry, model, work.folder, plain=True).open()
     chosen = np.unique(np.asarray(positions, dtype=np.int64))
-    ordered, table = fetch_table(work, round_, load_frame(work, round_), chosen)
-    return _answers(work.rivals[model.uri], ordered, table, round_.plan.problem)
+    table = fetch_table(work, round_, load_frame(work, round_), chosen)
+    return _answers(work.rivals[model.uri], chosen, table, round_.plan.problem)
 
 
 def _answers(scorer: Scorer, ordered: NDArray[np.int64], table: object, problem: str) -> dict[int, str]:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from opmon import plugins
-from opmon.abc import Registry, Sampler, Source
+from opmon.abc import Executor, Registry, Sampler, Source
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
+from opmon.jobs.model import ByOnnx, held, opened
 from opmon.registry import cache
 from opmon.scoring.scorer import Scorer
-from opmon.stages.models import open_scorer
+from opmon.stages.models import way_of
 from opmon.store import rounds
 from opmon.store.engine import Connection, Store
 from opmon.store.leases import Lease
@@ -52,8 +53,12 @@ class Toolbox:
     """Where models are cached and files are made before they go to MLflow: losing it loses nothing."""
     clock: Callable[[], datetime]
     progress: Progress
+    executor: Executor
+    """Where the jobs of a round run."""
     scorers: dict[str, Scorer]
     """Models already loaded, by version."""
+    ways: dict[tuple[str, bool], ByOnnx]
+    """How versions score, with activations or without, where it was already found out."""
     models: dict[str, ModelVersion]
     """Model versions already looked up."""
     rivals: dict[str, Scorer] = field(default_factory=dict)
@@ -75,20 +80,39 @@ class Toolbox:
             self.models[round_.model_uri] = self.registry.resolve(round_.model_uri)
         return self.models[round_.model_uri]
 
+    def way(self, round_: Round) -> ByOnnx:
+        """How the inputs of a round get their scores."""
+        return self._way(self.model(round_), levels_of(round_.plan) is not None)
+
     def scorer(self, round_: Round) -> Scorer:
         """The model of a round, loaded once per process."""
         return self.scorer_of(self.model(round_), levels_of(round_.plan) is not None)
 
     def scorer_of(self, model: ModelVersion, traced: bool = False) -> Scorer:
         """A version's model, with activations where they are asked for."""
-        known = self.scorers.get(model.uri)
-        if known is None or (traced and not known.traced):
+        scorer = opened(self._way(model, traced))
+        self._hold(model.uri, scorer)
+        return scorer
+
+    def hold(self, round_: Round) -> None:
+        """Keep the model of a round for the next one, where it was loaded in this process."""
+        scorer = held(self.way(round_))
+        if scorer is not None:
+            self._hold(round_.model_uri, scorer)
+
+    def _hold(self, uri: str, scorer: Scorer) -> None:
+        self.scorers.clear()  # one model in memory is enough: rounds come in order
+        self.scorers[uri] = scorer
+
+    def _way(self, model: ModelVersion, traced: bool) -> ByOnnx:
+        known = self.ways.get((model.uri, True)) or self.ways.get((model.uri, traced))
+        if known is None or not known.path.exists():
             had = cache.versions(self.folder / "models", model.name)
-            known = open_scorer(self.settings, self.registry, model, self.folder, traced)
+            known = way_of(self.settings, self.registry, model, self.folder, traced)
             if had and model.version not in had:
                 self._forget_models(model)
-            self.scorers.clear()  # one model in memory is enough: rounds come in order
-            self.scorers[model.uri] = known
+            self.ways.clear()
+            self.ways[model.uri, traced] = known
         return known
 
     def _forget_models(self, new: ModelVersion) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-
-import numpy as np
+from dataclasses import dataclass
 
 from opmon.config import MonitorSettings
 from opmon.errors import SourceError
+from opmon.jobs.served import Skew
 from opmon.scoring.scored import Scored
-from opmon.stages.served import Served
 from opmon.wording import percent, told
 
 LOOKED_AT = 100
@@ -19,27 +18,31 @@ LOOKED_AT = 100
 _SURPRISE = 20.0
 
 
-def unscorable(
-    settings: MonitorSettings,
-    received: int,
-    scored: Sequence[Scored],
-    production: Served | None,
-    lost: Mapping[str, int] | None = None,
-) -> Counter[str]:
-    """Why inputs cannot be judged, and how many for each reason; ``lost`` are those that could not even be read.
+@dataclass(frozen=True)
+class Losses:
+    """Inputs that cannot be judged: how many for each reason; and where columns that the model takes are empty."""
+
+    reasons: Counter[str]
+    gaps: Sequence[tuple[int, Mapping[str, int]]] = ()
+
+    @classmethod
+    def of(cls, scored: Sequence[Scored]) -> Losses:
+        """Of what the model said of some batches."""
+        reasons = Counter(reason for part in scored for reason in part.rejected.values())
+        return cls(reasons, [(len(part.rows) + len(part.rejected), part.missing) for part in scored])
+
+
+def require_judged(settings: MonitorSettings, received: int, losses: Losses, skew: Skew | None) -> Counter[str]:
+    """Why inputs cannot be judged, and how many for each reason.
 
     An error where the round must stop: its inputs are not what the model takes, or not what it answered.
     """
-    reasons = Counter(reason for part in scored for reason in part.rejected.values())
-    reasons.update(lost or {})
-    if production is not None:
-        production.require(settings.round.max_skew)
-        reasons.update(production.stray(row) for row in np.flatnonzero(production.strays).tolist())
-    require_scorable(reasons, received, settings.round.max_unscorable)
-    if reasons.total() < received:  # some were answered without it
-        counts = [(len(part.rows) + len(part.rejected), part.missing) for part in scored]
-        require_filled(counts, settings.round.max_unscorable, settings.inputs.missing.empty)
-    return reasons
+    if skew is not None:
+        skew.require(settings.round.max_skew)
+    require_scorable(losses.reasons, received, settings.round.max_unscorable)
+    if losses.reasons.total() < received:  # some were answered without it
+        require_filled(losses.gaps, settings.round.max_unscorable, settings.inputs.missing.empty)
+    return losses.reasons
 
 
 def too_many(count: int, of: int, most: float) -> bool:

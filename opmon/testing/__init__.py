@@ -5,6 +5,7 @@ One call is one test: ``check_sampler(Mine())`` raises AssertionError that says 
 """
 
 from opmon.testing.actions import check_action
+from opmon.testing.executors import check_executor
 from opmon.testing.heads import check_head
 from opmon.testing.label_providers import Annotators, check_label_provider
 from opmon.testing.perturbations import check_perturbation
@@ -16,6 +17,7 @@ from opmon.testing.sources import check_source
 __all__ = [
     "Annotators",
     "check_action",
+    "check_executor",
     "check_head",
     "check_label_provider",
     "check_perturbation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,13 @@ def check_source(source: Source, expected: pa.Table, *, ordered: bool = True) ->
     keys = expected[key].to_pylist()
     assert len(keys) >= 20, "the suite needs at least 20 rows"
     assert len(set(keys)) == len(keys), "the suite needs a first column of different values"
+    again = pickle.loads(pickle.dumps(source))  # noqa: S301 - what was pickled a moment ago
+    assert again == source, "it cannot be pickled, and jobs carry it"
     whole = source.pending({})
     _reads(source, whole, keys, key, ordered)
     _reads_in_pieces(source, keys, key, ordered)
     _prunes_columns(source, whole, expected)
+    _reads_some(source, whole, key)
     _fetches(source, whole, key)
 
 
@@ -81,6 +85,18 @@ def _prunes_columns(source: Source, slices: list[Slice], expected: pa.Table) -> 
     batches = list(source.read(slices, [wanted]))
     assert all(batch.rows.schema.names == [wanted] for batch in batches), f"other columns came than [{wanted!r}]"
     assert sum(batch.rows.num_rows for batch in batches) == expected.num_rows, "with one column other rows came"
+
+
+def _reads_some(source: Source, slices: list[Slice], key: str) -> None:
+    """A job's share of a round, with the columns and types that all of it has."""
+    whole = list(source.read(slices))
+    numbers = list(range(0, len(slices), 2))
+    some = list(source.read_some(slices, numbers))
+    assert {batch.slice_index for batch in some} <= set(numbers), "read_some() gives slices that it was not asked for"
+    expected = [value for batch in whole if batch.slice_index in numbers for value in batch.rows[key].to_pylist()]
+    found = [value for batch in some for value in batch.rows[key].to_pylist()]
+    assert found == expected, "read_some() gives other rows"
+    assert {batch.rows.schema for batch in some} == {batch.rows.schema for batch in whole}, "or other columns and types"
 
 
 def _fetches(source: Source, slices: list[Slice], key: str) -> None:

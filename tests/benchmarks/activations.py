@@ -75,7 +75,7 @@ def measure(count: int, neurons: int) -> dict[str, Any]:
         with watch.store.read() as connection:
             round_ = rounds.get(connection, "network", 1)
         with watch._at_work() as work:
-            frame = load_frame(work, round_, activations=True).frame()
+            frame = load_frame(work, round_).frame(activations=True)
             size = sum(path.stat().st_size for path in work.round_folder(round_).glob("*.parquet"))
         began = time.perf_counter()
         sampler_of(round_.plan).draw(frame, 200, np.random.default_rng(0))

@@ -19,14 +19,15 @@ from opmon.abc import Sampler
 from opmon.checks import check_monitor
 from opmon.config import Settings
 from opmon.errors import PluginError
+from opmon.jobs.neurons import Neurons, as_bytes, from_bytes
 from opmon.samplers._checks import take_all
 from opmon.samplers.ces import CrossEntropy, section_indices
 from opmon.samplers.sections import sections_of
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.scored import Scored
 from opmon.stages import draw, open, score
-from opmon.stages.activations import Activations
-from opmon.stages.frames import NAME, FrameFile
+from opmon.stages.frames import NAME, FrameFile, levels_as_bytes, write_frame
+from opmon.stages.levels import Levels
 from opmon.store import draws, revisions, rounds
 from opmon.types import Draw, Frame
 
@@ -78,7 +79,7 @@ def one(monitor: Any, number: int = 1) -> rounds.Round:
 
 
 def frame_of(monitor: Any, tmp_path: Path, number: int = 1) -> FrameFile:
-    return FrameFile.read(monitor.registry.download(one(monitor, number).run_id, NAME, tmp_path / f"frame-{number}"))
+    return FrameFile.open(monitor.registry.download(one(monitor, number).run_id, NAME, tmp_path / f"frame-{number}"))
 
 
 def hidden_layer(workbench: Any, rows: np.ndarray) -> np.ndarray:
@@ -124,7 +125,7 @@ def test_a_frame_without_activations_is_scored_again(network: Any, lite: str, tm
         score.score_round(work, one(monitor))
         path = work.round_folder(one(monitor)) / NAME
         pq.write_table(pq.read_table(path).drop_columns("activations"), path)
-        assert FrameFile.read(path).activations is None
+        assert FrameFile.open(path).activations is None
     assert monitor.advance().problems == []
     assert one(monitor).state == "labelling"
 
@@ -252,36 +253,52 @@ def test_levels_that_cannot_be_are_told(levels: Any) -> None:
         plugins.made("sampler", "odd", sampler)
 
 
-def part(values: np.ndarray) -> Scored:
+def scored(values: np.ndarray) -> Scored:
     return Scored(0, np.arange(len(values)), np.zeros(len(values)), {}, {}, values.astype(np.float32))
 
 
-def test_coded_over_what_is_kept(tmp_path: Path) -> None:
-    """The inputs that are left out do not stretch the range; a dead neuron is not kept."""
+def test_coded_over_what_is_kept() -> None:
+    """A dead neuron is not kept, and pieces are coded as the whole is."""
     values = np.random.default_rng(0).normal(size=(1000, 5)).astype(np.float32)
     values[:, 2] = 0.25
-    values[7] = 100
-    keep = np.ones(1000, bool)
-    keep[7] = False
-    with Activations(tmp_path, 1000) as neurons:
-        assert all(neurons.take(part(piece)).activations is None for piece in np.array_split(values, 7))
-        found = neurons.coded(keep, 20)
-    np.testing.assert_array_equal(found, section_indices(np.delete(values, 2, axis=1)[keep], 20))
+    pieces = [from_bytes(pa.chunked_array([as_bytes([piece])])) for piece in np.array_split(values, 7)]
+    levels = Levels.of([*pieces, values[:0]], 20)
+    found = np.concatenate([levels.code(piece) for piece in pieces])
+    np.testing.assert_array_equal(found, section_indices(np.delete(values, 2, axis=1), 20))
 
 
-def test_a_layer_that_never_varies_is_one_neuron(tmp_path: Path) -> None:
-    with Activations(tmp_path, 10) as neurons:
-        neurons.take(part(np.ones((10, 4))))
-        assert neurons.coded(np.ones(10, bool), 20).tolist() == [[0]] * 10
+def test_inputs_that_are_left_out_do_not_stretch_the_range(network: Any, lite: str, tmp_path: Path) -> None:
+    """One that production logged before, and that lights up the layer as no other does."""
+    first = pq.read_table(network.write_window())
+    pixels = np.stack(first["pixels"].to_pylist()).astype(np.float32)
+    pixels[7] *= 100
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 64)
+    ids = pa.array(["w1-7", *(f"new-{k}" for k in range(199))])
+    order = pa.array([7, *(k for k in range(200) if k != 7)])
+    again = pa.table({"input_id": ids, "at": first["at"], "pixels": lists.take(order)})
+    monitor = network.monitor(lite, **CES)
+    monitor.advance()
+    pq.write_table(again, network.folder / "production" / "window-002.parquet")
+    assert monitor.advance().problems == []
+    found = frame_of(monitor, tmp_path, 2).activations
+    layer = hidden_layer(network, np.delete(pixels, 7, axis=0))
+    layer = layer[:, layer.max(axis=0) > layer.min(axis=0)]
+    assert one(monitor, 2).duplicates == 1
+    np.testing.assert_array_equal(found, section_indices(layer, 20))
 
 
-def test_a_layer_too_wide_keeps_evenly_spaced_neurons(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_layer_that_never_varies_is_one_neuron() -> None:
+    values = np.ones((10, 4), np.float32)
+    assert Levels.of([values], 20).code(values).tolist() == [[0]] * 10
+
+
+def test_a_layer_too_wide_keeps_evenly_spaced_neurons(caplog: pytest.LogCaptureFixture) -> None:
     values = np.random.default_rng(0).normal(size=(100, 9)).astype(np.float32)
-    with Activations(tmp_path, 100, limit=300) as neurons:
-        neurons.take(part(values))
-        found = neurons.coded(np.ones(100, bool), 20)
-    np.testing.assert_array_equal(found, section_indices(values[:, [0, 4, 8]], 20))
-    assert "9 neurons: 3 of them" in caplog.text
+    neurons = Neurons(3)
+    for _ in range(2):
+        np.testing.assert_array_equal(neurons.take(scored(values)).activations, values[:, [0, 4, 8]])
+    assert caplog.text.count("9 neurons: 3 of them") == 1
+    assert Neurons(None).take(scored(values)).activations is None
 
 
 @pytest.mark.parametrize("sections", [2, 7, 20, 255, 256])
@@ -296,10 +313,11 @@ def test_what_is_coded_is_coded_the_same_again(sections: int) -> None:
 def test_frames_with_and_without_activations_are_read_back(tmp_path: Path) -> None:
     codes = np.random.default_rng(2).integers(0, 20, (70_000, 3)).astype(np.uint8)
     numbers = np.arange(70_000)
-    frame = FrameFile(
-        numbers.astype(np.int32) % 7, numbers, pa.array(numbers.astype(str)), numbers.astype(str), {}, codes
-    )
-    frame.write(tmp_path / NAME)
-    found = FrameFile.read(tmp_path / NAME)
+    table = pa.table({"row": numbers, "variable.x": numbers / 2, "activations": levels_as_bytes(codes)})
+    assert write_frame(tmp_path / NAME, [table[:100], table[100:]]) == 70_000
+    found = FrameFile.open(tmp_path / NAME)
     np.testing.assert_array_equal(found.activations, codes)
-    assert FrameFile.read(tmp_path / NAME, activations=False).activations is None
+    np.testing.assert_array_equal(found.frame().variable("x"), numbers / 2)
+    assert found.inputs(np.array([0, 99, 100, 69_999]))["row"].to_pylist() == [0, 99, 100, 69_999]
+    write_frame(tmp_path / NAME, [table.drop_columns("activations")])
+    assert FrameFile.open(tmp_path / NAME).activations is None

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from opmon.errors import NotFoundError, SourceError
-from opmon.stages.versions import rows_of, said_of, versions_meant
+from opmon.jobs.versions import rows_of, said_of
+from opmon.stages.versions import versions_meant
 from opmon.store import draws, rounds
 from opmon.types import ModelVersion
 from tests.conftest import Workbench, point_mlflow_at, register_digits

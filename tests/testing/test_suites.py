@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon import plugins
-from opmon.abc import Action, Head, Perturbation, Rule, Sampler
+from opmon.abc import Action, Executor, Head, Perturbation, Rule, Sampler
 from opmon.decisions.case import Case
+from opmon.errors import OpmonError
 from opmon.samplers._checks import checked_budget
 from opmon.sources.files import Files
-from opmon.testing import check_action, check_head, check_perturbation, check_rule, check_sampler, check_source
+from opmon.testing import (
+    check_action,
+    check_executor,
+    check_head,
+    check_perturbation,
+    check_rule,
+    check_sampler,
+    check_source,
+)
 from opmon.types import Draw, Frame, Verdict
 
 HEADS = ["confidence", "entropy", "gini", "margin", "sae", "vae"]
@@ -88,6 +98,35 @@ class Elsewhere(Rule):
 def test_a_rule_that_breaks_its_promise_is_found(rule: Rule, told: str) -> None:
     with pytest.raises(AssertionError, match=told):
         check_rule(rule)
+
+
+@pytest.mark.parametrize("name", plugins.names("executor"))
+def test_executors(name: str, tmp_path: Path) -> None:
+    check_executor(plugins.make("executor", name), tmp_path)
+
+
+@dataclass(frozen=True)
+class Unordered(Executor):
+    """Gives results as they come."""
+
+    def run(self, function: Any, jobs: Any) -> Any:
+        return (function(job) for job in reversed(jobs))
+
+
+@dataclass(frozen=True)
+class Silent(Executor):
+    """Keeps the errors of jobs to itself."""
+
+    def run(self, function: Any, jobs: Any) -> Any:
+        for job in jobs:
+            with suppress(OpmonError):
+                yield function(job)
+
+
+@pytest.mark.parametrize(("executor", "told"), [(Unordered(), "in order"), (Silent(), "the error of a job")])
+def test_an_executor_that_breaks_its_promise_is_found(executor: Executor, told: str, tmp_path: Path) -> None:
+    with pytest.raises((AssertionError, RuntimeError), match=told):
+        check_executor(executor, tmp_path)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ def too_many(strays: int, of: int) -> bool:
     return strays > max(1, STRAY * of)
 
 
-def other_words(what: str, strays: Sequence[str], of: int, classes: Sequence[str]) -> str:
+def other_words(what: str, strays: Sequence[str] | Mapping[str, int], of: int, classes: Sequence[str]) -> str:
     """That ``what`` is none of the model's classes, with both vocabularies and what the strays look like.
 
     >>> print(other_words("column 'y' holds labels that are", ["PAID", "PAID", "x"], 9, ["default", "paid"]))
@@ -33,9 +33,10 @@ def other_words(what: str, strays: Sequence[str], of: int, classes: Sequence[str
     default, paid. Upper and lower case count.
     """
     found = Counter(strays)
+    words = [name for name in found if name != "…"]
     return (
         f"{what} none of the model's classes: {told(found)}, {found.total()} of {of}; the model's classes are "
-        f"{_listed(classes)}.{_hint(list(found), classes)}"
+        f"{_listed(classes)}.{_hint(words, classes)}"
     )
 
 

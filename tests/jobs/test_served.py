@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from opmon.errors import SourceError
+from opmon.jobs.served import Served, served
 from opmon.spellings import Spellings
-from opmon.stages.served import Served, served
 
 OWN = np.array(["paid"] * 900 + ["default"] * 100)
 CLASSES = ("default", "paid")
@@ -39,15 +39,15 @@ def said(logged: Any, own: Any = OWN, classes: tuple[str, ...] | None = CLASSES,
 )
 def test_predictions_in_other_words_are_refused_with_both_vocabularies(logged: Any, told: list[str]) -> None:
     with pytest.raises(SourceError, match="the model's classes are default, paid") as caught:
-        said(logged).require(1.0)
+        said(logged).skew.require(1.0)
     assert all(text in str(caught.value) for text in ["column 'said'", *told])
 
 
 def test_the_same_classes_in_any_form_are_the_same() -> None:
     for logged in ([1, 0, 2], [1.0, 0.0, 2.0], ["1", " 0", "2.0"], pa.array(["1", "0", "2"]).dictionary_encode()):
         found = said(logged, np.array(["1", "0", "0"]), ("0", "1", "2"))
-        found.require(0.4)
-        assert found.skew == pytest.approx(1 / 3)
+        found.skew.require(0.4)
+        assert found.skew.share == pytest.approx(1 / 3)
         assert found.said.tolist() == ["1", "0", "2"]
 
 
@@ -55,12 +55,12 @@ def test_a_stray_answer_in_a_thousand_stops_nothing() -> None:
     logged = OWN.astype(object)
     logged[3] = "ERROR"
     found = said(logged)
-    found.require(0.3)
-    assert (found.strays.sum(), found.skew) == (1, 0)
-    assert found.stray(3) == "column 'said' holds 'ERROR', which is none of the model's classes"
+    found.skew.require(0.3)
+    assert (found.strays.sum(), found.skew.share) == (1, 0)
+    assert found.skew.losses == {"column 'said' holds 'ERROR', which is none of the model's classes": 1}
     logged[4] = "timeout"
     with pytest.raises(SourceError, match=r"ERROR \(1\), timeout \(1\), 2 of 1000"):
-        said(logged).require(1.0)
+        said(logged).skew.require(1.0)
 
 
 def test_what_was_not_logged_is_the_models_own() -> None:
@@ -75,25 +75,25 @@ def test_a_skew_above_the_limit_is_told_with_both_answers() -> None:
     with pytest.raises(
         SourceError, match=r"production: default \(900\), paid \(100\); the model: paid \(900\)"
     ) as told:
-        said(swapped).require(0.3)
+        said(swapped).skew.require(0.3)
     assert "100 % of 1000 inputs, and round.max_skew is 0.3" in str(told.value)
-    said(swapped).require(1.0)
+    said(swapped).skew.require(1.0)
 
 
 @pytest.mark.parametrize(("count", "stops"), [(1, False), (4, False), (5, True)])
 def test_a_few_predictions_say_nothing_of_the_skew(count: int, stops: bool) -> None:
     found = said(["default"] * count + [None] * (1000 - count))
-    assert found.skew == 1
+    assert found.skew.share == 1
     with pytest.raises(SourceError, match="max_skew") if stops else nullcontext():
-        found.require(0.3)
+        found.skew.require(0.3)
 
 
 def test_predictions_of_other_inputs_are_no_more_alike_than_chance_makes_them() -> None:
     shuffled = np.random.default_rng(0).permutation(OWN)
     found = said(shuffled)
-    assert found.skew == pytest.approx(0.18, abs=0.02), "few classes: a limit on the share alone does not see it"
-    assert found.by_chance == pytest.approx(0.18)
-    assert said(OWN[:20], OWN[:20]).by_chance is None
+    assert found.skew.share == pytest.approx(0.18, abs=0.02), "few classes: a limit on the share alone does not see it"
+    assert found.skew.by_chance == pytest.approx(0.18)
+    assert said(OWN[:20], OWN[:20]).skew.by_chance is None
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1], b"\xff"])
@@ -107,11 +107,11 @@ def numbers(logged: Any) -> Served:
 
 
 def test_rounded_numbers_are_no_skew_and_another_version_stops_nothing() -> None:
-    assert numbers(np.round(VALUES)).skew == 0
-    assert numbers(VALUES.astype(np.float32)).skew == 0
+    assert numbers(np.round(VALUES)).skew.share == 0
+    assert numbers(VALUES.astype(np.float32)).skew.share == 0
     other = numbers(VALUES + np.random.default_rng(1).normal(0, 20, 1000))
-    assert other.skew > 0.9  # type: ignore[operator]
-    other.require(0.3)
+    assert other.skew.share > 0.9  # type: ignore[operator]
+    other.skew.require(0.3)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_rounded_numbers_are_no_skew_and_another_version_stops_nothing() -> None
 )
 def test_numbers_in_another_unit_or_of_other_inputs_are_refused(logged: Any) -> None:
     with pytest.raises(SourceError, match=r"far from the registered model's answers \(in the middle"):
-        numbers(logged).require(0.3)
+        numbers(logged).skew.require(0.3)
 
 
 def test_text_that_is_no_number_is_told() -> None:
@@ -133,12 +133,12 @@ def test_production_may_spell_the_classes_otherwise() -> None:
     for column in (logged, logged.astype(float), logged.astype(str), np.where(OWN == "paid", "PAID", "late")):
         found = served("said", pa.array(column), OWN, CLASSES, "classification", spellings)
         assert found is not None
-        found.require(0.01)
-        assert (found.skew, set(found.said)) == (0, {"paid", "default"})
+        found.skew.require(0.01)
+        assert (found.skew.share, set(found.said)) == (0, {"paid", "default"})
     strange = served("said", pa.array(np.full(1000, 2)), OWN, CLASSES, "classification", spellings)
     assert strange is not None
     with pytest.raises(SourceError, match=r"2 \(1000\).*such as classes: \{default: 0, paid: 1\}"):
-        strange.require(1.0)
+        strange.skew.require(1.0)
 
 
 def test_production_may_log_the_score_that_decided() -> None:
@@ -146,7 +146,7 @@ def test_production_may_log_the_score_that_decided() -> None:
     scores[0] = 0.6  # at the threshold
     found = served("p", pa.array(scores), OWN, CLASSES, "classification", threshold=0.6)
     assert found is not None
-    assert (found.skew, found.said.tolist()) == (0, OWN.tolist())
+    assert (found.skew.share, found.said.tolist()) == (0, OWN.tolist())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ words would count as wrong on every input, and a column that is no prediction at
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from opmon.config import MonitorSettings
 from opmon.errors import InputError, SourceError
+from opmon.jobs.counting import bounded
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, told, too_many
 from opmon.spellings import AS_SPELT, Spellings
@@ -29,53 +30,71 @@ _TELLING = 50
 """With fewer predictions than this, chance is not spoken of."""
 
 
-@dataclass(frozen=True, eq=False)
-class Served:
-    """Production's predictions and the model's, of the same inputs."""
+@dataclass(frozen=True)
+class Skew:
+    """How often production's predictions are not the registered model's, counted; those of parts can be added up."""
 
     column: str
-    said: NDArray[Any]
-    """What is judged: production's own where it was logged."""
-    own: NDArray[Any]
-    logged: NDArray[np.bool_]
-    differs: NDArray[np.bool_]
-    """Where the registered model answers otherwise; in regression by more than rounding."""
-    apart: NDArray[np.bool_]
-    """Where it answers quite otherwise: in regression by more than its answers usually differ from each other."""
-    strays: NDArray[np.bool_]
-    """Where production's is none of the model's classes."""
+    logged: int
+    """How many predictions production logged."""
+    differs: int
+    """How many of those that can be compared the registered model answers otherwise; a number by more than rounding."""
+    apart: int
+    """How many it answers quite otherwise: a number by more than its answers usually differ from each other."""
+    said: Mapping[str, int] = field(default_factory=dict)
+    """What production said where it can be compared, and how often; of many different words the most frequent."""
+    own: Mapping[str, int] = field(default_factory=dict)
+    """What the model said of the same inputs."""
+    strays: Mapping[str, int] = field(default_factory=dict)
+    """What production said that is none of the model's classes."""
     classes: tuple[str, ...] | None = None
+    middle: tuple[float, float] | None = None
+    """Of numbers: the median of production's and of the model's."""
+
+    def __add__(self, other: Skew) -> Skew:
+        return replace(
+            self,
+            logged=self.logged + other.logged,
+            differs=self.differs + other.differs,
+            apart=self.apart + other.apart,
+            said=_added(self.said, other.said),
+            own=_added(self.own, other.own),
+            strays=_added(self.strays, other.strays),
+        )
 
     @property
-    def skew(self) -> float | None:
+    def compared(self) -> int:
+        """How many predictions can be compared with the model's."""
+        return self.logged - sum(self.strays.values())
+
+    @property
+    def share(self) -> float | None:
         """The share of production's predictions that the registered model answers otherwise; None without any."""
-        return _share(self.differs, self.logged & ~self.strays)
+        return self.differs / self.compared if self.compared else None
 
     @property
     def by_chance(self) -> float | None:
-        """The skew of predictions that have nothing to do with the model's; None where it cannot be told."""
-        known = self.logged & ~self.strays
-        if self.classes is None or known.sum() < _TELLING:
+        """The share of predictions that have nothing to do with the model's; None where it cannot be told."""
+        if self.classes is None or self.compared < _TELLING:
             return None
-        said, own = (Counter(values[known].tolist()) for values in (self.said, self.own))
-        return 1 - sum(said[name] * own[name] for name in said) / int(known.sum()) ** 2
+        return 1 - sum(count * self.own.get(name, 0) for name, count in self.said.items()) / self.compared**2
+
+    @property
+    def losses(self) -> Counter[str]:
+        """Why inputs whose prediction is a stray cannot be judged, and how many for each reason."""
+        return Counter({_stray(self.column, name): count for name, count in self.strays.items()})
 
     def require(self, max_skew: float) -> None:
         """An error where production speaks of other classes than the model, or answers otherwise too often."""
-        strays = int(self.strays.sum())
-        if too_many(strays, int(self.logged.sum())):
+        if too_many(sum(self.strays.values()), self.logged):
             raise SourceError(self._other_words())
-        apart = _share(self.apart, self.logged & ~self.strays)
-        if apart is not None and apart > max_skew and self.apart.sum() >= _SAYING:
+        apart = self.apart / self.compared if self.compared else 0.0
+        if apart > max_skew and self.apart >= _SAYING:
             raise SourceError(self._other_answers(apart, max_skew))
-
-    def stray(self, row: int) -> str:
-        """Why the prediction of a row cannot be judged."""
-        return f"column {self.column!r} holds {self.said[row]!r}, which is none of the model's classes"
 
     def _other_words(self) -> str:
         what = f"column {self.column!r} holds predictions that are"
-        words = other_words(what, self.said[self.strays].tolist(), int(self.logged.sum()), self.classes or ())
+        words = other_words(what, self.strays, self.logged, self.classes or ())
         return (
             f"{words} Say what each is called with 'classes', such as classes: {{{_example(self.classes)}}}, or name "
             f"the column that holds the model's own names; without prediction in 'columns' the model's own answers "
@@ -83,34 +102,30 @@ class Served:
         )
 
     def _other_answers(self, apart: float, max_skew: float) -> str:
-        known = self.logged & ~self.strays
-        if self.classes is None and self.said.dtype.kind == "f":
-            said, own = (np.median(values[known]) for values in (self.said, self.own))
+        if self.middle is not None:
+            said, own = self.middle
             what = f"are far from the registered model's answers (in the middle {said:.4g}, the model's {own:.4g})"
         else:
-            said, own = (told(Counter(values[known].tolist())) for values in (self.said, self.own))
-            what = f"are not the registered model's answers (production: {said}; the model: {own})"
+            said_, own_ = told(Counter(self.said)), told(Counter(self.own))
+            what = f"are not the registered model's answers (production: {said_}; the model: {own_})"
         return (
-            f"the predictions in column {self.column!r} {what} on {percent(apart)} of {int(known.sum())} inputs, and "
+            f"the predictions in column {self.column!r} {what} on {percent(apart)} of {self.compared} inputs, and "
             f"round.max_skew is {max_skew:g}. Is it the right column, does it speak of the same inputs, in the same "
             f"unit or order of classes, and was it this model version (columns.model_version)? Correct 'columns', or "
             f"raise the limit"
         )
 
 
-def served_of(
-    settings: MonitorSettings,
-    logged: pa.Array | None,
-    where: NDArray[np.int64],
-    own: NDArray[Any],
-    classes: tuple[str, ...] | None,
-) -> Served | None:
-    """Production's predictions of the inputs ``where`` of a log, beside the model's; None where it logs none."""
-    name = settings.columns.prediction
-    if logged is None or name is None or not len(where):
-        return None
-    threshold = settings.columns.threshold
-    return served(name, logged.take(pa.array(where)), own, classes, settings.problem, settings.spellings, threshold)
+@dataclass(frozen=True, eq=False)
+class Served:
+    """Production's predictions beside the model's, of the same inputs."""
+
+    said: NDArray[Any]
+    """What is judged: production's own where it was logged."""
+    logged: NDArray[np.bool_]
+    strays: NDArray[np.bool_]
+    """Where production's is none of the model's classes."""
+    skew: Skew
 
 
 def served(
@@ -132,29 +147,45 @@ def served(
         return None
     given = logged.filter(pa.array(known))
     if problem == "regression":
-        return _numbers_served(column, known, _numbers(column, given), own.astype(np.float64))
+        said = own.astype(np.float64)
+        said[known] = _numbers(column, given)
+        return Served(said, known, np.zeros(len(own), dtype=bool), skew_of_numbers(column, known, said, own))
     said = own.astype(object)
     said[known] = (
         spellings.named(_names(column, given))
         if threshold is None
         else _decided(_numbers(column, given), threshold, classes, column)
     )
-    differs = known & (said != own.astype(object))
     strays = known & strays_of(said, classes)
-    return Served(column, said, own, known, differs, differs, strays, classes)
+    compared = known & ~strays
+    differs = int((compared & (said != own.astype(object))).sum())
+    words = (_counted(said[compared]), _counted(own[compared]), _counted(said[strays]))
+    return Served(said, known, strays, Skew(column, int(known.sum()), differs, differs, *words, classes))
 
 
-def _numbers_served(
-    column: str, known: NDArray[np.bool_], given: NDArray[np.float64], own: NDArray[np.float64]
-) -> Served:
-    """What differs by a hundredth of the spread was rounded when it was logged, or by float32."""
-    said = own.copy()
-    said[known] = given
+def skew_of_numbers(column: str, known: NDArray[np.bool_], said: NDArray[np.float64], own: NDArray[np.float64]) -> Skew:
+    """What differs by a hundredth of the spread was rounded when it was logged, or by float32.
+
+    The spread is that of all the model's answers: of a round in parts, those of all parts together are given.
+    """
     spread = float(np.abs(own - np.median(own)).mean())
     distance = np.abs(said - own)
     close = np.isclose(said, own, rtol=1e-5, atol=1e-8)
-    differs, apart = (known & ~close & (distance > share * spread) for share in (0.01, 1.0))
-    return Served(column, said, own, known, differs, apart, np.zeros(len(own), dtype=bool))
+    differs, apart = (int((known & ~close & (distance > share * spread)).sum()) for share in (0.01, 1.0))
+    middle = (float(np.median(said[known])), float(np.median(own[known])))
+    return Skew(column, int(known.sum()), differs, apart, middle=middle)
+
+
+def _counted(names: NDArray[Any]) -> dict[str, int]:
+    return dict(bounded(Counter(map(str, names.tolist()))))
+
+
+def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return dict(bounded(Counter(one) + Counter(other)))
+
+
+def _stray(column: str, name: str) -> str:
+    return f"column {column!r} holds {name!r}, which is none of the model's classes"
 
 
 def _is_said(column: str, logged: pa.Array) -> NDArray[np.bool_]:
@@ -215,7 +246,3 @@ def _numbers(column: str, given: pa.Array) -> NDArray[np.float64]:
         odd = numbers[~np.isfinite(numbers)][0]
         raise SourceError(f"column {column!r} holds {odd}; a prediction is a finite number")
     return np.asarray(numbers)
-
-
-def _share(which: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
-    return float(which[among].mean()) if among.any() else None

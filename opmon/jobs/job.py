@@ -1,0 +1,72 @@
+"""What one job of scoring a round is told: all that it needs, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.jobs.model import Answering, Way
+from opmon.spellings import AS_SPELT, Spellings
+from opmon.types import Problem, Slice
+
+if TYPE_CHECKING:
+    from opmon.abc import Source
+
+PART_ROWS = 1 << 18
+"""A part has about so many rows of the log: what a job holds in memory at a time, and what a kill can cost."""
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """The columns of the log that a job keeps beside the model's answers."""
+
+    id: str | None = None
+    timestamp: str | None = None
+    prediction: str | None = None
+    threshold: float | None = None
+    """From where on a number in ``prediction`` means the second of two classes."""
+
+
+@dataclass(frozen=True)
+class OnlyVersion:
+    """Which rows are scored where the log names model versions: those that ``version`` answered.
+
+    ``meant`` maps what ``column`` says to the version that it means.
+    """
+
+    column: str
+    version: str
+    meant: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreJob:
+    """Score some slices of a round, and write what was found into parts below ``folder``."""
+
+    source: Source
+    slices: tuple[Slice, ...]
+    """All slices of the round: together they decide on columns and types."""
+    numbers: tuple[int, ...]
+    """Those of them that this job scores."""
+    way: Way[Answering]
+    """How a batch gets its scores."""
+    problem: Problem
+    columns: LogColumns
+    folder: Path
+    monitor: str
+    """What errors call the monitor."""
+    spellings: Spellings = AS_SPELT
+    """What the log calls the classes."""
+    version: OnlyVersion | None = None
+    neurons: int | None = None
+    """The most neurons of the layer to keep of each input; None where its activations are not wanted."""
+    sampled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """The rows of the job of which the columns in words and numbers are kept as they are, for the drift report."""
+    not_sampled: frozenset[str] = frozenset()
+    """The columns to leave out of that."""
+    part_rows: int = PART_ROWS

@@ -1,0 +1,91 @@
+"""When a round's inputs were answered, from whatever production calls a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opmon.errors import SourceError
+
+_UTC = pa.timestamp("us", tz="UTC")
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The first and the last moment of some inputs; those of parts can be put together."""
+
+    first: datetime | None = None
+    last: datetime | None = None
+    odd: str | None = None
+    """One of the values, where none of them is a time."""
+
+    @classmethod
+    def of(cls, values: pa.Array, name: str | None) -> Span:
+        """Of a column; an error where it can hold no times at all."""
+        if values.null_count == len(values):
+            return cls()
+        try:
+            moments = _as_moments(values)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, TypeError) as exc:
+            raise _no_times(name, str(exc)) from exc
+        moments = moments.filter(pc.is_valid(moments))
+        possible = moments.filter(
+            pc.and_(pc.greater_equal(moments, pa.scalar(_EARLIEST, _UTC)), pc.less(moments, pa.scalar(_LATEST, _UTC)))
+        )
+        if len(possible):
+            bounds = pc.min_max(possible)
+            return cls(bounds["min"].as_py(), bounds["max"].as_py())
+        given = next((value for value in values.to_pylist() if value not in (None, "") and value == value), None)  # NaN
+        return cls(odd=None if given is None else str(given))
+
+    def __or__(self, other: Span) -> Span:
+        firsts = [span.first for span in (self, other) if span.first is not None]
+        lasts = [span.last for span in (self, other) if span.last is not None]
+        return Span(min(firsts, default=None), max(lasts, default=None), self.odd or other.odd)
+
+    def bounds(self, name: str | None) -> tuple[datetime, datetime] | None:
+        """The first and the last moment; None where there is none, and an error where there are only other values."""
+        if self.first is not None and self.last is not None:
+            return self.first, self.last
+        if self.odd is not None:
+            raise _no_times(name, f"for example {self.odd}")
+        return None
+
+
+NO_SPAN = Span()
+"""Of inputs without times."""
+
+
+def span_of(values: pa.Array, name: str | None) -> tuple[datetime, datetime] | None:
+    """The first and the last moment; None where there is none. What is no time in single rows is passed over.
+
+    >>> first, last = span_of(pa.array(["2026-03-01T12:00:00Z", "?", "2026-03-01T13:00:00+02:00"]), "at")
+    >>> first.isoformat(), last.isoformat()
+    ('2026-03-01T11:00:00+00:00', '2026-03-01T12:00:00+00:00')
+    """
+    return Span.of(values, name).bounds(name)
+
+
+def _as_moments(values: pa.Array) -> pa.Array:
+    if pa.types.is_timestamp(values.type):
+        found = pc.cast(values, pa.timestamp("us", tz=values.type.tz), safe=False)  # nanoseconds are cut off
+        return pc.cast(found, _UTC) if values.type.tz else pc.assume_timezone(found, "UTC")
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        seconds = pc.cast(values, pa.float64())
+        seconds = pc.if_else(pc.less(pc.abs(seconds), 9e12), seconds, None)  # NaN too; beyond it overflows
+        return pc.cast(pc.cast(pc.multiply(seconds, 1e6), pa.int64(), safe=False), _UTC)
+    import pandas as pd
+
+    found = pd.to_datetime(values.to_pandas(), utc=True, format="ISO8601", errors="coerce")
+    return pa.array(found.dt.as_unit("us"), type=_UTC)
+
+
+def _no_times(name: str | None, why: str) -> SourceError:
+    return SourceError(
+        f"column {name!r} does not hold times ({why}); allowed are timestamps, ISO 8601 text and seconds since 1970. "
+        "Correct 'columns', or leave timestamp out of it."
+    )

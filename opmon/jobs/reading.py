@@ -1,0 +1,141 @@
+"""The batches of a job on their way to the model, and what is kept of them beside its answers."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from opmon.errors import SourceError
+from opmon.jobs.job import ScoreJob
+from opmon.jobs.moments import Span
+from opmon.jobs.versions import rows_of
+from opmon.types import Batch
+
+ROWS, TRACED_ROWS = 1 << 20, 2048
+"""So many inputs go to the model at a time, and so many whose activations are kept until they are written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What is kept of a batch while the model answers it."""
+
+    first: int
+    """The number of its first row, counted over the rows of the job that are scored."""
+    slice_index: int
+    row: NDArray[np.int64]
+    ids: pa.Array
+    prediction: pa.Array | None
+    span: Span
+    sample: pa.RecordBatch | None
+    unreadable: Mapping[str, int]
+
+    @property
+    def stop(self) -> int:
+        return self.first + len(self.row)
+
+
+class Reading:
+    """The batches of a job's slices from row ``skip`` on; those of another model version are passed over.
+
+    The model sees each batch under the number of its first row. What is kept beside it waits in :attr:`beside`, one
+    for each batch and in their order: batches are read ahead.
+    """
+
+    def __init__(self, job: ScoreJob, skip: int = 0) -> None:
+        self.job, self.skip = job, skip
+        self.most = ROWS if job.neurons is None else TRACED_ROWS
+        self.beside: deque[Beside] = deque()
+        self.unreadable: Counter[str] = Counter()
+        """Why rows after the last batch could not be read, and how many."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        count = 0
+        for batch in self._batches():
+            rows, numbers = self._ours(batch)
+            first, count = count, count + len(numbers)
+            if count <= self.skip and len(numbers):
+                self.unreadable.clear()  # told by the part that has the row
+                continue
+            self.unreadable.update(batch.unreadable)
+            if not len(numbers):
+                continue
+            over = max(0, self.skip - first)
+            if over:
+                self.unreadable.clear()
+            for start in range(over, len(numbers), self.most):
+                piece, those = rows.slice(start, self.most), numbers[start : start + self.most]
+                self.beside.append(self._beside(first + start, batch.slice_index, those, piece))
+                yield Batch(0, first + start, piece)
+
+    def _batches(self) -> Iterator[Batch]:
+        job = self.job
+        whole = job.numbers == tuple(range(len(job.slices)))
+        return job.source.read(job.slices) if whole else job.source.read_some(job.slices, job.numbers)
+
+    def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
+        numbers = np.arange(batch.first_row, batch.first_row + batch.rows.num_rows, dtype=np.int64)
+        version = self.job.version
+        if version is None:
+            return batch.rows, numbers
+        mask = rows_of(self._column(batch.rows, version.column), version.column, version.version, version.meant)
+        return batch.rows.filter(pa.array(mask)), numbers[mask]
+
+    def _beside(self, first: int, index: int, numbers: NDArray[np.int64], rows: pa.RecordBatch) -> Beside:
+        columns = self.job.columns
+        ids = _places(self.job, index, numbers) if columns.id is None else self._column(rows, columns.id)
+        unreadable = dict(self.unreadable)
+        self.unreadable.clear()
+        return Beside(
+            first,
+            index,
+            numbers,
+            ids,
+            None if columns.prediction is None else self._column(rows, columns.prediction),
+            Span() if columns.timestamp is None else Span.of(self._column(rows, columns.timestamp), columns.timestamp),
+            self._sample(first, rows),
+            unreadable,
+        )
+
+    def _column(self, rows: pa.RecordBatch, name: str) -> pa.Array:
+        index = rows.schema.get_field_index(name)
+        if index < 0:
+            raise SourceError(
+                f"the inputs have no column {name!r}; they have: {', '.join(rows.schema.names)}. "
+                f"Correct 'columns' of monitor {self.job.monitor!r}."
+            )
+        return rows.column(index)
+
+    def _sample(self, first: int, rows: pa.RecordBatch) -> pa.RecordBatch | None:
+        """The rows that are sampled, with their columns that hold one number, word or truth value each."""
+        low, high = np.searchsorted(self.job.sampled, [first, first + rows.num_rows])
+        if low == high:
+            return None
+        names = [
+            name
+            for name, kind in zip(rows.schema.names, rows.schema.types, strict=True)
+            if name not in self.job.not_sampled and _is_scalar(kind)
+        ]
+        return rows.select(names).take(pa.array(self.job.sampled[low:high] - first))
+
+
+def _places(job: ScoreJob, index: int, numbers: NDArray[np.int64]) -> pa.Array:
+    """An id for each input of a log without ids: where it stands."""
+    piece = job.slices[index]
+    return pc.binary_join_element_wise(f"{piece.part}#{piece.start}+", pc.cast(pa.array(numbers), pa.string()), "")
+
+
+def _is_scalar(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_dictionary(kind)
+    )

@@ -1,0 +1,174 @@
+"""Scoring: a job in, parts on disk and their summaries out. Runs wherever the job is sent."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.jobs import parts
+from opmon.jobs.counting import bounded
+from opmon.jobs.ids import hashes_of, ids_of
+from opmon.jobs.job import ScoreJob
+from opmon.jobs.model import opened
+from opmon.jobs.moments import Span
+from opmon.jobs.neurons import Neurons, as_bytes
+from opmon.jobs.parts import Gap, Part
+from opmon.jobs.reading import Beside, Reading
+from opmon.jobs.served import Served, served
+from opmon.scoring.scored import Scored
+
+log = logging.getLogger(__name__)
+
+_BYTES = 64 << 20
+"""A part holds about so many bytes of activations, at most."""
+
+_hears: ContextVar[Callable[[int], None] | None] = ContextVar("opmon_scoring_hears", default=None)
+
+
+@contextmanager
+def heard(by: Callable[[int], None]) -> Iterator[None]:
+    """Tells ``by`` of each batch that is scored in this process meanwhile: how many inputs it had."""
+    token = _hears.set(by)
+    try:
+        yield
+    finally:
+        _hears.reset(token)
+
+
+def score(job: ScoreJob) -> tuple[Part, ...]:
+    """The parts of a job. Those that are there from before are kept, and it goes on behind them."""
+    done = parts.finished(job.folder)
+    _tell(sum(part.stop - part.start for part in done))
+    if done and done[-1].last:
+        return tuple(done)
+    reading = Reading(job, skip=done[-1].stop if done else 0)
+    making, neurons = _Making(job, len(done), reading.skip), Neurons(job.neurons)
+    for scored in opened(job.way).score(reading):
+        beside = reading.beside.popleft()
+        making.add(neurons.take(scored), beside)
+        _tell(len(beside.row))
+        if making.is_full:
+            done.append(making.part(last=False))
+            making = _Making(job, len(done), making.stop)
+    done.append(making.part(last=True, unreadable=reading.unreadable))
+    return tuple(done)
+
+
+class _Making:
+    """A part in the making."""
+
+    def __init__(self, job: ScoreJob, number: int, start: int) -> None:
+        self.job, self.number, self.start, self.stop = job, number, start, start
+        self.scored: list[Scored] = []
+        self.beside: list[Beside] = []
+        self.losses, self.unreadable = Counter[str](), Counter[str]()
+        self.gaps: list[Gap] = []
+        self.span = Span()
+        self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next batch belongs to another part."""
+        return self.stop - self.start >= self.job.part_rows or self._bytes >= _BYTES
+
+    def add(self, scored: Scored, beside: Beside) -> None:
+        self.stop = beside.stop
+        self.losses.update(scored.rejected.values())
+        self.unreadable.update(beside.unreadable)
+        _add_gap(self.gaps, len(beside.row), scored.missing)
+        self.span |= beside.span
+        self.scored.append(scored)
+        self._bytes += 0 if scored.activations is None else scored.activations.nbytes
+        self.beside.append(beside)
+
+    def part(self, *, last: bool, unreadable: Mapping[str, int] | None = None) -> Part:
+        """The part, written."""
+        self.unreadable.update(unreadable or {})
+        table, production, classes = self._table()
+        counted = self.job.problem == "classification"
+        summary = Part(
+            parts.path_of(self.job.folder, self.number),
+            self.start,
+            self.stop,
+            table.num_rows,
+            last,
+            dict(bounded(self.losses)),
+            dict(bounded(self.unreadable)),
+            tuple(self.gaps),
+            None if production is None or not counted else production.skew,
+            self.span,
+            classes,
+        )
+        return summary.write(table, [each.sample for each in self.beside if each.sample is not None])
+
+    def _table(self) -> tuple[pa.Table, Served | None, tuple[str, ...] | None]:
+        pairs = [pair for pair in zip(self.scored, self.beside, strict=True) if len(pair[0].rows)]
+        if not pairs:
+            return pa.table({}), None, None
+        scored = [each for each, _ in pairs]
+        taken = [pa.array(each.rows - beside.first) for each, beside in pairs]
+        columns: dict[str, Any] = {
+            "id": ids_of(_joined([beside.ids.take(at) for at, (_, beside) in zip(taken, pairs, strict=True)]),
+                         self.job.columns.id),
+            "slice": np.repeat(np.array([beside.slice_index for _, beside in pairs], np.int32), list(map(len, taken))),
+            "row": np.concatenate([beside.row[at] for at, (_, beside) in zip(taken, pairs, strict=True)]),
+        }  # fmt: skip
+        if self.job.columns.id is not None:
+            columns[parts.HASH] = hashes_of(columns["id"])
+        own, classes = np.concatenate([each.predictions for each in scored]), scored[0].classes
+        production = self._served(taken, pairs, own, classes)
+        columns["prediction"] = own if production is None else production.said
+        if production is not None and self.job.problem == "regression":
+            columns |= {parts.OWN: own, parts.LOGGED: production.logged}
+        for name in scored[0].variables:
+            columns[parts.VARIABLE + name] = np.concatenate([each.variables[name] for each in scored])
+        if scored[0].activations is not None:
+            columns[parts.ACTIVATIONS] = as_bytes([each.activations for each in scored if each.activations is not None])
+        table = pa.table(columns)
+        return table if production is None else table.filter(pa.array(~production.strays)), production, classes
+
+    def _served(
+        self, taken: list[pa.Array], pairs: list[tuple[Scored, Beside]], own: NDArray[Any], classes: Any
+    ) -> Served | None:
+        """What production answered to the same inputs."""
+        name = self.job.columns.prediction
+        if name is None:
+            return None
+        said = [
+            each.prediction.take(at) for at, (_, each) in zip(taken, pairs, strict=True) if each.prediction is not None
+        ]
+        spelt = self.job.spellings, self.job.columns.threshold
+        production = served(name, _joined(said), own, classes, self.job.problem, *spelt)
+        if production is not None:
+            self.losses.update(production.skew.losses)
+        return production
+
+
+def _joined(arrays: list[pa.Array]) -> pa.Array:
+    return pa.chunked_array(arrays).combine_chunks()
+
+
+def _tell(rows: int) -> None:
+    by = _hears.get()
+    if by is not None:
+        by(rows)
+
+
+def _add_gap(gaps: list[Gap], rows: int, missing: Mapping[str, int]) -> None:
+    """Batches one after the other count as one where the same columns hold nothing in all of their rows."""
+    if gaps:
+        before, lacking = gaps[-1]
+        if lacking.keys() == missing.keys() and all(
+            (lacking[name] == before) == (missing[name] == rows) for name in missing
+        ):
+            gaps[-1] = (before + rows, {name: lacking[name] + missing[name] for name in missing})
+            return
+    gaps.append((rows, dict(missing)))
