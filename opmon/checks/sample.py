@@ -13,7 +13,7 @@ from opmon.checks.finding import Finding, short, trouble
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import OpmonError, SourceError, UnavailableError
 from opmon.queries.monitors import gathers
-from opmon.store import migrate, rounds
+from opmon.store import migrate, positions, rounds
 from opmon.store.engine import connect
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
@@ -99,7 +99,7 @@ def _standing(settings: Settings, monitor: MonitorSettings) -> _Standing:
                 for one in found
                 if one.state == RoundState.OPENED and not gathers(connection, one, monitor.watch, now)
             ]
-            return _Standing(rounds.positions(connection, monitor.name), found, waiting)
+            return _Standing(positions.read(connection, monitor.name), found, waiting)
     except UnavailableError:  # said already
         return _Standing()
 

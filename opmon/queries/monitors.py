@@ -100,16 +100,14 @@ def monitor_view(
         round_, revision, said = latest
         status = standing_of(connection, name, round_.model, watch.acting_rules)
         rolling = rolling_as_of(connection, name, revision, rounds=watch.rolling_rounds, within=watch.rolling_within)
-        last = _round(round_, revision, as_told(watch.advising_rules, said), QueueView(), None)
+        last = _round(round_, revision, as_told(watch.advising_rules, said), None)
     ids = [round_.id for round_ in newest]
     estimated, judged = revisions.latest_of(connection, ids), verdicts.latest_of(connection, ids)
-    asked = {number: QueueView(*counts) for number, counts in queue.progress_of(connection, ids).items()}
     views = []
     for round_ in newest:
-        own = asked.get(round_.id, QueueView())
-        waits = _waits(round_, own, gathers(connection, round_, watch, now))
+        waits = _waits(round_, gathers(connection, round_, watch, now))
         said = as_told(watch.advising_rules, judged.get(round_.id, ()))
-        views.append(_round(round_, estimated.get(round_.id), said, own, waits))
+        views.append(_round(round_, estimated.get(round_.id), said, waits))
     whole = QueueView(*queue.progress(connection, name).get(name, (0, 0)))
     return MonitorView(name, status, rounds.count(connection, name), whole, last, rolling, tuple(views))
 
@@ -122,19 +120,17 @@ def gathers(connection: Connection, round_: Round, watch: Watch, now: datetime) 
     return now.astimezone(UTC) - since < watch.max_age
 
 
-def _waits(round_: Round, own: QueueView, gathering: bool) -> Wait | None:
+def _waits(round_: Round, gathering: bool) -> Wait | None:
     if round_.state.is_over:
         return None
     if round_.state == RoundState.ESTIMATED and not round_.ready:
         return "rounds"
-    if round_.state == RoundState.LABELLING and own.spoken < own.asked:
+    if round_.state == RoundState.LABELLING and round_.spoken < round_.asked:
         return "labels"
     return "inputs" if gathering else "run"
 
 
-def _round(
-    round_: Round, revision: Revision | None, said: Sequence[Verdict], own: QueueView, waits: Wait | None
-) -> RoundView:
+def _round(round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None) -> RoundView:
     return RoundView(
         number=round_.number,
         state=round_.state,
@@ -151,6 +147,6 @@ def _round(
         verdicts=tuple(VerdictView(each.rule, each.state, each.word == "advice", each.message) for each in said),
         run_id=round_.run_id,
         problem=round_.problem,
-        queue=own,
+        queue=QueueView(round_.asked, round_.spoken),
         waits_for=waits,
     )

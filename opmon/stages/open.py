@@ -19,7 +19,7 @@ from opmon.jobs.versions import said_of
 from opmon.queries.monitors import gathers
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import versions_meant
-from opmon.store import rounds
+from opmon.store import positions, rounds
 from opmon.store.engine import Connection
 from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
@@ -40,8 +40,8 @@ class Opened:
 def open_round(work: Toolbox) -> Opened | None:
     """Open the next round, or one for each model version that answered; None where there is nothing to open yet."""
     with work.store.read() as connection:
-        positions = rounds.positions(connection, work.name)
-    slices = work.source.pending(positions, work.settings.round.max_inputs)
+        stands = positions.read(connection, work.name)
+    slices = work.source.pending(stands, work.settings.round.max_inputs)
     if not slices:
         _forget_wait(work)
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,6 +77,7 @@ def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: S
             for place, task in enumerate(new)
         ],
     )
+    connection.execute(rounds.update().where(rounds.c.id == round_id).values(asked=rounds.c.asked + len(new)))
 
 
 def open_tasks(connection: Connection, monitor: str | None = None, limit: int | None = None) -> list[Task]:
@@ -125,12 +126,15 @@ def record(connection: Connection, given: Sequence[Label], at: datetime) -> Reco
     touched = {asked[label.task_id].round_id for label in given}
     readiness.lock(connection, touched)
     said = _last_words(connection, {label.task_id for label in given})
-    rows = []
+    rows, spoken_of = [], {task_id for task_id, _ in said}
+    newly: Counter[int] = Counter()
     for label in given:
         truth = asked[label.task_id].canonical(label.truth)
         if said.get((label.task_id, label.annotator), _NOTHING) == truth:
             continue
         said[label.task_id, label.annotator] = truth
+        newly[asked[label.task_id].round_id] += label.task_id not in spoken_of
+        spoken_of.add(label.task_id)
         rows.append(
             {
                 "task_id": label.task_id,
@@ -143,6 +147,8 @@ def record(connection: Connection, given: Sequence[Label], at: datetime) -> Reco
         )
     if rows:
         connection.execute(labels.insert(), rows)
+        for round_id, count in newly.items():
+            connection.execute(rounds.update().where(rounds.c.id == round_id).values(spoken=rounds.c.spoken + count))
         readiness.mark(connection, touched)
     return Recorded(len(rows), len(given) - len(rows))
 
@@ -195,27 +201,13 @@ def count(connection: Connection, round_id: int) -> int:
 
 def progress(connection: Connection, monitor: str | None = None) -> dict[str, tuple[int, int]]:
     """Per monitor: how many tasks were asked and how many of them somebody has spoken of."""
-    said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
     query = (
-        sa.select(tasks.c.monitor, sa.func.count(), sa.func.sum(sa.case((said, 1), else_=0)))
-        .join(rounds, rounds.c.id == tasks.c.round_id)
+        sa.select(rounds.c.monitor, sa.func.sum(rounds.c.asked), sa.func.sum(rounds.c.spoken))
         .where(rounds.c.state != RoundState.ABANDONED)
-        .group_by(tasks.c.monitor)
+        .group_by(rounds.c.monitor)
     )
     if monitor is not None:
-        query = query.where(tasks.c.monitor == monitor)
-    return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
-
-
-def progress_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Per round: how many tasks were asked and how many of them somebody has spoken of."""
-    said = sa.select(labels.c.task_id).where(labels.c.round_id.in_(round_ids)).distinct().subquery()
-    query = (
-        sa.select(tasks.c.round_id, sa.func.count(), sa.func.count(said.c.task_id))
-        .outerjoin(said, said.c.task_id == tasks.c.id)
-        .where(tasks.c.round_id.in_(round_ids))
-        .group_by(tasks.c.round_id)
-    )
+        query = query.where(rounds.c.monitor == monitor)
     return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
 
 

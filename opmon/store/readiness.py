@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store.deliveries import first_in_line
-from opmon.store.schema import estimates, labels, rounds, tasks
+from opmon.store.schema import estimates, labels, rounds
 from opmon.store.states import RoundState
 
 
@@ -43,21 +43,13 @@ def mark(connection: Connection, round_ids: Collection[int]) -> None:
     connection.execute(rounds.update().where(rounds.c.id.in_(round_ids)).values(ready=_READY))
 
 
-OPEN_TASK = (
-    sa.select(tasks.c.id)
-    .where(tasks.c.round_id == rounds.c.id)
-    .where(~sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists())
-    .exists()
-)
-"""Whether a round has a task that nobody has spoken of."""
-
 _SEEN = sa.select(sa.func.max(estimates.c.labels_seen)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
 _REVISION = sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
 _HAVE = sa.select(sa.func.count()).where(labels.c.round_id == rounds.c.id).scalar_subquery()
 _ANSWERS = sa.select(sa.func.count(labels.c.truth)).where(labels.c.round_id == rounds.c.id).scalar_subquery()
 
 _READY = sa.case(
-    (rounds.c.state == RoundState.LABELLING, ~OPEN_TASK),
+    (rounds.c.state == RoundState.LABELLING, rounds.c.spoken >= rounds.c.asked),
     (sa.and_(rounds.c.state == RoundState.ESTIMATED, rounds.c.reported >= _REVISION, _HAVE <= _SEEN), sa.false()),
     (rounds.c.state == RoundState.ESTIMATED, sa.true()),
     # one that was closed without an estimate waits for a first answer: skips alone change nothing

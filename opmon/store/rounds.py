@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError, NotFoundError
-from opmon.store import readiness
+from opmon.store import positions, readiness
 from opmon.store.plans import RoundPlan
 from opmon.store.schema import rounds, seen, slices, waits
 from opmon.store.states import RoundState
@@ -58,6 +58,10 @@ class Round:
     reported: int = -1
     problem: str | None = None
     ready: bool = False
+    asked: int = 0
+    """Its tasks."""
+    spoken: int = 0
+    """Those of its tasks that somebody has spoken of."""
 
     @classmethod
     def of(cls, row: Any) -> Round:
@@ -81,13 +85,6 @@ class Round:
     @property
     def timeline_key(self) -> str:
         return f"{self.monitor}/timeline/{self.model_name}/{self.model_version}/{self.plan.since}"
-
-
-def positions(connection: Connection, monitor: str) -> dict[str, str]:
-    """Where the monitor stands in every part it has read."""
-    last = sa.select(sa.func.max(slices.c.id)).where(slices.c.monitor == monitor).group_by(slices.c.part)
-    rows = connection.execute(sa.select(slices.c.part, slices.c.stop).where(slices.c.id.in_(last)))
-    return {row.part: row.stop for row in rows}
 
 
 def add(
@@ -160,6 +157,7 @@ def _cover(
             for number, piece in enumerate(pieces, place)
         ],
     )
+    positions.move(connection, monitor, {piece.part: piece.stop for piece in pieces})
 
 
 def hand_over(connection: Connection, old: Round, number: int, parts: Sequence[str]) -> None:
@@ -264,7 +262,7 @@ def awaited(connection: Connection, round_: Round, now: datetime) -> list[Round]
         sa.select(rounds)
         .where(rounds.c.monitor == round_.monitor, rounds.c.state.in_((RoundState.DRAWN, RoundState.LABELLING)))
         .where(sa.or_(rounds.c.deadline_at.is_(None), rounds.c.deadline_at > now))
-        .where(sa.or_(readiness.OPEN_TASK, rounds.c.problem.is_(None)))
+        .where(sa.or_(rounds.c.spoken < rounds.c.asked, rounds.c.problem.is_(None)))
     )
     waiting_ = _in_order(connection, query)
     return [each for each in waiting_ if each.number < round_.number and each.model == round_.model]

@@ -84,8 +84,10 @@ rounds = sa.Table(
     sa.Column("timeline_run_id", sa.String(64)),
     sa.Column("problem", sa.Text),  # why the last attempt to move it did not succeed
     sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.false()),  # labels let it go on: see readiness
+    sa.Column("asked", sa.Integer, nullable=False, server_default="0"),  # its tasks
+    sa.Column("spoken", sa.Integer, nullable=False, server_default="0"),  # those that somebody has spoken of
     sa.UniqueConstraint("monitor", "number"),
-    sa.Index("ix_rounds_monitor_state", "monitor", "state"),
+    sa.Index("ix_rounds_progress", "monitor", "state", "asked", "spoken"),
     sa.Index("ix_rounds_version_number", "monitor", "model_name", "model_version", "number"),
     sa.Index("ix_rounds_version_ends_at", "monitor", "model_name", "model_version", "ends_at"),
     sa.Index("ix_rounds_ready", "monitor", sqlite_where=sa.text("ready = 1"), postgresql_where=sa.text("ready")),
@@ -106,6 +108,15 @@ slices = sa.Table(
     sa.Column("only_version", sa.String(200), nullable=False, default=""),
     sa.UniqueConstraint("monitor", "part", "start", "only_version"),
     sa.Index("ix_slices_round_id", "round_id"),
+)
+
+positions = sa.Table(
+    "positions",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    sa.Column("parts", sa.LargeBinary, nullable=False),  # where it stands in some hundred parts of its log, packed
+    sa.Index("ix_positions_monitor", "monitor"),
 )
 
 seen = sa.Table(

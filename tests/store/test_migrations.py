@@ -8,7 +8,7 @@ from alembic.config import Config
 
 import opmon.store
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
-from opmon.store import revisions
+from opmon.store import positions, revisions
 from opmon.store.engine import Store, connect
 from opmon.store.migrate import upgrade
 
@@ -53,3 +53,23 @@ def test_estimates_of_regressions_become_mean_squared_errors(database: str) -> N
     assert (share.quantity, share.value, share.low, share.high) == (ACCURACY, 0.9, 0.8, 0.95)
     assert error.quantity == MEAN_SQUARED_ERROR
     assert [round(each, 9) for each in (error.low, error.value, error.high)] == [2.8, 3.2, 3.7]
+
+
+def test_where_monitors_stood_in_their_logs_is_kept(database: str) -> None:
+    """More parts than go into one row; of a part that was read twice the later position counts."""
+    store = at_revision(database, "0007")
+    with store.write() as connection:
+        add_round(connection, 1, "classification", 0.9, 0.8, 0.95)
+        parts = [("m", f"part-{k}", 0, 5) for k in range(1203)] + [("m", "part-7", 5, 9), ("n", "part-7", 0, 1)]
+        connection.execute(
+            sa.text(
+                "INSERT INTO slices (round_id, monitor, place, part, start, stop, rows, arrived_at, only_version)"
+                " VALUES (1, :monitor, 0, :part, :start, :stop, 5, '2026-01-01 00:00:00+00:00', '')"
+            ),
+            [dict(zip(("monitor", "part", "start", "stop"), map(str, each), strict=True)) for each in parts],
+        )
+    upgrade(store)
+    with store.read() as connection:
+        found = positions.read(connection, "m")
+        assert positions.read(connection, "n") == {"part-7": "1"}
+    assert found == {f"part-{k}": "5" for k in range(1203)} | {"part-7": "9"}

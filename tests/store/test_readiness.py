@@ -59,8 +59,8 @@ def step(store: Store, dice: random.Random) -> None:
             queue.queue(connection, chosen.monitor, chosen.id, 0, new, NOW)
             rounds.update(connection, chosen.id, state="labelling")
         elif kind == "label" and asked:
-            truth = dice.choice(("1", "2", None))
-            queue.record(connection, [Label(dice.choice(asked), "ann", truth, NOW)], NOW)
+            said = [(dice.choice(asked), dice.choice(("ann", "ben")), dice.choice(("1", "2", None))) for _ in range(2)]
+            queue.record(connection, [Label(*each, NOW) for each in said], NOW)
         elif kind == "estimate":
             estimate = Estimate(0.9, 0.8, 1.0, 1, 10, 1.0, "srs", provisional=dice.random() < 0.5)
             seen = queue.count(connection, chosen.id)
@@ -104,6 +104,21 @@ def by_looking_through_everything(store: Store) -> set[int]:
     return ready
 
 
+def counted(store: Store) -> list[tuple[int, int, int]]:
+    """By round: its tasks, and those with a label."""
+    said = sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists()
+    own = sa.select(sa.func.count()).where(tasks.c.round_id == rounds.rounds.c.id)
+    query = sa.select(rounds.rounds.c.id, own.scalar_subquery(), own.where(said).scalar_subquery())
+    with store.read() as connection:
+        return sorted(tuple(row) for row in connection.execute(query))
+
+
+def counters(store: Store) -> list[tuple[int, int, int]]:
+    query = sa.select(rounds.rounds.c.id, rounds.rounds.c.asked, rounds.rounds.c.spoken)
+    with store.read() as connection:
+        return sorted(tuple(row) for row in connection.execute(query))
+
+
 def marked(store: Store) -> set[int]:
     with store.read() as connection:
         found = [round_ for monitor in MONITORS for round_ in rounds.newest(connection, monitor, 100)]
@@ -116,10 +131,7 @@ def test_the_mark_is_what_looking_through_everything_says(store: Store, seed: in
     for _ in range(80):
         step(store, dice)
         assert marked(store) == by_looking_through_everything(store)
-    with store.write() as connection:  # and what a database of the first schema is given
-        connection.execute(rounds.rounds.update().values(ready=False))
-        connection.exec_driver_sql(import_module("opmon.store.migrations.versions.0002_ready_rounds")._READY)
-    assert marked(store) == by_looking_through_everything(store)
+        assert counters(store) == counted(store)
     with store.read() as connection:
         names = readiness.monitors_with_work(connection, NOW)
         unfinished = {round_.id for name in MONITORS for round_ in rounds.unfinished(connection, name)}
@@ -128,6 +140,21 @@ def test_the_mark_is_what_looking_through_everything_says(store: Store, seed: in
     assert unfinished == {
         round_.id for round_ in all_rounds if round_.ready or round_.state not in ("closed", "abandoned")
     }
+
+
+def test_migrations_mark_and_count_what_is_there(store: Store) -> None:
+    dice = random.Random(7)
+    for _ in range(80):
+        step(store, dice)
+    ready, counts = by_looking_through_everything(store), counted(store)
+    with store.write() as connection:
+        connection.execute(rounds.rounds.update().values(ready=False, asked=7, spoken=7))
+        for name, statement in (("0002_ready_rounds", "_READY"), ("0008_counted_answers", "_COUNT")):
+            migration = import_module(f"opmon.store.migrations.versions.{name}")
+            connection.exec_driver_sql(getattr(migration, statement))
+        estimated = set(connection.scalars(sa.select(rounds.rounds.c.id).where(rounds.rounds.c.state == "estimated")))
+    assert counters(store) == counts
+    assert marked(store) == ready | estimated, "those that are estimated are looked at once more"
 
 
 def deliver(connection: Any, monitor: str, number: int, rule: str, at: datetime, state: str = "pending") -> None:
