@@ -14,7 +14,7 @@ from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.types import Estimate
 
-SHOWN_ROUNDS = 300
+SHOWN_ROUNDS = 100
 """The most rounds that a timeline shows."""
 
 

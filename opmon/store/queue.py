@@ -89,7 +89,7 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
         rounds.c.monitor, rounds.c.state == RoundState.CLOSED, rounds.c.number, tasks.c.wave, tasks.c.place
     )
     if monitor is not None:
-        query = query.where(tasks.c.monitor == monitor)
+        query = query.where(rounds.c.monitor == monitor)
     if limit is not None:
         query = query.limit(limit)
     return [task_of(row) for row in connection.execute(query)]
@@ -102,7 +102,7 @@ def select_open() -> sa.Select[Any]:
     return (
         sa.select(tasks, rounds.c.number, rounds.c.classes, rounds.c.deadline_at, since)
         .join(rounds, rounds.c.id == tasks.c.round_id)
-        .where(~said, rounds.c.state != RoundState.ABANDONED)
+        .where(~said, rounds.c.spoken < rounds.c.asked, rounds.c.state != RoundState.ABANDONED)
     )
 
 

@@ -88,6 +88,9 @@ rounds = sa.Table(
     sa.Column("spoken", sa.Integer, nullable=False, server_default="0"),  # those that somebody has spoken of
     sa.UniqueConstraint("monitor", "number"),
     sa.Index("ix_rounds_progress", "monitor", "state", "asked", "spoken"),
+    sa.Index(
+        "ix_rounds_open", "monitor", sqlite_where=sa.text("spoken < asked"), postgresql_where=sa.text("spoken < asked")
+    ),
     sa.Index("ix_rounds_version_number", "monitor", "model_name", "model_version", "number"),
     sa.Index("ix_rounds_version_ends_at", "monitor", "model_name", "model_version", "ends_at"),
     sa.Index("ix_rounds_ready", "monitor", sqlite_where=sa.text("ready = 1"), postgresql_where=sa.text("ready")),

