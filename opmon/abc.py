@@ -202,6 +202,15 @@ class Head(Plugin):
         """What it learns, as named arrays; the same data and seed give the same ones."""
         return {}
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the log that it is computed from, by :meth:`of_columns`; none where the model tells it."""
+        return ()
+
+    def of_columns(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.floating[Any]]:
+        """The variable of some inputs from their numbers in :attr:`columns`, NaN where one is missing."""
+        raise NotImplementedError
+
     def nodes(self, graph: MonitorGraph) -> str | None:
         """Add ONNX nodes to the :class:`~opmon.scoring.graph.monitor_graph.MonitorGraph` and name the float32 tensor of
         one value per input; None where this is no graph, or not for this model."""

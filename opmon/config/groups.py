@@ -101,9 +101,16 @@ class ColumnSettings(Part):
     prediction: str | None = None
     threshold: Number | None = None
     """Where ``prediction`` is a score: from this value on the second of two classes was answered."""
+    scores: tuple[str, ...] = ()
+    """Production's own scores: one column for each class, or one that holds them all."""
     model_version: str | None = None
     image: str | None = None
     text: str | None = None
+
+    @field_validator("scores", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _threshold_of_something(self) -> Self:

@@ -38,6 +38,7 @@ from opmon.config.plugged import (
 from opmon.config.problems import config_error
 from opmon.config.registry import told_once
 from opmon.config.robustness import RobustnessSettings
+from opmon.config.scoring import ScoringSettings
 from opmon.errors import InputError, NotFoundError
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
@@ -90,6 +91,7 @@ class MonitorSettings(Part):
     threads: Count | None = None
     scores: Literal["auto", "probabilities", "logits", "independent"] = "auto"
     output: str | None = None
+    scoring: ScoringSettings = ScoringSettings()
     variables: tuple[HeadSettings, ...] = ()
     layer: str | None = None
     reference: LocalPath | None = None
@@ -112,14 +114,25 @@ class MonitorSettings(Part):
     @model_validator(mode="before")
     @classmethod
     def _default_sampler(cls, data: Any) -> Any:
-        """opmon's own for classes; a regression model has no variable of its own to draw by: the plain random one."""
+        """opmon's own; the plain random one for a regression model without a variable to draw by."""
         if not isinstance(data, Mapping):
             return data
         sampler = {} if data.get("sampler") is None else data["sampler"]
         if isinstance(sampler, Mapping) and "type" not in sampler:
-            kind = "srs" if data.get("problem") == "regression" else "adaptive"
+            kind = "srs" if data.get("problem") == "regression" and not data.get("variables") else "adaptive"
             return {**data, "sampler": {"type": kind, **sampler}}
         return data
+
+    @field_validator("variables", mode="before")
+    @classmethod
+    def _columns_by_name(cls, value: Any) -> Any:
+        """``{risk: score}`` is short for a variable ``risk`` that is the log's column ``score``."""
+        if not isinstance(value, Mapping):
+            return value
+        return [
+            {"type": "column", "name": name, **(told if isinstance(told, Mapping) else {"column": told})}
+            for name, told in value.items()
+        ]
 
     @field_validator("model")
     @classmethod
@@ -219,6 +232,35 @@ class MonitorSettings(Part):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _fits_way(self) -> Self:
+        """What the way of scoring needs, and what it does not have."""
+        by, columns = self.scoring.by, self.columns
+        if by == "logged":
+            if columns.prediction is None and (not columns.scores or self.problem == "regression"):
+                also = "" if self.problem == "regression" else ", or columns.scores the ones with the scores"
+                raise at_key("columns", f"scoring: {{by: logged}} needs prediction, the column with the answer{also}")
+        elif columns.scores:
+            raise at_key("columns", f"scores are read with scoring: {{by: logged}}, and scoring.by is {by}")
+        if by == "onnx":
+            return self
+        inside = [*self.heads]
+        inside += [name for name in self._drawn_by() if name in _FREE and name not in self.at_hand]
+        if inside:
+            raise at_key(
+                "variables",
+                f"{inside[0]!r} comes from the model's ONNX graph, which scoring: {{by: {by}}} does not run; name a "
+                f"column of the log instead, such as variables: {{risk: score_column}}",
+            )
+        sampler: Sampler = self.sampler.plugin
+        if sampler.activation_levels is not None:
+            raise at_key("sampler", f"{self.sampler.type!r} looks at a layer of the ONNX graph; scoring.by is {by}")
+        if self.robustness is not None:
+            raise at_key(
+                "robustness", f"changed inputs are answered by the ONNX graph; scoring.by is {by}: leave it out"
+            )
+        return self
+
     @property
     def model_name(self) -> str:
         """The registered model that is watched, whichever version."""
@@ -239,7 +281,8 @@ class MonitorSettings(Part):
     @property
     def at_hand(self) -> tuple[str, ...]:
         """The variables that a frame of this monitor holds."""
-        free = _FREE if self.problem == "classification" else ()
+        scored = self.scoring.by != "logged" or bool(self.columns.scores)
+        free = _FREE if self.problem == "classification" and scored else ()
         return tuple(dict.fromkeys((*free, *(head.name for head in self.variables))))
 
     @property
@@ -248,11 +291,19 @@ class MonitorSettings(Part):
         return self.device.chosen if isinstance(self.device, DeviceSettings) else self.device
 
     @property
-    def heads(self) -> dict[str, Any]:
+    def logged_variables(self) -> dict[str, Head]:
+        """The variables that come from columns of the log, by name."""
+        return {name: head for name, head in self._wanted().items() if head.columns}
+
+    @property
+    def heads(self) -> dict[str, Head]:
         """The variables to compute in the graph, by name: those that are listed, and the sampler's own.
 
         What comes with the probabilities anyway is not among them.
         """
+        return {name: head for name, head in self._wanted().items() if not head.columns}
+
+    def _wanted(self) -> dict[str, Head]:
         found = {head.name: head.plugin for head in self.variables}
         for name in self._drawn_by():
             if name not in found and name not in _FREE:

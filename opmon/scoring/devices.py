@@ -116,14 +116,19 @@ def short_name(provider: str) -> str:
 def _text(key: str, value: str | float | bool) -> str:
     """An option as ONNX Runtime takes it."""
     if key.endswith(_BYTES):
-        return str(_bytes(key, value))
+        return str(amount(key, value))
     text = str(int(value)) if isinstance(value, bool) else str(value)
     if key == "device_id" and not text.isdigit():
         raise InputError(f"device_id must be the number of a device, such as 0; got {value!r}")
     return text
 
 
-def _bytes(key: str, value: str | float | bool) -> int:
+def amount(key: str, value: str | float | bool) -> int:
+    """Bytes, as a number or with a unit.
+
+    >>> amount("memory", "4 GB"), amount("memory", 1024)
+    (4000000000, 1024)
+    """
     match = _AMOUNT.fullmatch(str(value).strip())
     number = 0 if match is None else int(float(match[1]) * _UNITS[(match[2] or "B").upper()])
     if number < 1:

@@ -109,6 +109,39 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "a spelling that is a class": (with_monitor("classes: {a: 0, b: a}"), ["digits.classes", "both 'a' and 'b'"]),
     "a threshold of nothing": (with_monitor("columns: {threshold: 0.5}"), ["columns.threshold", "name its column too"]),
+    "scoring without trust": (with_monitor("scoring: {by: flavor}"), ["digits.scoring.trust", "true", "runs code"]),
+    "scoring way": (with_monitor("scoring: {by: pyfunc}"), ["digits.scoring.by", "'onnx', 'logged' or 'flavor'"]),
+    "scoring env": (with_monitor("scoring: {by: flavor, trust: true, env: conda}"), ["scoring.env", "current, uv, or"]),
+    "scoring memory": (
+        with_monitor("scoring: {by: flavor, trust: true, memory: much}"),
+        ["scoring.memory", "must be bytes, such as 4 GB", "'much'"],
+    ),
+    "logged without an answer": (
+        with_monitor("scoring: {by: logged}"),
+        ["digits.columns", "needs prediction, the column with the answer, or columns.scores"],
+    ),
+    "logged regression": (
+        with_monitor("scoring: {by: logged}", "problem: regression", "columns: {scores: p}"),
+        ["digits.columns", "needs prediction, the column with the answer"],
+    ),
+    "scores of a model": (with_monitor("columns: {scores: p}"), ["digits.columns", "scoring.by is onnx"]),
+    "logged with a graph": (
+        with_monitor("scoring: {by: logged}", "columns: {prediction: y}", "variables: [dsa]"),
+        ["digits.variables", "'dsa' comes from the model's ONNX graph", "variables: {risk: score_column}"],
+    ),
+    "logged without scores": (
+        with_monitor("scoring: {by: logged}", "columns: {prediction: y}", "sampler: {type: sups, variable: margin}"),
+        ["digits.variables", "'margin' comes from"],
+    ),
+    "logged with a layer": (
+        with_monitor("scoring: {by: logged}", "columns: {prediction: y}", "sampler: {type: ces}"),
+        ["digits.sampler", "'ces' looks at a layer"],
+    ),
+    "a column turned round": (
+        with_monitor("variables: {risk: {column: p, suspicious: lo}}"),
+        ["digits.variables.suspicious", "'high' or 'low'"],
+    ),
+    "a variable of nothing": (with_monitor("variables: {risk: {}}"), ["variables.column", "is required"]),
     "duration": (with_monitor("round: {max_age: 1 hour}"), ["digits.round.max_age", "15m, 1h", "'1 hour'"]),
     "duration number": (with_monitor("labels: {max_wait: 60}"), ["digits.labels.max_wait", "its unit", "got 60"]),
     "duration endless": (with_monitor(f"labels: {{max_wait: {'9' * 60}w}}"), ["labels.max_wait", "at most 3660d"]),

@@ -126,6 +126,26 @@ def test_classes_may_be_told_with_what_else_they_are_called() -> None:
     assert Settings.from_mapping(mapping, environment={}).monitors["digits"].spellings == monitor.spellings
 
 
+def test_variables_may_be_columns_of_the_log(tmp_path: Path) -> None:
+    mapping = yaml.safe_load(MINIMAL)
+    mapping["monitors"]["digits"] |= {
+        "scoring": {"by": "flavor", "trust": True, "env": "envs/bin/python", "memory": "2 GB"},
+        "variables": {"risk": "score", "doubt": {"column": "sure", "suspicious": "low"}},
+        "sampler": {"type": "sups", "variable": "risk"},
+    }
+    monitor = Settings.from_mapping(mapping, tmp_path, environment={}).monitors["digits"]
+    assert {name: head.columns for name, head in monitor.logged_variables.items()} == {
+        "risk": ("score",),
+        "doubt": ("sure",),
+    }
+    assert (monitor.heads, monitor.at_hand[-2:]) == ({}, ("risk", "doubt"))
+    assert (monitor.scoring.env, monitor.scoring.memory) == (str(tmp_path / "envs/bin/python"), 2_000_000_000)
+    logged = {"scoring": {"by": "logged"}, "columns": {"prediction": "y"}, "sampler": None, "variables": None}
+    mapping["monitors"]["digits"] |= logged
+    monitor = Settings.from_mapping(mapping, environment={}).monitors["digits"]
+    assert (monitor.at_hand, monitor.sampler.type) == ((), "adaptive")
+
+
 def test_classes_are_canonical() -> None:
     mapping = yaml.safe_load(MINIMAL)
     mapping["monitors"]["digits"]["classes"] = [" cat ", 2.0, "3.0"]

@@ -1,0 +1,49 @@
+"""A variable that the log holds: a risk, a lag, another model's doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.abc import Head
+from opmon.errors import InputError
+
+_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Column(Head):
+    """A numeric column of the log, larger = more suspicious; with ``suspicious: low`` the other way round.
+
+    Below zero nothing is less suspicious than zero; a missing value is as suspicious as the most suspicious one beside
+    it. ``low`` is for a confidence, a number between 0 and 1: the variable is what it lacks to 1.
+    """
+
+    column: str
+    suspicious: Literal["high", "low"] = "high"
+
+    def __post_init__(self) -> None:
+        if self.suspicious not in ("high", "low"):
+            raise InputError(f"suspicious must be high or low; got {self.suspicious!r}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def of_columns(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        found = np.asarray(values[self.column], np.float64)
+        known = np.isfinite(found)
+        if self.suspicious == "low":
+            odd = known & ((found < 0) | (found > 1))
+            if odd.any():
+                raise InputError(
+                    f"column {self.column!r} holds {found[odd][0]:g}, and a variable with suspicious: low is a share "
+                    f"between 0 and 1; name a column that is larger where the model is less sure"
+                )
+            found = 1 - found
+        top = float(found[known].max()) if known.any() else 1.0
+        return np.maximum(np.where(known, found, top), _FLOOR).astype(np.float32)
