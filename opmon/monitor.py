@@ -27,10 +27,9 @@ from opmon.abc import Registry
 from opmon.config import MonitorSettings, Settings, load
 from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
-from opmon.jobs.model import ByOnnx
+from opmon.jobs.model import Answering, Way
 from opmon.private import private_folder
 from opmon.queries.monitors import gathers
-from opmon.scoring.scorer import Scorer
 from opmon.stages.compare import compare
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
@@ -105,8 +104,8 @@ class Monitor:
     progress: Progress = silent
     stopping: Callable[[], bool] = lambda: False
     """Asked between steps: true makes :meth:`advance` return early, with everything in order."""
-    _scorers: dict[str, Scorer] = field(default_factory=dict, repr=False)
-    _ways: dict[tuple[str, bool], ByOnnx] = field(default_factory=dict, repr=False)
+    _scorers: dict[str, Answering] = field(default_factory=dict, repr=False)
+    _ways: dict[tuple[str, bool], Way[Answering]] = field(default_factory=dict, repr=False)
     _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
     _desk: Desk | None = field(init=False, repr=False)
 

@@ -13,6 +13,7 @@ from opmon.checks.finding import Finding, asked, short
 from opmon.checks.sample import look_at_source
 from opmon.checks.trial import try_out
 from opmon.config import MonitorSettings, Settings
+from opmon.jobs.model import Answering
 from opmon.monitor import registry_of
 from opmon.scoring.scorer import Scorer
 from opmon.stages.labelling import desk_of
@@ -37,10 +38,12 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory() as folder:
         finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, Path(folder)))
         yield finding
-        if scorer is not None and sample is not None:
-            if has_original(model) and sample.rows.num_rows:
-                yield compared(monitor, registry, model, scorer, sample, Path(folder))
-            yield from try_out(monitor, registry, model, scorer, sample)
+        if scorer is None or sample is None:
+            return
+        if isinstance(scorer, Scorer) and has_original(model) and sample.rows.num_rows:
+            yield compared(monitor, registry, model, scorer, sample, Path(folder))
+        yield from try_out(monitor, registry, model, scorer, sample)
+        if isinstance(scorer, Scorer):
             yield from lost_digits(f"{name}: digits", scorer, sample.rows)
 
 
@@ -49,7 +52,7 @@ def _model(monitor: MonitorSettings, registry: Registry) -> tuple[str, ModelVers
     return f"{monitor.model} is version {model.version} ({', '.join(model.flavors)})", model
 
 
-def _scorer(monitor: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> tuple[str, Scorer]:
+def _scorer(monitor: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> tuple[str, Answering]:
     traced = monitor.sampler.plugin.activation_levels is not None
     scorer = way_of(monitor, registry, model, folder, traced).open()
     told = scorer.describe()

@@ -56,8 +56,7 @@ def _look(
     except OpmonError as exc:
         return trouble(about, exc), None
     names = rows.column_names
-    columns = monitor.columns.model_dump()
-    missing = [f"{key}: {name}" for key, name in columns.items() if name is not None and name not in names]
+    missing = [f"{key}: {name}" for key, name in monitor.columns.named if name not in names]
     if missing:
         message = f"columns that are not there ({', '.join(missing)}); there are: {', '.join(names)}"
         return Finding(about, "problem", message, needs_change=True), None

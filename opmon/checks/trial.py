@@ -15,9 +15,12 @@ from opmon.checks.sample import Sample, spread
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError, UnavailableError
 from opmon.jobs.ids import ids_of
+from opmon.jobs.model import Answering
 from opmon.jobs.moments import span_of
 from opmon.jobs.served import Skew, served
+from opmon.jobs.variables import with_logged
 from opmon.jobs.versions import rows_of, said_of
+from opmon.scoring.outputs.meaning import unlike_words
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
 from opmon.stages.unscorable import Losses, require_judged
@@ -32,7 +35,7 @@ _UNLIKE = 0.05
 
 
 def try_out(
-    monitor: MonitorSettings, registry: Registry, model: ModelVersion, scorer: Scorer, sample: Sample
+    monitor: MonitorSettings, registry: Registry, model: ModelVersion, scorer: Answering, sample: Sample
 ) -> Iterator[Finding]:
     """What a run would say of the inputs: of their versions, their ids and times, of the model's answers."""
     about = f"{monitor.name}: versions"
@@ -88,13 +91,16 @@ def _is_known(registry: Registry, model: ModelVersion, version: str) -> bool:
     return True
 
 
-def _trial(monitor: MonitorSettings, scorer: Scorer, rows: pa.Table) -> Finding:
+def _trial(monitor: MonitorSettings, scorer: Answering, rows: pa.Table) -> Finding:
     about = f"{monitor.name}: trial"
     batches = spread(rows)
     count = sum(batch.rows.num_rows for batch in batches)
     try:
         odd = _identify(monitor, rows)
-        scored = list(scorer.score(batches))
+        scored = [
+            with_logged(part, monitor.logged_variables, batch.rows, batch.first_row)
+            for part, batch in zip(scorer.score(batches), batches, strict=True)
+        ]
         skew = _skew(monitor, batches, scored)
         losses = Losses.of(scored)
         losses.reasons.update({} if skew is None else skew.losses)
@@ -108,7 +114,7 @@ def _trial(monitor: MonitorSettings, scorer: Scorer, rows: pa.Table) -> Finding:
 def _told(
     about: str,
     monitor: MonitorSettings,
-    scorer: Scorer,
+    scorer: Answering,
     count: int,
     scored: Sequence[Scored],
     skew: Skew | None,
@@ -116,7 +122,8 @@ def _told(
     odd: list[str],
 ) -> Finding:
     """That a run would go through, and what is odd all the same."""
-    words = [f"the model answered {count - reasons.total()} of {count} inputs"]
+    who = "production logged answers to" if monitor.scoring.by == "logged" else "the model answered"
+    words = [f"{who} {count - reasons.total()} of {count} inputs"]
     missing = Counter[str]()
     for part in scored:
         missing.update({name: rows for name, rows in part.missing.items() if rows})
@@ -135,10 +142,10 @@ def _told(
                 f"({percent(1 - chance)}): does it hold predictions of the same inputs?"
             )
     if monitor.problem == "classification" and all(part.classes is None for part in scored):
-        odd.append("the model's file does not name its classes, so that labels cannot be checked: give classes")
+        odd.append("nothing names the classes, so that labels cannot be checked: give classes")
     unlike = sum(part.unlike for part in scored)
     if unlike > _UNLIKE * count:
-        odd.append(scorer.outputs.unlike(unlike, count))
+        odd.append(unlike_words(unlike, count, scorer.outputs if isinstance(scorer, Scorer) else None))
     message = "; ".join(words + odd) + ": opmon run would go on"
     return Finding(about, "warning" if odd else "ok", message)
 
@@ -163,7 +170,7 @@ def _identify(monitor: MonitorSettings, rows: pa.Table) -> list[str]:
 def _skew(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Skew | None:
     """Production's own answers beside the model's, counted; None where it logs none."""
     name, good = monitor.columns.prediction, [part for part in scored if len(part.rows)]
-    if name is None or not good:
+    if name is None or not good or monitor.scoring.by == "logged":
         return None
     where = np.concatenate([part.rows for part in good])
     own = np.concatenate([part.predictions for part in good])

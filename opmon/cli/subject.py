@@ -62,6 +62,11 @@ def subject_of(config: Path | None, monitor: str | None, model: str | None) -> S
     chosen = settings.monitor(one_monitor(settings, monitor))
     registry = registry_of(settings)
     version = registry.resolve(model or chosen.model)
+    if chosen.scoring.by != "onnx":
+        raise ConfigError(
+            f"monitor {chosen.name!r} has scoring: {{by: {chosen.scoring.by}}}, and this needs the model's ONNX graph; "
+            f"name an ONNX file instead"
+        )
     path = model_file(chosen, registry, version, settings.state)
     return Subject(path, chosen, settings.state, version, registry)
 

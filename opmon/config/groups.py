@@ -107,6 +107,12 @@ class ColumnSettings(Part):
     image: str | None = None
     text: str | None = None
 
+    @property
+    def named(self) -> tuple[tuple[str, str], ...]:
+        """The columns that are named, each with the key that names it."""
+        single = [(key, getattr(self, key)) for key in type(self).model_fields if key not in ("threshold", "scores")]
+        return (*((key, name) for key, name in single if name), *(("scores", name) for name in self.scores))
+
     @field_validator("scores", mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:

@@ -240,10 +240,15 @@ class MonitorSettings(Part):
             if columns.prediction is None and (not columns.scores or self.problem == "regression"):
                 also = "" if self.problem == "regression" else ", or columns.scores the ones with the scores"
                 raise at_key("columns", f"scoring: {{by: logged}} needs prediction, the column with the answer{also}")
+            rival = next((rule for rule in self.rules if rule.rule.rival_version() is not None), None)
+            if rival is not None:
+                raise at_key("rules", f"{rival.type!r} asks another version, and scoring: {{by: logged}} runs no model")
         elif columns.scores:
             raise at_key("columns", f"scores are read with scoring: {{by: logged}}, and scoring.by is {by}")
         if by == "onnx":
             return self
+        if self.convert_sklearn:
+            raise at_key("convert_sklearn", f"makes an ONNX graph, and scoring.by is {by}: leave it out")
         inside = [*self.heads]
         inside += [name for name in self._drawn_by() if name in _FREE and name not in self.at_hand]
         if inside:

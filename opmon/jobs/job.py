@@ -15,7 +15,7 @@ from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Problem, Slice
 
 if TYPE_CHECKING:
-    from opmon.abc import Source
+    from opmon.abc import Head, Source
 
 PART_ROWS = 1 << 18
 """A part has about so many rows of the log: what a job holds in memory at a time, and what a kill can cost."""
@@ -63,6 +63,8 @@ class ScoreJob:
     spellings: Spellings = AS_SPELT
     """What the log calls the classes."""
     version: OnlyVersion | None = None
+    variables: Mapping[str, Head] = field(default_factory=dict)
+    """Those that come from columns of the log, by name."""
     neurons: int | None = None
     """The most neurons of the layer to keep of each input; None where its activations are not wanted."""
     sampled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))

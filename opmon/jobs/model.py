@@ -1,8 +1,8 @@
 """How a batch gets its scores: the one place that decides it.
 
 A job carries a :class:`Way`, which is small and can be pickled; where the job runs, :func:`opened` makes of it what
-answers batches. :class:`ByOnnx` is the model's own ONNX file in ONNX Runtime; another way is another class with
-``open``.
+answers batches. :class:`ByOnnx` is the model's own ONNX file in ONNX Runtime, :class:`ByLog` what production logged,
+:class:`ByFlavor` the model as MLflow runs it, in a process of its own.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ from weakref import WeakValueDictionary
 from opmon.errors import ModelError
 from opmon.jobs.identity import identity
 from opmon.scoring.devices import Device
+from opmon.scoring.flavor.environment import CURRENT, python_of
+from opmon.scoring.flavor.process import Worker
+from opmon.scoring.flavor.scorer import FlavorScorer
 from opmon.scoring.inputs.columns import AS_NAN, Missing
 from opmon.scoring.inputs.readers import ReaderPlan
+from opmon.scoring.logged import LoggedColumns, LoggedScorer
 from opmon.scoring.outputs.meaning import Scores
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
-from opmon.spellings import Classes
-from opmon.types import Batch, Problem
+from opmon.spellings import AS_SPELT, Classes, Spellings
+from opmon.types import Batch, Problem, Runnable, Signature
 
 if TYPE_CHECKING:
     from opmon.abc import Head
@@ -35,6 +39,8 @@ class Answering(Protocol):
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]: ...
 
+    def describe(self) -> Mapping[str, Any]: ...
+
 
 A = TypeVar("A", bound=Answering, covariant=True)
 
@@ -43,6 +49,8 @@ class Way(Protocol[A]):
     """Says how batches get their scores, before anything is loaded."""
 
     def open(self) -> A: ...
+
+    def is_there(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,70 @@ class ByOnnx:
             return Scorer.open(path, **arguments)
         except ModelError as exc:
             raise ModelError(f"{name}: {exc}") from exc
+
+    def is_there(self) -> bool:
+        """Whether its file is still on this machine."""
+        return self.path.exists()
+
+
+@dataclass(frozen=True)
+class ByLog:
+    """What production logged of its own answers: the fields are those of :class:`LoggedScorer`."""
+
+    columns: LoggedColumns
+    problem: Problem
+    classes: tuple[str, ...] | None = None
+    spellings: Spellings = AS_SPELT
+    meaning: Scores = "auto"
+
+    def open(self) -> LoggedScorer:
+        """Nothing is loaded."""
+        return LoggedScorer(self.columns, self.problem, self.classes, self.spellings, self.meaning)
+
+    def is_there(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class ByFlavor:
+    """The model as it was logged, and how it is run and read: see :class:`FlavorScorer`."""
+
+    model: Runnable
+    name: str
+    """What errors call the model."""
+    problem: Problem
+    folder: Path
+    """Where environments are built."""
+    classes: tuple[str, ...] | None = None
+    spellings: Spellings = AS_SPELT
+    meaning: Scores = "auto"
+    features: tuple[str, ...] = ()
+    left_out: frozenset[str] = frozenset()
+    signature: Signature | None = None
+    env: str = CURRENT
+    timeout: float = 300.0
+    memory: int | None = None
+
+    def open(self) -> FlavorScorer:
+        """The model, in a process that is started when it is first asked."""
+        try:
+            python = python_of(self.env, self.model, self.folder)
+        except ModelError as exc:
+            raise ModelError(f"{self.name}: {exc}") from exc
+        return FlavorScorer(
+            Worker(python, self.model.script, self.model.model, self.timeout, self.memory),
+            self.problem,
+            self.classes,
+            self.spellings,
+            self.meaning,
+            self.features,
+            self.left_out,
+            self.signature,
+        )
+
+    def is_there(self) -> bool:
+        """Whether the model is still on this machine."""
+        return self.model.model.exists()
 
 
 _lock = threading.Lock()

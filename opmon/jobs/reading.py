@@ -33,6 +33,8 @@ class Beside:
     prediction: pa.Array | None
     span: Span
     sample: pa.RecordBatch | None
+    numbers: pa.RecordBatch
+    """The columns that variables come from."""
     unreadable: Mapping[str, int]
 
     @property
@@ -99,8 +101,13 @@ class Reading:
             None if columns.prediction is None else self._column(rows, columns.prediction),
             Span() if columns.timestamp is None else Span.of(self._column(rows, columns.timestamp), columns.timestamp),
             self._sample(first, rows),
+            rows.select([name for name in self._wanted if name in rows.schema.names]),
             unreadable,
         )
+
+    @property
+    def _wanted(self) -> list[str]:
+        return list(dict.fromkeys(name for head in self.job.variables.values() for name in head.columns))
 
     def _column(self, rows: pa.RecordBatch, name: str) -> pa.Array:
         index = rows.schema.get_field_index(name)

@@ -23,6 +23,7 @@ from opmon.jobs.neurons import Neurons, as_bytes
 from opmon.jobs.parts import Gap, Part
 from opmon.jobs.reading import Beside, Reading
 from opmon.jobs.served import Served, served
+from opmon.jobs.variables import with_logged
 from opmon.scoring.scored import Scored
 
 log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ def score(job: ScoreJob) -> tuple[Part, ...]:
     making, neurons = _Making(job, len(done), reading.skip), Neurons(job.neurons)
     for scored in opened(job.way).score(reading):
         beside = reading.beside.popleft()
-        making.add(neurons.take(scored), beside)
+        making.add(neurons.take(with_logged(scored, job.variables, beside.numbers, beside.first)), beside)
         _tell(len(beside.row))
         if making.is_full:
             done.append(making.part(last=False))

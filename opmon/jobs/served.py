@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from opmon.errors import InputError, SourceError
+from opmon.errors import SourceError
 from opmon.jobs.counting import bounded
+from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, told, too_many
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.values import canonical_classes
 from opmon.wording import percent
 
 _SAYING = 5
@@ -142,19 +141,19 @@ def served(
     With a ``threshold`` the column holds numbers: from it on the second of two classes was answered.
     """
     logged = decoded(logged)
-    known = _is_said(column, logged)
+    known = is_said(column, logged)
     if not known.any():
         return None
     given = logged.filter(pa.array(known))
     if problem == "regression":
         said = own.astype(np.float64)
-        said[known] = _numbers(column, given)
+        said[known] = plain_numbers(column, given)
         return Served(said, known, np.zeros(len(own), dtype=bool), skew_of_numbers(column, known, said, own))
     said = own.astype(object)
     said[known] = (
-        spellings.named(_names(column, given))
+        class_names(column, given, spellings)
         if threshold is None
-        else _decided(_numbers(column, given), threshold, classes, column)
+        else decided(column, plain_numbers(column, given), threshold, classes)
     )
     strays = known & strays_of(said, classes)
     compared = known & ~strays
@@ -188,61 +187,8 @@ def _stray(column: str, name: str) -> str:
     return f"column {column!r} holds {name!r}, which is none of the model's classes"
 
 
-def _is_said(column: str, logged: pa.Array) -> NDArray[np.bool_]:
-    """Where production logged a prediction: blank text and NaN are none."""
-    if pa.types.is_nested(logged.type) or pa.types.is_binary(logged.type):
-        raise SourceError(
-            f"column {column!r} is {logged.type}, and a prediction is text, a number or a truth value; "
-            f"correct prediction in 'columns'"
-        )
-    known = logged.is_valid()
-    if pa.types.is_floating(logged.type):
-        known = pc.and_(known, pc.fill_null(pc.is_finite(logged), False))
-    elif pa.types.is_string(logged.type) or pa.types.is_large_string(logged.type):
-        known = pc.and_(known, pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(logged), ""), False))
-    return np.asarray(known)
-
-
 def _example(classes: tuple[str, ...] | None) -> str:
     """How the first two classes would be given with spellings."""
     return ", ".join(f"{name}: {number}" for number, name in enumerate((classes or ("paid", "default"))[:2])) + (
         "" if classes is None or len(classes) < 3 else ", …"
     )
-
-
-def _names(column: str, given: pa.Array) -> NDArray[Any]:
-    try:
-        return canonical_classes(given.to_pandas().to_numpy(dtype=object))
-    except InputError as exc:
-        raise SourceError(f"column {column!r} cannot be the prediction: {exc}; correct 'columns'") from exc
-
-
-def _decided(
-    numbers: NDArray[np.float64], threshold: float, classes: tuple[str, ...] | None, column: str
-) -> NDArray[np.str_]:
-    """The class that production answered, from the number that decided it."""
-    if classes is None or len(classes) != 2:
-        have = "they are not known" if classes is None else f"there are {len(classes)}"
-        raise SourceError(
-            f"columns.threshold decides between two classes, and {have}; name both in classes, or the column with the "
-            f"class itself in columns.prediction"
-        )
-    shares = 0 <= threshold <= 1
-    outside = (numbers < 0) | (numbers > 1)
-    if shares and outside.any():
-        raise SourceError(
-            f"column {column!r} holds {numbers[outside][0]:g}, which is no probability, and columns.threshold is "
-            f"{threshold:g}; correct columns.prediction, or give the threshold of that score"
-        )
-    return np.array(classes, dtype=np.str_)[(numbers >= threshold).astype(np.int64)]
-
-
-def _numbers(column: str, given: pa.Array) -> NDArray[np.float64]:
-    try:
-        numbers = pc.cast(given, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
-        raise SourceError(f"column {column!r} does not hold numbers ({exc}); correct 'columns'") from exc
-    if not np.isfinite(numbers).all():
-        odd = numbers[~np.isfinite(numbers)][0]
-        raise SourceError(f"column {column!r} holds {odd}; a prediction is a finite number")
-    return np.asarray(numbers)

@@ -92,6 +92,8 @@ class Model:
         names = None if self.signature is None or tensors else self.signature.input_names()
         if tensors:
             return _tensors(self.signature, rows)
+        if rows.num_columns == 1 and "list" in str(rows.column(0).type):
+            return _matrix(rows.column(0), len(rows))
         frame = rows.to_pandas()
         if names and all(name in frame.columns for name in names):
             frame = frame[list(names)]
@@ -149,24 +151,26 @@ def _typed(frame: Any, schema: Any) -> Any:
     return frame
 
 
+def _matrix(column: Any, count: int) -> Any:
+    """One row for each input of a column of lists, which must be of one length."""
+    while "list" in str(column.type):
+        column = column.flatten()
+    return column.to_numpy(zero_copy_only=False).reshape(count, -1)
+
+
 def _tensors(schema: Any, rows: Any) -> Any:
+    """The arrays that the signature names, each in its shape and type."""
     import numpy as np
 
-    specs = list(schema)
-    found = {}
+    specs, found = list(schema), {}
     for spec in specs:
-        name = spec.name if spec.name in rows.schema.names else rows.schema.names[0]
-        column = rows.column(name)
-        sizes = list(spec.shape[1:])
         if len(specs) == 1 and rows.num_columns > 1:
             values = np.column_stack([rows.column(each).to_numpy(zero_copy_only=False) for each in rows.schema.names])
         else:
-            flat = column
-            while hasattr(flat, "flatten") and "list" in str(flat.type):
-                flat = flat.flatten()
-            values = flat.to_numpy(zero_copy_only=False)
-        sizes = [len(rows), *sizes] if sizes else [len(rows)]
-        found[spec.name] = np.ascontiguousarray(values.reshape(sizes).astype(spec.type, copy=False))
+            name = spec.name if spec.name in rows.schema.names else rows.schema.names[0]
+            values = _matrix(rows.column(name), len(rows))
+        shape = [len(rows), *spec.shape[1:]] if len(spec.shape) > 1 else [len(rows)]
+        found[spec.name] = np.ascontiguousarray(values.reshape(shape).astype(spec.type, copy=False))
     return next(iter(found.values())) if len(specs) == 1 else found
 
 

@@ -47,8 +47,7 @@ def sampled_rows(settings: MonitorSettings, round_: Round) -> NDArray[np.int64]:
 
 def not_sampled(columns: ColumnSettings) -> frozenset[str]:
     """The columns of a log that are no inputs of a model."""
-    named = (columns.id, columns.timestamp, columns.prediction, columns.model_version, columns.image, columns.text)
-    return frozenset(name for name in named if name)
+    return frozenset(name for _, name in columns.named)
 
 
 def advise_drift(

@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 from opmon.abc import Registry
 from opmon.config import MissingSettings, MonitorSettings
 from opmon.errors import ModelError
-from opmon.jobs.model import ByOnnx
+from opmon.jobs.model import ByFlavor, ByLog, ByOnnx
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.inputs.columns import Missing
 from opmon.scoring.inputs.images import ImageInput
 from opmon.scoring.inputs.readers import FunctionInput, ReaderPlan
 from opmon.scoring.inputs.texts import TextInput
+from opmon.scoring.logged import LoggedColumns
 from opmon.scoring.reference.fitted import Reference
 from opmon.types import ModelVersion
 
@@ -60,12 +61,49 @@ def way_of(
     folder: Path,
     traced: bool = False,
     plain: bool = False,
-) -> ByOnnx:
-    """How a model version scores batches, with its file below ``folder`` and its reference where a variable may need
-    one.
+) -> ByOnnx | ByLog | ByFlavor:
+    """How a model version scores batches, as the monitor says; its files are below ``folder``.
 
     ``plain``: for its predictions alone, without auxiliary variables. ``traced``: with the activations of the layer.
     """
+    match settings.scoring.by:
+        case "logged":
+            columns = LoggedColumns(settings.columns.prediction, settings.columns.scores, settings.columns.threshold)
+            return ByLog(columns, settings.problem, settings.class_names, settings.spellings, settings.scores)
+        case "flavor":
+            return _by_flavor(settings, registry, model, folder)
+    return onnx_way(settings, registry, model, folder, traced, plain)
+
+
+def _by_flavor(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> ByFlavor:
+    columns = settings.columns
+    named = (columns.id, columns.timestamp, columns.prediction, columns.model_version, *columns.scores)
+    return ByFlavor(
+        registry.runnable(model, folder / "models"),
+        model.uri,
+        settings.problem,
+        folder,
+        settings.class_names,
+        settings.spellings,
+        settings.scores,
+        settings.inputs.features or ((settings.inputs.tensor,) if settings.inputs.tensor else ()),
+        frozenset(name for name in named if name is not None),
+        registry.signature(model),
+        settings.scoring.env,
+        settings.scoring.timeout.total_seconds(),
+        settings.scoring.memory,
+    )
+
+
+def onnx_way(
+    settings: MonitorSettings,
+    registry: Registry,
+    model: ModelVersion,
+    folder: Path,
+    traced: bool = False,
+    plain: bool = False,
+) -> ByOnnx:
+    """The model's ONNX file below ``folder``, with its reference where a variable may need one."""
     path = model_file(settings, registry, model, folder)
     heads = {} if plain else bound_heads(settings.heads, registry, folder)
     return ByOnnx(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.jobs.model import Answering
 from opmon.quantities import Problem, loss
-from opmon.scoring.scorer import Scorer
 from opmon.stages.draw import fetch_table, load_frame
 from opmon.stages.models import way_of
 from opmon.stages.toolbox import Toolbox
@@ -49,7 +49,7 @@ def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions:
     return _answers(work.rivals[model.uri], chosen, table, round_.plan.problem)
 
 
-def _answers(scorer: Scorer, ordered: NDArray[np.int64], table: object, problem: str) -> dict[int, str]:
+def _answers(scorer: Answering, ordered: NDArray[np.int64], table: object, problem: str) -> dict[int, str]:
     batches = []
     start = 0
     for rows in table.combine_chunks().to_batches():  # type: ignore[attr-defined]

@@ -72,6 +72,14 @@ def _kept_parts(folder: Path) -> Iterator[Path]:
         yield folder
     except UnavailableError:
         raise
+    except SourceError as exc:
+        shutil.rmtree(folder, ignore_errors=True)
+        if type(exc) is not SourceError:
+            raise
+        raise SourceError(
+            f"{str(exc).rstrip('.')}. The round waits and nothing is lost: run again when that is mended; opmon rounds "
+            f"abandon gives it up."
+        ) from exc
     except OpmonError:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -96,13 +104,7 @@ def _scored(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
 
 
 def _assembled(work: Toolbox, round_: Round, slices: Sequence[Slice], parts: Sequence[Part], path: Path) -> Assembled:
-    try:
-        found = assemble(work, round_, slices, parts, path)
-    except SourceError as exc:
-        raise SourceError(
-            f"{exc}. The round waits and nothing is lost: run again when that is mended; opmon rounds abandon gives "
-            f"it up."
-        ) from exc
+    found = assemble(work, round_, slices, parts, path)
     if found.losses:
         log.warning(
             "round %d of %s: %d inputs of %d cannot be scored: %s",

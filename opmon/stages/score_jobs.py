@@ -27,16 +27,18 @@ def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
     Where the log names versions, a round is one job: how many rows of a slice are its is known when they are read.
     """
     columns, version = work.settings.columns, _version(work, round_)
+    logged = work.settings.scoring.by == "logged"  # the prediction is the answer itself, and is compared with none
     whole = ScoreJob(
         source=work.source,
         slices=tuple(slices),
         numbers=tuple(range(len(slices))),
         way=work.way(round_),
         problem=work.settings.problem,
-        columns=LogColumns(columns.id, columns.timestamp, columns.prediction, columns.threshold),
+        columns=LogColumns(columns.id, columns.timestamp, None if logged else columns.prediction, columns.threshold),
         folder=folder,
         monitor=work.name,
         spellings=work.settings.spellings,
+        variables=work.settings.logged_variables,
         version=version,
         neurons=None if levels_of(round_.plan) is None else max(1, LIMIT // max(1, round_.received)),
         sampled=sampled_rows(work.settings, round_),

@@ -15,7 +15,7 @@ from opmon import plugins
 from opmon.abc import Executor, Registry, Sampler, Source
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
-from opmon.jobs.model import ByOnnx, held, opened
+from opmon.jobs.model import Answering, Way, held, opened
 from opmon.registry import cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import way_of
@@ -55,13 +55,13 @@ class Toolbox:
     progress: Progress
     executor: Executor
     """Where the jobs of a round run."""
-    scorers: dict[str, Scorer]
+    scorers: dict[str, Answering]
     """Models already loaded, by version."""
-    ways: dict[tuple[str, bool], ByOnnx]
+    ways: dict[tuple[str, bool], Way[Answering]]
     """How versions score, with activations or without, where it was already found out."""
     models: dict[str, ModelVersion]
     """Model versions already looked up."""
-    rivals: dict[str, Scorer] = field(default_factory=dict)
+    rivals: dict[str, Answering] = field(default_factory=dict)
     """Other versions that a rule compares with, loaded for their predictions."""
 
     @property
@@ -80,16 +80,16 @@ class Toolbox:
             self.models[round_.model_uri] = self.registry.resolve(round_.model_uri)
         return self.models[round_.model_uri]
 
-    def way(self, round_: Round) -> ByOnnx:
+    def way(self, round_: Round) -> Way[Answering]:
         """How the inputs of a round get their scores."""
         return self._way(self.model(round_), levels_of(round_.plan) is not None)
 
     def scorer(self, round_: Round) -> Scorer:
-        """The model of a round, loaded once per process."""
-        return self.scorer_of(self.model(round_), levels_of(round_.plan) is not None)
+        """The ONNX model of a round, loaded once per process."""
+        return cast(Scorer, self.scorer_of(self.model(round_), levels_of(round_.plan) is not None))
 
-    def scorer_of(self, model: ModelVersion, traced: bool = False) -> Scorer:
-        """A version's model, with activations where they are asked for."""
+    def scorer_of(self, model: ModelVersion, traced: bool = False) -> Answering:
+        """What answers as a version does, with activations where they are asked for."""
         scorer = opened(self._way(model, traced))
         self._hold(model.uri, scorer)
         return scorer
@@ -100,13 +100,13 @@ class Toolbox:
         if scorer is not None:
             self._hold(round_.model_uri, scorer)
 
-    def _hold(self, uri: str, scorer: Scorer) -> None:
+    def _hold(self, uri: str, scorer: Answering) -> None:
         self.scorers.clear()  # one model in memory is enough: rounds come in order
         self.scorers[uri] = scorer
 
-    def _way(self, model: ModelVersion, traced: bool) -> ByOnnx:
+    def _way(self, model: ModelVersion, traced: bool) -> Way[Answering]:
         known = self.ways.get((model.uri, True)) or self.ways.get((model.uri, traced))
-        if known is None or not known.path.exists():
+        if known is None or not known.is_there():
             had = cache.versions(self.folder / "models", model.name)
             known = way_of(self.settings, self.registry, model, self.folder, traced)
             if had and model.version not in had:

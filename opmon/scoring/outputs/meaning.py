@@ -105,12 +105,7 @@ class Outputs:
 
     def unlike(self, count: int, of: int) -> str:
         """What is said of labels that are not of the class with the greatest score."""
-        label = "" if self.labels is None else self.labels.output
-        return (
-            f"the model's label ({label!r}) is not the class with the greatest score ({self.score!r}) for {count} of "
-            f"{of} inputs: right where a threshold or votes decide, wrong where classes are in another order than the "
-            f"columns or output is not the score"
-        )
+        return unlike_words(count, of, self)
 
     def _numbers(self, score: NDArray[Any]) -> Answers:
         values = score.reshape(len(score), -1)
@@ -162,6 +157,18 @@ class Outputs:
                 f"gives {columns} columns; give classes with one name for each column, in their order"
             )
         return self.classes
+
+
+def unlike_words(count: int, of: int, outputs: Outputs | None = None) -> str:
+    """What is said of answers that are not of the class with the greatest score."""
+    label, score = "", ""
+    if outputs is not None:
+        label, score = "" if outputs.labels is None else f" ({outputs.labels.output!r})", f" ({outputs.score!r})"
+    return (
+        f"the model's label{label} is not the class with the greatest score{score} for {count} of {of} inputs: right "
+        f"where a threshold or votes decide, wrong where classes are in another order than the columns or output is "
+        f"not the score"
+    )
 
 
 def many_axes(score: str, shape: Sequence[int | None]) -> str:
