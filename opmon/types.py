@@ -145,7 +145,6 @@ class Frame:
 
     variables: Mapping[str, Floats]
     predictions: NDArray[Any] | None = None
-    ids: NDArray[Any] | None = None
     activations: NDArray[Any] | None = None
     size: int = field(default=-1)
 
@@ -155,7 +154,7 @@ class Frame:
             numbers = {name: _numbers(name, values) for name, values in self.variables.items()}
             object.__setattr__(self, "variables", numbers)
             lengths = {f"variables[{name!r}]": len(values) for name, values in numbers.items()}
-        for name in ("predictions", "ids", "activations"):
+        for name in ("predictions", "activations"):
             values = getattr(self, name)
             if values is not None:
                 lengths[name] = len(values)

@@ -130,7 +130,7 @@ class _Nodes(References):
         for key_node, value_node in node.value:
             if key_node.tag == f"{_TAG}merge":
                 continue
-            key, line = self.key(key_node, path), key_node.start_mark.line + 1
+            key, line = self.key(key_node), key_node.start_mark.line + 1
             inner = (*path, key)
             if key in found:
                 first = self.document.lines[inner]
@@ -147,7 +147,7 @@ class _Nodes(References):
             raise self.document.error(path, "'<<' takes an alias of a mapping, such as <<: *defaults")
         return list(nodes)
 
-    def key(self, node: yaml.Node, path: KeyPath) -> str:
+    def key(self, node: yaml.Node) -> str:
         if not isinstance(node, yaml.ScalarNode) or _TOKEN.search(node.value):
             where = f"{self.document.name}:{node.start_mark.line + 1}"
             raise ConfigError(f"{where}: a key here is not plain text; write it out, such as 'monitors:'")

@@ -61,7 +61,7 @@ def table_rows(lines: Iterator[str], name: str) -> Iterator[tuple[int, Row]]:
         raise InputError(f"{name} is empty; its first line must name the columns, such as task_key,label")
     delimiter = _delimiter(first)
     table = csv.reader(_chained(first, lines), delimiter=delimiter, strict=True)
-    header = _header(table, name, delimiter)
+    header = _header(table, name)
     while True:
         line = table.line_num + 1
         try:
@@ -92,7 +92,7 @@ def _delimiter(first: str) -> str:
     return max(found, key=lambda mark: found[mark])
 
 
-def _header(table: Iterator[list[str]], name: str, delimiter: str) -> list[str]:
+def _header(table: Iterator[list[str]], name: str) -> list[str]:
     try:
         header = next(table)
     except (csv.Error, StopIteration) as exc:

@@ -66,7 +66,6 @@ class Tracking(Registry):
         name: str,
         parent: str | None = None,
         tags: Mapping[str, object] | None = None,
-        started: datetime | None = None,
     ) -> str:
         """The id of the run with this key, made where there is none, so that a crash in between doubles nothing.
 
@@ -84,7 +83,7 @@ class Tracking(Registry):
             if parent is not None:
                 all_tags["mlflow.parentRunId"] = parent
             try:
-                self._client.create_run(experiment_id, start_time=_milliseconds(started), tags=all_tags, run_name=name)
+                self._client.create_run(experiment_id, tags=all_tags, run_name=name)
             except Exception as exc:
                 kept = None if is_answer(exc) else self._kept(experiment_id, key)
                 if kept is None:
@@ -95,10 +94,10 @@ class Tracking(Registry):
                 raise NotFoundError(f"opening the run {name!r}: it was made, and MLflow does not find it")
             return kept
 
-    def finish_run(self, run_id: str, status: RunStatus = "FINISHED", at: datetime | None = None) -> None:
+    def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
         """End a run; one that a lost request made in its place meanwhile is removed."""
         with self._translated(f"finishing run {run_id}"):
-            self._client.set_terminated(run_id, status, _milliseconds(at))
+            self._client.set_terminated(run_id, status)
             run = self._client.get_run(run_id)
             key = run.data.tags.get(KEY_TAG)
             if key is not None:
@@ -175,11 +174,6 @@ class Tracking(Registry):
         with self._translated(f"downloading {artifact_path} of run {run_id}"):
             return self._connection.download(run_id, artifact_path, into)
 
-    def artifact_uri(self, run_id: str, path: str = "") -> str:
-        with self._translated(f"looking up run {run_id}"):
-            root = str(self._client.get_run(run_id).info.artifact_uri)
-        return f"{root.rstrip('/')}/{path}" if path else root
-
     # -------------------------------------------------------------------------------------------------------------
 
     def _kept(self, experiment_id: str, key: str) -> str | None:
@@ -229,9 +223,7 @@ class Tracking(Registry):
                 self._client.log_batch(run_id, **{kind: items[start : start + _BATCH[kind]]}, synchronous=True)
 
 
-def _milliseconds(moment: datetime | None) -> int | None:
-    if moment is None:
-        return None
+def _milliseconds(moment: datetime) -> int:
     if moment.tzinfo is None:
         raise InputError(f"a moment must carry a time zone; got {moment.isoformat()} without one")
     return round(moment.timestamp() * 1000)

@@ -6,7 +6,6 @@ import base64
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from opmon import wording
 from opmon.reports import text
@@ -32,15 +31,6 @@ def data_uri(content: bytes, media_type: str) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def safe_link(address: str) -> str | None:
-    """``address`` where a page may link to it (http and https), else None: never ``javascript:`` or ``file:``."""
-    try:
-        parts = urlsplit(address.strip())
-    except ValueError:
-        return None
-    return address.strip() if parts.scheme in ("http", "https") and parts.netloc else None
-
-
 @functools.cache
 def _environment() -> jinja2.Environment:
     import jinja2
@@ -53,5 +43,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(shown=text.shown, percent=text.percent, number=text.number)
-    environment.filters.update(counted=wording.counted, safe_link=safe_link)
+    environment.filters.update(counted=wording.counted)
     return environment

@@ -32,8 +32,6 @@ class Failure:
     """How many inputs of the frame this one stands for: the inverse of its expected number of draws; None where the
     design does not tell."""
     annotators: tuple[str, ...] = ()
-    pointer: str | None = None
-    """Where the input was read, such as ``part.parquet#17``."""
     payload: Mapping[str, Any] = field(default_factory=dict)
     error: float | None = None
     """How far off a regression is."""
@@ -47,7 +45,7 @@ class Failure:
         return f"said {self.prediction if self.prediction is not None else 'nothing'}, is {self.truth}"
 
 
-OVERVIEW = ("input_id", "truth", "prediction", "confidence", "weight", "annotators", "pointer")
+OVERVIEW = ("input_id", "truth", "prediction", "confidence", "weight", "annotators")
 """The columns that every failures table has, in order; that of a regression has ``error`` too. The payload's follow."""
 
 
@@ -68,7 +66,6 @@ def failures_table(failures: Sequence[Failure]) -> pa.Table:
             ("confidence", pa.float64()),
             ("weight", pa.float64()),
             ("annotators", pa.list_(pa.string())),
-            ("pointer", pa.string()),
         ]
     )
     rows = [{name: getattr(failure, name) for name in OVERVIEW} for failure in failures]

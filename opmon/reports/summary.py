@@ -48,16 +48,12 @@ class RoundSummary:
     """The unit of a regression's labels."""
     points: Sequence[EstimatePoint] = ()
     """The rounds so far, this one included."""
-    truth: Sequence[float | None] | None = None
-    """The truth at each point, where it is known."""
     threshold: float | None = None
     failures: Sequence[Failure] = ()
     pictures: bytes | None = None
     """The PNG that :func:`opmon.reports.pictures.picture_grid` made of the failures."""
     pictures_shown: int = 0
     drift: DriftSummary | None = None
-    links: Mapping[str, str] = field(default_factory=dict)
-    """Words and the http(s) address behind them; other addresses are shown without a link."""
 
 
 def round_page(summary: RoundSummary, path: Path) -> Path:
@@ -98,7 +94,6 @@ def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
                 kind="svg",
                 quantity=summary.quantity,
                 threshold=summary.threshold,
-                truth=summary.truth,
                 title=summary.quantity.name.capitalize() + (" over the rounds" if name == "wide" else ""),
                 width=width,
                 dark=ground == "dark",

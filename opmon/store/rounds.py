@@ -21,7 +21,6 @@ from opmon.store.schema import rounds, seen, slices, waits
 from opmon.store.states import RoundState
 from opmon.types import Slice
 
-STATES = tuple(RoundState)
 UNFINISHED = tuple(state for state in RoundState if not state.is_over)
 _AT_ONCE = 500
 

@@ -136,7 +136,7 @@ def test_whatever_answer_is_lost_asking_again_changes_nothing(
         registry.log_params(run, {"b": 2})
         proxy.rule("PUT", LOSE, times=1)
         registry.log_artifacts(run, tmp_path / "report", "report")
-        registry.finish_run(run, at=NOW)
+        registry.finish_run(run)
     assert registry.metric_history(run, "a") == [(1, NOW, 1.0)]
     assert registry.download(run, "report/a.txt", tmp_path / "got").read_text() == "a"
     assert len(runs(server, experiment)) == 1

@@ -18,7 +18,7 @@ SCRIPT = "</td><script>alert('x')</script>"
 
 
 def failure(number: int = 1, **payload: Any) -> Failure:
-    return Failure(f"in-{number}", "8", "3", 0.7, 12.5, ("ann", "bob"), f"part.parquet#{number}", payload)
+    return Failure(f"in-{number}", "8", "3", 0.7, 12.5, ("ann", "bob"), payload)
 
 
 class Page(HTMLParser):
@@ -45,7 +45,6 @@ def test_the_table_holds_what_retraining_needs() -> None:
         "confidence": 0.7,
         "weight": 12.5,
         "annotators": ["ann", "bob"],
-        "pointer": "part.parquet#1",
         "age": 31,
         "job": "clerk",
         "pixels": None,

@@ -14,6 +14,7 @@ from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.plans import RoundPlan
 from opmon.store.schema import deliveries, estimates, events, labels, tasks
+from opmon.store.states import RoundState
 from opmon.types import Estimate, Label, Slice
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -70,7 +71,7 @@ def step(store: Store, dice: random.Random) -> None:
             latest = revisions.latest_estimate(connection, chosen.id)
             rounds.update(connection, chosen.id, reported=-1 if latest is None else latest.revision)
         else:
-            rounds.update(connection, chosen.id, state=dice.choice(rounds.STATES))
+            rounds.update(connection, chosen.id, state=dice.choice(list(RoundState)))
 
 
 def by_looking_through_everything(store: Store) -> set[int]:
