@@ -26,7 +26,7 @@ from opmon.sources._schema import MOST_COLUMNS, conform
 _DELIMITERS = (",", "\t", ";", "|")
 _HEADER_BYTES = 1 << 16
 _SMALL_BYTES = 1 << 18
-_CODE = r"^[+-]?0[0-9]"
+_CODE = r"^[+-]?0[0-9]+$"
 _PERHAPS_CODE = re.compile(rb"(?<![0-9.])0[0-9]")
 
 
@@ -65,15 +65,20 @@ class Csv:
         """The types of the rows in ``data``."""
         table = self._read(entry, data, pacsv.ConvertOptions(strings_can_be_null=True, null_values=_NULLS))
         types = {field.name: _simple(field.type) for field in table.schema}
-        whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
-        if whole and _PERHAPS_CODE.search(data):
-            text = self._read(
-                entry, data, pacsv.ConvertOptions(include_columns=whole, column_types=dict.fromkeys(whole, pa.string()))
-            )
-            for name in whole:
-                if pc.any(pc.match_substring_regex(text[name], _CODE)).as_py():
-                    types[name] = pa.string()
+        numbers = [name for name, kind in types.items() if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
+        if numbers and _PERHAPS_CODE.search(data):
+            codes = self._where(entry, data, numbers, _CODE)
+            types |= dict.fromkeys(codes, pa.string())
+        truths = [name for name, kind in types.items() if pa.types.is_boolean(kind)]
+        if truths and not mixed and self._where(entry, data, truths, "[01]"):
+            raise ValueError("numbers and truth values in one column")
         return pa.schema(list(types.items()))
+
+    def _where(self, entry: Entry, data: bytes, names: list[str], pattern: str) -> list[str]:
+        """The columns that hold a cell which fits the pattern."""
+        as_text = pacsv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
+        table = self._read(entry, data, as_text)
+        return [name for name in names if pc.any(pc.match_substring_regex(table[name], pattern)).as_py()]
 
     def parse(self, entry: Entry, data: bytes, schema: pa.Schema) -> pa.RecordBatch:
         """The rows in ``data`` as ``schema`` has them."""

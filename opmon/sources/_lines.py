@@ -149,6 +149,27 @@ class Lines:
         return Block(data, offset, starts[filled], ends[filled], offset + len(data))
 
 
+def first_rows(blocks: Iterator[Block], enough: int) -> Block | None:
+    """The first rows that follow each other, ``enough`` bytes of them where there are so many; None without a row."""
+    found: Block | None = None
+    for block in blocks:
+        if found is None:
+            found = block if len(block.ends) and not block.too_long else None
+        elif block.too_long:
+            return found
+        else:
+            found = _behind(found, block)
+        if found is not None and len(found.data) >= enough:
+            return found
+    return found
+
+
+def _behind(one: Block, other: Block) -> Block:
+    size = len(one.data)
+    starts, ends = np.append(one.starts, other.starts + size), np.append(one.ends, other.ends + size)
+    return Block(one.data + other.data, one.offset, starts, ends, other.consumed)
+
+
 def open_bytes(entry: Entry) -> IO[bytes]:
     """The file's bytes, unpacked where it is gzip."""
     try:

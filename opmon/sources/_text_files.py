@@ -12,7 +12,7 @@ from opmon.sources._ahead import ahead
 from opmon.sources._damage import CutShort, Damaged, Lost, rewritten
 from opmon.sources._folder import Entry
 from opmon.sources._format import Head, Piece, Span
-from opmon.sources._lines import BLOCK_BYTES, Block, Lines, is_packed, line_number, read_range, read_ranges
+from opmon.sources._lines import BLOCK_BYTES, Block, Lines, first_rows, is_packed, line_number, read_range, read_ranges
 from opmon.sources._position import Position, checksum
 from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import leaves
@@ -92,7 +92,7 @@ class Text:
     def head(self, piece: Piece, mixed: bool = True) -> Head:
         entry = piece.entry
         blocks = self.parser.lines(entry).blocks(entry, self._begin(entry) or 0, piece.stop.at, take_tail=True)
-        block = next((block for block in blocks if len(block.ends) and not block.too_long), None)
+        block = first_rows(blocks, HEAD_BYTES)
         if block is None:
             return Head(pa.schema([]))
         rows = range(max(1, int((block.ends <= HEAD_BYTES).sum())))

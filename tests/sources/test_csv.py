@@ -85,6 +85,11 @@ def test_csv_types(log, drain) -> None:
     assert second["f"] != second["f"]
 
 
+def test_csv_code_among_fractions_is_text(log, drain) -> None:
+    log.write("a.csv", "x,y\n1.5,00.5\n007,1\n")
+    assert drain(log.files(), {}) == [{"x": "1.5", "y": 0.5}, {"x": "007", "y": 1.0}]
+
+
 def test_csv_missing_numbers_as_other_programs_write_them(log, drain) -> None:
     log.write("a.csv", "x,country\n1,NA\nNA,null\nNULL,b\n")
     assert drain(log.files(), {}) == [

@@ -92,3 +92,8 @@ def test_jsonl_other_type_beyond_the_head_names_line_column_and_way_out(log) -> 
         list(log.files().read(log.files().pending({})))
     stated = log.files(types={"count": "float64"})
     assert sum(batch.rows.num_rows for batch in stated.read(stated.pending({}))) == 100_001
+
+
+def test_jsonl_column_of_the_last_row_alone_is_read_though_it_has_no_newline(log, drain) -> None:
+    log.write("a.jsonl", '{"x": 1}\n\n{"y": 2}', age=100)
+    assert drain(log.files(), {}) == [{"x": 1, "y": None}, {"x": None, "y": 2}]
