@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections.abc import Mapping
@@ -11,14 +10,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from opmon.abc import Registry, RunStatus
-from opmon.errors import InputError, NotFoundError, OpmonError
+from opmon.errors import InputError, NotFoundError
+from opmon.registry._keyed_runs import KEY_TAG, find_or_make, keep_one
 from opmon.registry.connection import Connection
-from opmon.registry.translation import is_answer, translated
+from opmon.registry.translation import translated
 from opmon.types import ModelVersion
 
-log = logging.getLogger(__name__)
-
-KEY_TAG, KEPT_TAG, DOUBLE_TAG = "opmon.key", "opmon.kept", "opmon.double_of"
 _KEY = re.compile(r"[\w\-. /]+")
 _PARAM_CHARACTERS = 6000
 _EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else its page is laid out for chat models
@@ -67,32 +64,14 @@ class Tracking(Registry):
         parent: str | None = None,
         tags: Mapping[str, object] | None = None,
     ) -> str:
-        """The id of the run with this key, made where there is none, so that a crash in between doubles nothing.
-
-        MLflow has no unique key, and its client makes a run again when the answer was lost. So after a run was made,
-        whatever became of the answer, the runs with the key are looked up: one is marked as the one that is kept,
-        for ever after, and the others are removed.
+        """The id of the run with this key, made where there is none, so that neither a crash in between nor a lost
+        answer doubles anything.
         """
-        if not key or "'" in key or "\\" in key:
-            raise InputError(f"a run's key is not empty and has no quote or backslash in it; got {key!r}")
+        all_tags = {str(k): str(v) for k, v in (tags or {}).items()}
+        if parent is not None:
+            all_tags["mlflow.parentRunId"] = parent
         with self._translated(f"opening the run {name!r}"):
-            kept = self._kept(experiment_id, key)
-            if kept is not None:
-                return kept
-            all_tags = {str(k): str(v) for k, v in (tags or {}).items()} | {KEY_TAG: key}
-            if parent is not None:
-                all_tags["mlflow.parentRunId"] = parent
-            try:
-                self._client.create_run(experiment_id, tags=all_tags, run_name=name)
-            except Exception as exc:
-                kept = None if is_answer(exc) else self._kept(experiment_id, key)
-                if kept is None:
-                    raise
-                return kept
-            kept = self._kept(experiment_id, key)
-            if kept is None:
-                raise NotFoundError(f"opening the run {name!r}: it was made, and MLflow does not find it")
-            return kept
+            return find_or_make(self._connection, experiment_id, key, name, all_tags)
 
     def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
         """End a run; one that a lost request made in its place meanwhile is removed."""
@@ -101,7 +80,7 @@ class Tracking(Registry):
             run = self._client.get_run(run_id)
             key = run.data.tags.get(KEY_TAG)
             if key is not None:
-                self._kept(run.info.experiment_id, key)
+                keep_one(self._connection, run.info.experiment_id, key)
 
     def tag_run(self, run_id: str, tags: Mapping[str, object]) -> None:
         from mlflow.entities import RunTag
@@ -175,33 +154,6 @@ class Tracking(Registry):
             return self._connection.download(run_id, artifact_path, into)
 
     # -------------------------------------------------------------------------------------------------------------
-
-    def _kept(self, experiment_id: str, key: str) -> str | None:
-        """The run with this key: the one that is marked, else the oldest, which is marked then. Others are removed."""
-        found = self._client.search_runs([experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=100)
-        if not found:
-            return None
-        marked = [run for run in found if KEPT_TAG in run.data.tags]
-        kept = min(marked or found, key=lambda run: (run.info.start_time, run.info.run_id))
-        if not marked:
-            self._client.set_tag(kept.info.run_id, KEPT_TAG, "true")
-        for run in found:
-            if run.info.run_id != kept.info.run_id:
-                self._remove_double(run, kept.info.run_id)
-        return str(kept.info.run_id)
-
-    def _remove_double(self, run: Any, kept: str) -> None:
-        """A run made twice goes to MLflow's bin; one that something was logged to stays, and names the one kept."""
-        run_id = run.info.run_id
-        try:
-            with self._translated(f"removing run {run_id}, a double of {kept}"):
-                if not run.data.metrics and not run.data.params:
-                    self._client.delete_run(run_id)
-                else:
-                    self._client.set_tag(run_id, DOUBLE_TAG, kept)
-                    self._client.delete_tag(run_id, KEY_TAG)
-        except OpmonError as exc:
-            log.warning("%s", exc)
 
     def _beside(self, name: str) -> str | None:
         scheme, _, path = self._connection.tracking_uri.partition(":///")

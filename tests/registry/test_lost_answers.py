@@ -16,7 +16,8 @@ import pytest
 
 from opmon.errors import RegistryUnavailable
 from opmon.registry import MlflowRegistry
-from opmon.registry._calls import Breaker, Calls, left_behind
+from opmon.registry._breaker import Breaker
+from opmon.registry._calls import Calls, left_behind
 from opmon.store import rounds
 from tests.conftest import Workbench
 from tests.registry.proxy import DRIP, LATE, LOSE, STALL, Proxy, proxy_to

@@ -1,0 +1,53 @@
+"""Leaving alone for a while what does not answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class Breaker:
+    """Leaves a target alone that did not answer ``FAILURES`` times running; then one caller tries, for all."""
+
+    FAILURES = 2
+    FIRST_REST = 15.0
+    LONGEST_REST = 120.0
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._rests = 0
+        self._until = 0.0
+        self._trying = False
+
+    def enter(self) -> float:
+        """For how many seconds the target is still left alone; 0 lets the caller through, who then tells the end."""
+        with self._lock:
+            if not self._rests:
+                return 0.0
+            left = self._until - self._clock()
+            if left > 0 or self._trying:
+                return max(left, 1.0)
+            self._trying = True
+            return 0.0
+
+    def answered(self) -> None:
+        with self._lock:
+            self._failures = self._rests = 0
+            self._trying = False
+
+    def failed(self) -> None:
+        """A caller was kept waiting in vain; those who were under way when the rest began do not lengthen it."""
+        with self._lock:
+            self._failures += 1
+            if self._trying or (not self._rests and self._failures >= self.FAILURES):
+                self._until = self._clock() + min(self.FIRST_REST * 2.0**self._rests, self.LONGEST_REST)
+                self._rests += 1
+            self._trying = False
+
+    def left(self) -> None:
+        """The caller learnt nothing of the target."""
+        with self._lock:
+            self._trying = False
