@@ -246,6 +246,10 @@ class Rule(Plugin, ABC):
         """Whose robustness it wants to know: a saved query's name, or ``""`` for that of all tests; None for none."""
         return None
 
+    def line(self) -> float | None:
+        """The line that figures of the estimates draw for it, in the unit of the estimate; None where it has none."""
+        return None
+
     def looks_back(self, before: Mapping[str, Any]) -> int | None:
         """How many of the last final estimates ``case.estimates`` is to hold, this round's among them; None: all.
 

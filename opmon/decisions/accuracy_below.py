@@ -83,6 +83,9 @@ class AccuracyBelow(Rule):
             before = self._after(before, estimate)
         return self._verdict(before, estimates[-1], None)
 
+    def line(self) -> float:
+        return self.threshold
+
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round, with how often this rule alarms for nothing in a year of such rounds."""
         if case.estimate is None or case.estimate.n < 1:

@@ -73,6 +73,9 @@ class AccuracyLevel(Rule):
         checked_recovery(self.recovery)
         Bound.of(self.alpha, self.false_alarms)
 
+    def line(self) -> float:
+        return self.threshold
+
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round, with the evidence of all before it."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():

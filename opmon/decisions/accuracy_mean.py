@@ -66,6 +66,9 @@ class AccuracyMean(Rule):
             )
         Bound.of(self.alpha, self.false_alarms)
 
+    def line(self) -> float:
+        return self.threshold
+
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round: that of the last complete window, or of its own where it completes one."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():

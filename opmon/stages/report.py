@@ -206,10 +206,6 @@ def _parameters(round_: Round) -> dict[str, Any]:
 
 
 def _threshold(work: Toolbox) -> float | None:
-    """The line to draw into the figure: that of the first rule on the accuracy."""
-    lines = [
-        getattr(rule.plugin, "threshold", None)
-        for rule in work.settings.rules
-        if rule.type in ("accuracy_below", "accuracy_level", "accuracy_mean")
-    ]
-    return lines[0] if lines else None
+    """The line to draw into the figure: that of the first rule which has one."""
+    lines = (settings.rule.line() for settings in work.settings.rules)
+    return next((line for line in lines if line is not None), None)
