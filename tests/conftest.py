@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import settings
 
 from opmon.store import _connections
 
+settings.register_profile("opmon", deadline=None, derandomize=True)  # the same cases every time, however busy
+settings.load_profile("opmon")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, and pytest-xdist uses both
 
 
