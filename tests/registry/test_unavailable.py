@@ -35,6 +35,7 @@ def calls(registry: MlflowRegistry, folder: Path) -> dict[str, Callable[[], Any]
         "resolve": lambda: registry.resolve("models:/digits@champion"),
         "fetch_onnx": lambda: registry.fetch_onnx(MODEL, folder / "models"),
         "original": lambda: registry.original(MODEL, folder / "models"),
+        "runnable": lambda: registry.runnable(MODEL, folder / "models"),
         "signature": lambda: registry.signature(MODEL),
         "version_tags": lambda: registry.version_tags(MODEL),
         "tag_version": lambda: registry.tag_version(MODEL, {"a": 1}),

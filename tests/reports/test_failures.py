@@ -93,17 +93,15 @@ def test_the_dataset_holds_ten_thousand_and_the_page_a_few(tmp_path: Path) -> No
 
 
 def test_a_spreadsheet_takes_no_cell_for_a_formula(tmp_path: Path) -> None:
-    hostile = Failure('=HYPERLINK("http://x")', "-1.5", "+cmd", None, 2.0, ("@a",), None)
+    hostile = Failure('=HYPERLINK("http://x")', "-1.5", "+cmd", None, 2.0, ("@a",))
     _, overview = write_failures([hostile], tmp_path)
     with overview.open(newline="") as file:
         row = list(csv.reader(file))[1]
-    assert row == ['\'=HYPERLINK("http://x")', "-1.5", "'+cmd", "", "2.0", "'@a", ""]
+    assert row == ['\'=HYPERLINK("http://x")', "-1.5", "'+cmd", "", "2.0", "'@a"]
 
 
 def test_a_page_escapes_everything(tmp_path: Path) -> None:
-    hostile = Failure(
-        SCRIPT, "مرحبا\u202eevil", "\U0001f600", None, 1.0, (SCRIPT,), None, {SCRIPT: SCRIPT, "none": None}
-    )
+    hostile = Failure(SCRIPT, "مرحبا\u202eevil", "\U0001f600", None, 1.0, (SCRIPT,), {SCRIPT: SCRIPT, "none": None})
     page = Page(failures_page([hostile], tmp_path / "failures.html", title=SCRIPT))
     assert "script" not in page.tags
     assert page.text.count("<script>") >= 4, "what was typed is shown"
