@@ -285,7 +285,7 @@ class Monitor:
                 store=self.store,
                 lease=lease,
                 registry=self.registry,
-                source=self.settings.source.plugin,
+                source=self.settings.reads,
                 folder=self.folder,
                 clock=self.clock,
                 progress=self.progress,

@@ -111,7 +111,7 @@ def _slices(
     settings: Settings, monitor: MonitorSettings, round_: Round | None, positions: Mapping[str, str]
 ) -> tuple[Sequence[Slice], str]:
     """What the next run would read, and a remark where that is no new inputs."""
-    source = monitor.source.plugin
+    source = monitor.reads
     if round_ is not None:
         with connect(settings.database.get_secret_value()).read() as connection:
             return rounds.slices_of(connection, round_.id), f"; round {round_.number} waits for them"
@@ -125,7 +125,7 @@ def _read(monitor: MonitorSettings, slices: Sequence[Slice]) -> pa.Table:
     """The first rows, as far as they have the same columns."""
     batches: list[pa.RecordBatch] = []
     lost: list[str] = []
-    for batch in monitor.source.plugin.read(slices):
+    for batch in monitor.reads.read(slices):
         lost += batch.unreadable
         if batches and batch.rows.schema != batches[0].schema:
             break

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from opmon import plugins, quantities
-from opmon.abc import Head, Rule, Sampler
+from opmon.abc import Head, Rule, Sampler, Source
 from opmon.config import document as documents
 from opmon.config.device import DeviceChoice, DeviceSettings
 from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
@@ -272,6 +272,20 @@ class MonitorSettings(Part):
         found = _MODEL.match(self.model)
         assert found is not None
         return found["name"]
+
+    @property
+    def reads(self) -> Source:
+        """The source, with what lies inside its columns where that is named, such as ``features.age``."""
+        from opmon.sources.nested import Nested, is_path
+
+        inputs = self.inputs
+        named = [*(inputs.features or ()), *(name for _, name in self.columns.named)]
+        named += [each.column for each in (inputs.image, inputs.text) if each is not None]
+        named += [inputs.tensor] if inputs.tensor else []
+        named += [column for head in self.logged_variables.values() for column in head.columns]
+        paths = tuple(dict.fromkeys(name for name in named if is_path(name)))
+        source: Source = self.source.plugin
+        return Nested(source, paths) if paths else source
 
     @property
     def class_names(self) -> tuple[str, ...] | None:

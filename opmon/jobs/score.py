@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from opmon.jobs import parts
@@ -154,6 +155,13 @@ class _Making:
 
 
 def _joined(arrays: list[pa.Array]) -> pa.Array:
+    """The arrays as one; where batches have other types, such as whole numbers and fractions, in one that fits all."""
+    if len({array.type for array in arrays}) > 1:
+        tables = [pa.table({"": array}) for array in arrays]
+        try:
+            return pa.concat_tables(tables, promote_options="permissive")[""].combine_chunks()
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            arrays = [pc.cast(array, pa.string()) for array in arrays]
     return pa.chunked_array(arrays).combine_chunks()
 
 

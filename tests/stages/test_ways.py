@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,26 @@ def test_check_tries_every_way(flavored: Any, tmp_path: Path, by: str, digits: A
     assert {finding.level for finding in findings.values()} == {"ok"}, findings
     who = "production logged answers to" if by == "logged" else "the model answered"
     assert findings["trial"].message.startswith(f"{who} 200 of 200 inputs")
+
+
+def test_a_log_may_hold_everything_inside_one_column(workbench: Any, database: str, digits: Any) -> None:
+    """As gateways log it: a struct with the features, and the answer as text with JSON."""
+    path = workbench.write_window()
+    said = logged(path, digits)
+    table = pq.read_table(path)
+    request = [{"id": row["input_id"], "pixels": row["pixels"]} for row in table.to_pylist()]
+    response = [json.dumps({"answer": {"label": f"D{value}", "id": k}}) for k, value in enumerate(said.tolist())]
+    pq.write_table(pa.table({"request": request, "response": response, "at": table["at"]}), path)
+    monitor = workbench.monitor(
+        database,
+        inputs={"tensor": "request.pixels"},
+        columns={"id": "request.id", "timestamp": "at", "prediction": "response.answer.label"},
+        classes={str(k): f"D{k}" for k in range(10)},
+        variables={"lag": "response.answer.id"},
+    )
+    round_, variables, predictions, _ = closed(workbench, monitor)
+    assert (round_.inputs, round_.skew, "lag" in variables) == (200, 0.0, True)
+    assert list(predictions) == [str(value) for value in said.tolist()]
 
 
 def test_a_column_that_is_no_number_is_no_variable(workbench: Any, database: str) -> None:
