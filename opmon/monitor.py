@@ -29,7 +29,7 @@ from opmon.decisions.comparison import Comparison
 from opmon.errors import InputError, LeaseLost, OpmonError
 from opmon.jobs.model import Answering, Way
 from opmon.private import private_folder
-from opmon.queries.monitors import gathers
+from opmon.queries.rounds import gathers
 from opmon.stages.compare import compare
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
@@ -40,7 +40,7 @@ from opmon.stages.reopen import Reopened, reopen_round
 from opmon.stages.report import report_round
 from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
-from opmon.store import readiness, revisions, rounds
+from opmon.store import cycles, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
@@ -65,6 +65,8 @@ class Cycle:
     """What could not be done this time; the round it belongs to will be tried again."""
     faults: list[Exception] = field(default_factory=list)
     """What should never happen; the first one is raised once everything else is done."""
+    kept_out: str | None = None
+    """Why no inputs were taken on."""
     until: float = math.inf
     """When no further step is begun, by the clock that only goes forward."""
 
@@ -159,6 +161,8 @@ class Monitor:
             cycle.delivered, cycle.undelivered = delivery.deliver(
                 work.lease, work.name, self._actions(work), self.clock, lambda: self._ends(cycle)
             )
+            if open_new:
+                self._note(work, cycle)
         if cycle.faults:
             raise cycle.faults[0]
         return cycle
@@ -207,6 +211,12 @@ class Monitor:
         """Every unfinished round, in order."""
         with self.store.read() as connection:
             return rounds.unfinished(connection, self.settings.name)
+
+    def _note(self, work: Toolbox, cycle: Cycle) -> None:
+        """How the cycle ended: who watches the monitors wants to know which of them get nowhere."""
+        succeeded = not cycle.problems and not cycle.faults and not self._ends(cycle)
+        with work.write() as connection:
+            cycles.record(connection, work.name, self.clock(), succeeded=succeeded, problem=cycle.kept_out)
 
     def _ends(self, cycle: Cycle) -> bool:
         """Whether the cycle begins nothing further."""
@@ -269,7 +279,9 @@ class Monitor:
                 problem = f"a fault in opmon, please report it: {type(exc).__name__}: {exc}"
                 log.exception("the traceback of the fault")
         log.warning("%s: %s", f"round {round_.number} of {round_.monitor}" if round_ else self.settings.name, problem)
-        if round_ is not None and work is not None:
+        if round_ is None:
+            cycle.kept_out = problem
+        elif work is not None:
             with work.write() as connection:
                 rounds.update(connection, round_.id, problem=problem)
         return None

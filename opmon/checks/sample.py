@@ -12,7 +12,7 @@ import pyarrow as pa
 from opmon.checks.finding import Finding, short, trouble
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import OpmonError, SourceError, UnavailableError
-from opmon.queries.monitors import gathers
+from opmon.queries.rounds import gathers
 from opmon.store import migrate, positions, rounds
 from opmon.store.engine import connect
 from opmon.store.rounds import Round

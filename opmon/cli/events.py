@@ -28,6 +28,7 @@ def events() -> None:
 def list_events(path: Path | None, monitor: str | None, number: int, only_open: bool, as_json: bool) -> None:
     """The newest events."""
     from opmon.queries.events import newest_events
+    from opmon.queries.plain import plain
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
@@ -38,7 +39,7 @@ def list_events(path: Path | None, monitor: str | None, number: int, only_open: 
         found = newest_events(connection, monitor, number, only_open=only_open)
     if as_json:
         for event in found:
-            print_json(event.plain())
+            print_json(plain(event))
         return
     if not found:
         click.echo("no events that nobody has acknowledged" if only_open else "no events: no rule has raised one yet")
@@ -48,9 +49,9 @@ def list_events(path: Path | None, monitor: str | None, number: int, only_open: 
     out = console()
     for event in found:
         kind = (event.type.removeprefix("opmon."), _STYLES.get(event.type, "bold"))
-        where = f"  {event.monitor}, round {event.body['round']}, {ago(event.created_at)}  "
+        where = f"  {event.monitor}, round {event.round}, {ago(event.created_at)}  "
         out.print(Text.assemble(kind, where, (event.id, "dim")))
-        out.print(Text("  " + event.body["message"]))
+        out.print(Text("  " + event.message))
         if event.acknowledged_at is not None:
             note = f": {event.note}" if event.note else ""
             taken = f"  acknowledged by {event.acknowledged_by} {ago(event.acknowledged_at)}{note}"
@@ -81,11 +82,12 @@ def _delivery(delivery: DeliveryView) -> str:
 def show(path: Path | None, event: str) -> None:
     """Everything about one event, as JSON."""
     from opmon.queries import events as queries
+    from opmon.queries.plain import plain
     from opmon.store.engine import open_store
 
     store = open_store(settings_of(path).database.get_secret_value())
     with store.read() as connection:
-        print_json(queries.event(connection, event).plain())
+        print_json(plain(queries.event(connection, event)))
 
 
 @events.command()

@@ -113,12 +113,11 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
     known: dict[str, Any] = {"quantity": chosen.quantity, "problem": chosen.problem, "level": chosen.level}
     known |= {"variables": chosen.at_hand, "aim": float(chosen.sampler.parameters.get("aim", 0.5))}
     with open_store(settings.database.get_secret_value()).read() as connection:
-        latest = revisions.latest_final(connection, chosen.name)
+        latest = revisions.newest_final(connection, chosen.name)
         lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)
-    if latest is not None and latest[1].estimate.quantity == chosen.quantity:
-        round_, revision, _ = latest
-        estimate = revision.estimate
-        known |= {"inputs": round_.inputs, "expected": estimate.value}
+    if latest is not None and latest.estimate.quantity == chosen.quantity:
+        estimate = latest.estimate
+        known |= {"inputs": estimate.frame_size, "expected": estimate.value}
         estimates = [revision.estimate for revision in lately]
         known |= {"gain": gain_of(estimates), "telling": telling_of(estimates, known["aim"])}
         if chosen.problem == "regression":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -190,6 +191,16 @@ class ScheduleSettings(Part):
         if self.every is not None and self.every.total_seconds() < 1:
             raise at_key("every", "must be at least 1s")
         return self
+
+    def next_after(self, last: datetime) -> datetime | None:
+        """The first of its times after ``last``; None where cron names a day that never comes."""
+        if self.every is not None:
+            return last + self.every
+        from apscheduler.triggers.cron import CronTrigger
+
+        trigger = CronTrigger.from_crontab(self.cron, timezone=UTC)
+        found: datetime | None = trigger.get_next_fire_time(None, last + timedelta(microseconds=1))
+        return found
 
     @field_validator("cron")
     @classmethod

@@ -197,12 +197,14 @@ class MonitorSettings(Part):
 
         return Watch(
             name=self.name,
+            quantity=self.quantity,
             acting_rules=tuple(rule.name for rule in self.rules if rule.acts),
             advising_rules=tuple(rule.name for rule in self.rules if not rule.acts),
             rolling_rounds=self.rolling.rounds,
             rolling_within=self.rolling.within,
             min_inputs=self.round.min_inputs,
             max_age=self.round.max_age,
+            next_after=self.schedule.next_after,
         )
 
     @model_validator(mode="after")

@@ -5,19 +5,24 @@ stands is said in one place, :mod:`opmon.queries.standing`.
 """
 
 from opmon.queries.events import DeliveryView, EventView
-from opmon.queries.monitors import MonitorView, QueueView, RoundView, VerdictView
+from opmon.queries.monitors import MonitorView, QueueView
+from opmon.queries.needs import NeedView
 from opmon.queries.rolling import RollingPoint
-from opmon.queries.standing import Standing
+from opmon.queries.rounds import RoundView, VerdictView
+from opmon.queries.standing import ReasonView, Standing, StandingView
 from opmon.queries.timeline import TimelinePoint
 
 __all__ = [
     "DeliveryView",
     "EventView",
     "MonitorView",
+    "NeedView",
     "QueueView",
+    "ReasonView",
     "RollingPoint",
     "RoundView",
     "Standing",
+    "StandingView",
     "TimelinePoint",
     "VerdictView",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -32,20 +32,18 @@ class EventView:
 
     id: str
     monitor: str
-    round_id: int
+    round: int
     rule: str
     type: str
+    """``opmon.alarm``, ``opmon.recovered``, ``opmon.changed`` or ``opmon.advice``."""
+    message: str
     body: Mapping[str, Any]
+    """All that actions are told."""
     created_at: datetime
     acknowledged_at: datetime | None
     acknowledged_by: str | None
     note: str | None
     deliveries: tuple[DeliveryView, ...]
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON can hold it, but for moments."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return own | {"deliveries": [vars(delivery) for delivery in self.deliveries]}
 
 
 def newest_events(
@@ -61,4 +59,7 @@ def event(connection: Connection, event_id: str) -> EventView:
 
 
 def _view(row: Mapping[str, Any]) -> EventView:
-    return EventView(**{**row, "deliveries": tuple(DeliveryView(**delivery) for delivery in row["deliveries"])})
+    body = row["body"]
+    own = {name: value for name, value in row.items() if name not in ("round_id", "deliveries")}
+    deliveries = tuple(DeliveryView(**each) for each in row["deliveries"])
+    return EventView(**own, round=body["round"], message=body["message"], deliveries=deliveries)

@@ -1,152 +1,120 @@
-"""A monitor at a glance: how its model stands, its newest rounds, and what waits for whom."""
+"""Monitors at a glance: how their models stand and why, their newest rounds, what they cost, and who has to act."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Literal
+from datetime import datetime
 
+from opmon.queries.needs import NeedView, needs_of
 from opmon.queries.rolling import RollingPoint, rolling_as_of
-from opmon.queries.standing import Standing, as_told, standing_of
+from opmon.queries.rounds import RoundView, newest_rounds, round_views
+from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
-from opmon.store import queue, revisions, rounds, verdicts
+from opmon.store import cycles, outbox, queue, revisions, rounds, ticks
+from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
-from opmon.store.revisions import Revision
-from opmon.store.rounds import Round
-from opmon.store.states import RoundState
-from opmon.types import Estimate, Verdict, VerdictState
-
-Wait = Literal["labels", "inputs", "rounds", "run"]
-
-
-@dataclass(frozen=True)
-class VerdictView:
-    """What a rule says of a round."""
-
-    rule: str
-    state: VerdictState
-    advice: bool
-    """Whether it stands for no alarm, whatever it says."""
-    message: str
+from opmon.store.outbox import Dead
+from opmon.store.rounds import Unfinished
 
 
 @dataclass(frozen=True)
 class QueueView:
-    """How many tasks annotators were asked, and how many of them somebody has spoken of."""
+    """The tasks of a monitor's rounds, but for those that were given up."""
 
-    asked: int = 0
-    spoken: int = 0
-
-
-@dataclass(frozen=True)
-class RoundView:
-    """A round with its newest estimate and what the rules said of it."""
-
-    number: int
-    state: RoundState
-    model: str
-    """The address of the model version."""
-    ends_at: datetime | None
-    received: int
-    inputs: int | None
-    unscorable: int | None
-    duplicates: int | None
-    skew: float | None
-    drift_share: float | None
-    estimate: Estimate | None
-    failures: int | None
-    """None for a regression, which has errors and no failures."""
-    verdicts: tuple[VerdictView, ...]
-    run_id: str | None
-    problem: str | None
-    queue: QueueView
-    waits_for: Wait | None
-    """What it waits for: "labels", or "run" where it has them all; None: nothing.
-
-    One that gathers the inputs of its model version waits for more "inputs"; one whose turn to be judged has not come
-    waits for the "rounds" before it. A round stays in the state ``labelling`` until a run has seen its labels.
-    """
+    asked: int
+    spoken: int
+    """How many of them somebody has spoken of: what the monitor has cost so far."""
+    open: int
+    """How many wait for annotators."""
+    due_at: datetime | None
+    """When the first round stops waiting for its labels."""
 
 
 @dataclass(frozen=True)
 class MonitorView:
-    """A monitor: how its model version stands, its newest rounds first, and the tasks of all of them."""
+    """A monitor: how its model version stands and why, its newest rounds first, and the tasks of all of them."""
 
     name: str
+    quantity: str
+    """What it estimates, with what that is measured in."""
     status: Standing
+    why: str
+    reasons: tuple[ReasonView, ...]
+    """How each acting rule stands."""
+    rules: tuple[str, ...]
     rounds: int
     queue: QueueView
     latest: RoundView | None
     """The newest round that has a final estimate."""
     rolling: RollingPoint | None
     newest: tuple[RoundView, ...]
+    needs: tuple[NeedView, ...]
+    last_success_at: datetime | None
+    """When a cycle last did all that it had to do."""
+    next_at: datetime | None
+    """When its schedule begins it again: in the past, where nobody does; None where no service ever has."""
 
 
-def monitor_view(
-    connection: Connection,
-    watch: Watch,
-    now: datetime,
-    *,
-    shown: int,
-) -> MonitorView:
-    """The monitor with its ``shown`` newest rounds."""
+def monitor_view(connection: Connection, watch: Watch, now: datetime, *, shown: int) -> MonitorView:
+    """A monitor with its ``shown`` newest rounds."""
+    return monitor_views(connection, [watch], now, shown=shown)[0]
+
+
+def monitor_views(connection: Connection, watches: Sequence[Watch], now: datetime, *, shown: int) -> list[MonitorView]:
+    """The monitors with their ``shown`` newest rounds each."""
+    books = _Books.read(connection, [watch.name for watch in watches])
+    return [_view(connection, watch, now, shown, books) for watch in watches]
+
+
+@dataclass(frozen=True)
+class _Books:
+    """What one query each tells of all monitors."""
+
+    progress: Mapping[str, tuple[int, int]]
+    unfinished: Mapping[str, Sequence[Unfinished]]
+    dead: Mapping[str, Sequence[Dead]]
+    ended: Mapping[str, Ended]
+    begun: Mapping[str, datetime]
+
+    @classmethod
+    def read(cls, connection: Connection, names: Sequence[str]) -> _Books:
+        return cls(
+            queue.progress(connection, names),
+            rounds.unfinished_of(connection, names),
+            outbox.dead(connection, names),
+            cycles.last(connection, names),
+            ticks.last(connection),
+        )
+
+
+def _view(connection: Connection, watch: Watch, now: datetime, shown: int, books: _Books) -> MonitorView:
     name = watch.name
-    newest = rounds.newest(connection, name, shown)
-    latest = revisions.latest_final(connection, name)
-    status: Standing = "unknown"
-    rolling = last = None
-    if latest is not None:
-        round_, revision, said = latest
-        status = standing_of(connection, name, round_.model, watch.acting_rules)
-        rolling = rolling_as_of(connection, name, revision, rounds=watch.rolling_rounds, within=watch.rolling_within)
-        last = _round(round_, revision, as_told(watch.advising_rules, said), None)
-    ids = [round_.id for round_ in newest]
-    estimated, judged = revisions.latest_of(connection, ids), verdicts.latest_of(connection, ids)
-    views = []
-    for round_ in newest:
-        waits = _waits(round_, gathers(connection, round_, watch, now))
-        said = as_told(watch.advising_rules, judged.get(round_.id, ()))
-        views.append(_round(round_, estimated.get(round_.id), said, waits))
-    whole = QueueView(*queue.progress(connection, name).get(name, (0, 0)))
-    return MonitorView(name, status, rounds.count(connection, name), whole, last, rolling, tuple(views))
-
-
-def gathers(connection: Connection, round_: Round, watch: Watch, now: datetime) -> bool:
-    """Whether the round of a version waits for more inputs of that version before it is scored."""
-    if round_.state != RoundState.OPENED or round_.only_version is None or round_.received >= watch.min_inputs:
-        return False
-    since = min(rounds.arrived(connection, round_.id) or round_.opened_at, round_.opened_at)
-    return now.astimezone(UTC) - since < watch.max_age
-
-
-def _waits(round_: Round, gathering: bool) -> Wait | None:
-    if round_.state.is_over:
-        return None
-    if round_.state == RoundState.ESTIMATED and not round_.ready:
-        return "rounds"
-    if round_.state == RoundState.LABELLING and round_.spoken < round_.asked:
-        return "labels"
-    return "inputs" if gathering else "run"
-
-
-def _round(round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None) -> RoundView:
-    return RoundView(
-        number=round_.number,
-        state=round_.state,
-        model=round_.model_uri,
-        ends_at=round_.ends_at,
-        received=round_.received,
-        inputs=round_.inputs,
-        unscorable=round_.unscorable,
-        duplicates=round_.duplicates,
-        skew=round_.skew,
-        drift_share=(round_.drift or {}).get("share"),
-        estimate=None if revision is None else revision.estimate,
-        failures=revision.failures if revision is not None and revision.estimate.quantity.share else None,
-        verdicts=tuple(VerdictView(each.rule, each.state, each.word == "advice", each.message) for each in said),
-        run_id=round_.run_id,
-        problem=round_.problem,
-        queue=QueueView(round_.asked, round_.spoken),
-        waits_for=waits,
+    newest = newest_rounds(connection, watch, now, shown)
+    stands, rolling, latest = NO_ESTIMATE, None, None
+    final = revisions.newest_final(connection, name)
+    if final is not None:
+        stands = standing_of(connection, name, final.model, watch.acting_rules)
+        rolling = rolling_as_of(connection, name, final, rounds=watch.rolling_rounds, within=watch.rolling_within)
+        latest = next((each for each in newest if each.number == final.round_number), None)
+    if final is not None and latest is None:
+        latest = round_views(connection, watch, now, [rounds.get(connection, name, final.round_number)])[0]
+    unfinished, ended, begun = books.unfinished.get(name, ()), books.ended.get(name), books.begun.get(name)
+    asked, spoken = books.progress.get(name, (0, 0))
+    due = min((each.deadline_at for each in unfinished if each.open and each.deadline_at), default=None)
+    return MonitorView(
+        name=name,
+        quantity=watch.quantity.title,
+        status=stands.status,
+        why=stands.why,
+        reasons=stands.reasons,
+        rules=watch.rules,
+        rounds=newest[0].number if newest else rounds.count(connection, name),
+        queue=QueueView(asked, spoken, asked - spoken, due),
+        latest=latest,
+        rolling=rolling,
+        newest=tuple(newest),
+        needs=needs_of(connection, name, stands, unfinished, books.dead.get(name, ()), ended),
+        last_success_at=None if ended is None else ended.succeeded_at,
+        next_at=None if begun is None or watch.next_after is None else watch.next_after(begun),
     )

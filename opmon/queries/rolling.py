@@ -70,7 +70,7 @@ def rolling_as_of(
 
     ``as_of`` is the key of an estimate after which none counts.
     """
-    around = revisions.finals_around(connection, monitor, entry, count=rounds, within=within, as_of=as_of)
+    around = revisions.finals_around(connection, monitor, entry, count=rounds, within=within, as_of=as_of, later=False)
     until = [each for each in around if each.round_number <= entry.round_number]
     points = joined(connection, _windows(until, rounds=rounds, within=within, since=entry.round_number))
     return points[0] if points else None

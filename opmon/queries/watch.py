@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+from opmon.quantities import ACCURACY, Quantity
 
 
 @dataclass(frozen=True)
@@ -11,6 +14,7 @@ class Watch:
     """A monitor as it is configured; without rules and limits, as one that nobody configures any more."""
 
     name: str
+    quantity: Quantity = ACCURACY
     acting_rules: tuple[str, ...] = ()
     """The names of the rules whose alarms are more than advice."""
     advising_rules: tuple[str, ...] = ()
@@ -18,3 +22,10 @@ class Watch:
     rolling_within: timedelta | None = None
     min_inputs: int = 0
     max_age: timedelta = timedelta()
+    next_after: Callable[[datetime], datetime | None] | None = None
+    """When its schedule begins it again, from when it was last begun."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of all its rules."""
+        return *self.acting_rules, *self.advising_rules

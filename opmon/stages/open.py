@@ -16,7 +16,7 @@ from typing import Any
 
 from opmon.errors import NotFoundError
 from opmon.jobs.versions import said_of
-from opmon.queries.monitors import gathers
+from opmon.queries.rounds import gathers
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import versions_meant
 from opmon.store import positions, rounds

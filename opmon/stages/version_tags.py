@@ -26,14 +26,17 @@ def tag_round(work: Toolbox, round_: Round, revision: Revision) -> None:
     with work.store.read() as connection:
         if revisions.newest_estimated(connection, work.name, round_.model) != round_.number:
             return
-        standing = standing_of(connection, work.name, round_.model, work.settings.watch.acting_rules)
+        stands = standing_of(connection, work.name, round_.model, work.settings.watch.acting_rules)
     model = model_of(work, round_)
     if model is None:
         return
     estimate = revision.estimate
     key = estimate.quantity.key
     bounds = {key: estimate.value, f"{key}.low": estimate.low, f"{key}.high": estimate.high}
-    told = {"status": standing, **{name: _number(value, estimate.quantity.share) for name, value in bounds.items()}}
+    told = {
+        "status": stands.status,
+        **{name: _number(value, estimate.quantity.share) for name, value in bounds.items()},
+    }
     try:
         set_tags(work, model, told | {"round": str(round_.number)})
     except NotFoundError as exc:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -121,6 +123,36 @@ def replay(connection: Connection, event: str, at: datetime) -> int:
         .where(deliveries.c.event_id == event, deliveries.c.state.in_(("pending", "dead", "withdrawn")))
         .values(state="pending", attempts=0, next_at=at, problem=None)
     ).rowcount
+
+
+@dataclass(frozen=True)
+class Dead:
+    """A delivery that no retry can help."""
+
+    event_id: str
+    action: str
+    problem: str | None
+
+
+def dead(connection: Connection, monitors: Collection[str]) -> dict[str, list[Dead]]:
+    """By monitor, the deliveries that wait for somebody to replay them; newest first."""
+    query = (
+        sa.select(events.c.monitor, deliveries.c.event_id, deliveries.c.action, deliveries.c.problem)
+        .join(events, events.c.id == deliveries.c.event_id)
+        .where(deliveries.c.state == "dead", events.c.monitor.in_(monitors), events.c.acknowledged_at.is_(None))
+        .order_by(deliveries.c.id.desc())
+    )
+    found: dict[str, list[Dead]] = defaultdict(list)
+    for row in connection.execute(query):
+        found[row.monitor].append(Dead(row.event_id, row.action, row.problem))
+    return found
+
+
+def newest_alarm(connection: Connection, monitor: str, rule: str) -> dict[str, Any] | None:
+    """The event of the rule's newest alarm."""
+    query = sa.select(events).where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
+    row = connection.execute(query.order_by(events.c.created_at.desc()).limit(1)).first()
+    return None if row is None else dict(row._mapping)
 
 
 def get(connection: Connection, event: str) -> dict[str, Any]:

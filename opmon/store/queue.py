@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -199,15 +199,13 @@ def count(connection: Connection, round_id: int) -> int:
     return connection.scalar(sa.select(sa.func.count()).where(labels.c.round_id == round_id)) or 0
 
 
-def progress(connection: Connection, monitor: str | None = None) -> dict[str, tuple[int, int]]:
+def progress(connection: Connection, monitors: Collection[str]) -> dict[str, tuple[int, int]]:
     """Per monitor: how many tasks were asked and how many of them somebody has spoken of."""
     query = (
         sa.select(rounds.c.monitor, sa.func.sum(rounds.c.asked), sa.func.sum(rounds.c.spoken))
-        .where(rounds.c.state != RoundState.ABANDONED)
+        .where(rounds.c.monitor.in_(monitors), rounds.c.state != RoundState.ABANDONED)
         .group_by(rounds.c.monitor)
     )
-    if monitor is not None:
-        query = query.where(rounds.c.monitor == monitor)
     return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
 
 

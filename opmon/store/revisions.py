@@ -14,10 +14,8 @@ from opmon import quantities
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
 from opmon.store import tallies
-from opmon.store.rounds import Round
 from opmon.store.schema import estimates, rounds
-from opmon.store.verdicts import latest_verdicts
-from opmon.types import Estimate, Verdict
+from opmon.types import Estimate
 
 
 @dataclass(frozen=True)
@@ -112,11 +110,12 @@ def finals_around(
     count: int | None,
     within: timedelta | None,
     as_of: int | None = None,
+    later: bool = True,
 ) -> list[Revision]:
     """The final estimates like ``entry`` that windows of ``count`` rounds, or of a time, may hold with it; in order.
 
     Like it are those of its model version, quantity and level. It is there itself where it is final. ``as_of`` is the
-    key of an estimate after which none counts.
+    key of an estimate after which none counts; without ``later``, no round after its own does.
     """
     like = (*_is(entry.estimate.quantity), estimates.c.level == entry.estimate.level, ~estimates.c.provisional)
     if within is not None:
@@ -124,6 +123,8 @@ def finals_around(
         return sorted((_revision(row) for row in connection.execute(query)), key=lambda each: each.round_number)
     query = _newest_revisions(monitor, entry.model, as_of).where(*like)
     until = query.where(rounds.c.number <= entry.round_number)
+    if not later:
+        return _oldest_first(connection, until, count)
     after = query.where(rounds.c.number > entry.round_number).order_by(None).order_by(rounds.c.number)
     if count is not None:
         after = after.limit(count - 1)
@@ -148,13 +149,15 @@ def _newest_revisions(monitor: str, model: tuple[str, str] | None, as_of: int | 
     return query.where(rounds.c.model_name == model[0], rounds.c.model_version == model[1])
 
 
+_NEWER = estimates.alias()
+_IS_NEWER = sa.and_(_NEWER.c.round_id == estimates.c.round_id, _NEWER.c.revision > estimates.c.revision)
+
+
 def _newest_of(which: sa.ColumnElement[bool], as_of: int | None = None) -> sa.Select[Any]:
-    newer = estimates.alias()
-    is_newer = sa.and_(newer.c.round_id == estimates.c.round_id, newer.c.revision > estimates.c.revision)
     query = _revisions().where(which)
     if as_of is None:
-        return query.where(~sa.exists().where(is_newer))
-    return query.where(estimates.c.id <= as_of, ~sa.exists().where(is_newer, newer.c.id <= as_of))
+        return query.where(~sa.exists().where(_IS_NEWER))
+    return query.where(estimates.c.id <= as_of, ~sa.exists().where(_IS_NEWER, _NEWER.c.id <= as_of))
 
 
 def _revisions() -> sa.Select[Any]:
@@ -230,21 +233,10 @@ def _revision(row: Any) -> Revision:
     )
 
 
-def latest_final(connection: Connection, monitor: str) -> tuple[Round, Revision, list[Verdict]] | None:
-    """The newest round that has a final estimate, with that estimate and what the rules said."""
-    query = (
-        sa.select(rounds)
-        .join(estimates, estimates.c.round_id == rounds.c.id)
-        .where(rounds.c.monitor == monitor, ~estimates.c.provisional)
-        .order_by(rounds.c.number.desc())
-        .limit(1)
-    )
-    row = connection.execute(query).first()
-    if row is None:
-        return None
-    round_ = Round.of(row)
-    revision = latest_estimate(connection, round_.id)
-    return None if revision is None else (round_, revision, latest_verdicts(connection, round_.id))
+def newest_final(connection: Connection, monitor: str) -> Revision | None:
+    """The newest revision of the newest round that has a final estimate."""
+    found = _oldest_first(connection, _newest_revisions(monitor, None).where(~estimates.c.provisional), 1)
+    return found[0] if found else None
 
 
 def newest_estimated(connection: Connection, monitor: str, model: tuple[str, str]) -> int | None:

@@ -5,8 +5,8 @@ Every function takes a connection and does not commit: what belongs together is 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -223,6 +223,30 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
     unfinished_ = sa.select(rounds.c.id).where(rounds.c.monitor == monitor, rounds.c.state.in_(UNFINISHED))
     ids += connection.scalars(unfinished_)
     return _in_order(connection, sa.select(rounds).where(rounds.c.id.in_(set(ids))))
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What is told of a round that is not at its end, without all that it holds."""
+
+    number: int
+    state: RoundState
+    problem: str | None
+    deadline_at: datetime | None
+    open: int
+    """Its tasks that nobody has spoken of."""
+
+
+def unfinished_of(connection: Connection, monitors: Collection[str]) -> dict[str, list[Unfinished]]:
+    """Of each monitor the rounds that are not at their end, oldest first."""
+    query = sa.select(rounds.c.monitor, rounds.c.number, rounds.c.state, rounds.c.problem, rounds.c.deadline_at)
+    query = query.add_columns((rounds.c.asked - rounds.c.spoken).label("open"))
+    query = query.where(rounds.c.monitor.in_(monitors), rounds.c.state.in_(UNFINISHED))
+    found: dict[str, list[Unfinished]] = defaultdict(list)
+    for row in sorted(connection.execute(query), key=lambda row: row.number):
+        state = RoundState(row.state)
+        found[row.monitor].append(Unfinished(row.number, state, row.problem, row.deadline_at, row.open))
+    return found
 
 
 def _in_order(connection: Connection, query: sa.Select[Any]) -> list[Round]:

@@ -279,6 +279,15 @@ waits = sa.Table(
     sa.Column("since", UtcDateTime, nullable=False),  # the oldest input that is in no round yet
 )
 
+cycles = sa.Table(
+    "cycles",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("at", UtcDateTime, nullable=False),  # when the last one ended
+    sa.Column("succeeded_at", UtcDateTime),  # when one last did all that it had to do
+    sa.Column("problem", sa.Text),  # why the last one took no inputs on
+)
+
 ticks = sa.Table(
     "ticks",
     metadata,

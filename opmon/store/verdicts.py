@@ -125,7 +125,7 @@ def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
 
 def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, list[Verdict]]:
     """What the rules said of the newest revision of each of these rounds that was judged, by the round's id."""
-    query = sa.select(verdicts).where(verdicts.c.round_id.in_(round_ids), _of_newest_revision()).order_by(verdicts.c.id)
+    query = sa.select(verdicts).where(verdicts.c.round_id.in_(round_ids), _OF_NEWEST_REVISION).order_by(verdicts.c.id)
     found: dict[int, list[Verdict]] = defaultdict(list)
     for row in connection.execute(query):
         found[row.round_id].append(_verdict(row))
@@ -138,14 +138,20 @@ def alarming_rounds(connection: Connection, monitor: str, since: int) -> set[int
         sa.select(rounds.c.number)
         .join(verdicts, verdicts.c.round_id == rounds.c.id)
         .where(rounds.c.monitor == monitor, rounds.c.number >= since, verdicts.c.state == "alarm")
-        .where(_of_newest_revision())
+        .where(_OF_NEWEST_REVISION)
     )
     return set(connection.scalars(query))
 
 
-def _of_newest_revision() -> sa.ColumnElement[bool]:
-    newer = verdicts.alias()
-    return ~sa.exists().where(newer.c.round_id == verdicts.c.round_id, newer.c.revision > verdicts.c.revision)
+_NEWER = verdicts.alias()
+_OF_NEWEST_REVISION = ~sa.exists().where(
+    _NEWER.c.round_id == verdicts.c.round_id, _NEWER.c.revision > verdicts.c.revision
+)
+_NEWEST_OF_RULE = ~sa.exists().where(
+    _NEWER.c.round_id == verdicts.c.round_id,
+    _NEWER.c.rule == verdicts.c.rule,
+    _NEWER.c.revision > verdicts.c.revision,
+)
 
 
 def _of(monitor: str, model: Model) -> tuple[sa.ColumnElement[bool], ...]:
@@ -154,16 +160,10 @@ def _of(monitor: str, model: Model) -> tuple[sa.ColumnElement[bool], ...]:
 
 def _entries(monitor: str, model: Model, rule: str) -> sa.Select[Any]:
     """The newest verdict of every round, last round first."""
-    newer = verdicts.alias()
-    is_newest = ~sa.exists().where(
-        newer.c.round_id == verdicts.c.round_id,
-        newer.c.rule == verdicts.c.rule,
-        newer.c.revision > verdicts.c.revision,
-    )
     return (
         sa.select(verdicts, rounds.c.number)
         .join(rounds, rounds.c.id == verdicts.c.round_id)
-        .where(*_of(monitor, model), verdicts.c.rule == rule, is_newest)
+        .where(*_of(monitor, model), verdicts.c.rule == rule, _NEWEST_OF_RULE)
         .order_by(rounds.c.number.desc())
     )
 

@@ -100,8 +100,11 @@ def test_a_cycle_by_hand(workbench: Any, config: str, tmp_path: Path) -> None:
 
     assert json.loads(opmon("run", "-c", config, "--json")[1])["closed"] == 1
     status = json.loads(opmon("status", "-c", config, "--json")[1])
-    assert status["latest"]["low"] <= status["latest"]["accuracy"] <= status["latest"]["high"]
-    assert status["tasks_open"] == 0
+    estimate = status["latest"]["estimate"]
+    assert (estimate["quantity"], estimate["unit"]) == ("accuracy", "")
+    assert estimate["low"] <= estimate["value"] <= estimate["high"]
+    assert (status["queue"]["open"], status["queue"]["spoken"]) == (0, len(rows))
+    assert status["last_success_at"] is not None
     assert workbench.name[:20] in opmon("status", "-c", config)[1]
 
 
@@ -120,7 +123,7 @@ def test_a_bad_label_file_changes_nothing(workbench: Any, config: str, tmp_path:
     assert "no task 4711" in err
     file.write_text(json.dumps({"monitor": workbench.name, "input_id": "nobody", "label": "3"}) + "\n")
     assert opmon("labels", "import", "-c", config, str(file))[0] == WRONG
-    assert json.loads(opmon("status", "-c", config, "--json")[1])["labels_returned"] == 0
+    assert json.loads(opmon("status", "-c", config, "--json")[1])["queue"]["spoken"] == 0
 
 
 def test_status_knows_which_rounds_have_their_labels(workbench: Any, config: str) -> None:
@@ -253,7 +256,7 @@ def test_serve_works_and_stops_when_told(workbench: Any, tmp_path: Path) -> None
         [sys.executable, "-m", "opmon", "serve", "-c", config], stderr=subprocess.PIPE, text=True
     )
     try:
-        _until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["tasks_open"] > 0)
+        _until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["queue"]["open"] > 0)
         workbench.answer(workbench.monitor(database))
         _until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["latest"] is not None)
     finally:
@@ -275,12 +278,12 @@ def test_a_round_that_cannot_go_on_is_given_up(workbench: Any, config: str) -> N
     window = workbench.write_window()
     assert opmon("run", "-c", config)[0] == 0
     status = json.loads(opmon("status", "-c", config, "--json")[1])
-    assert status["tasks_open"] > 0
+    assert status["queue"]["open"] > 0
     assert opmon("rounds", "abandon", "2", "-c", config)[0] == WRONG, "a reason is asked for"
     assert opmon("rounds", "abandon", "2", "-c", config, "--why", f"{window.name} was a test")[0] == 0
     after = json.loads(opmon("status", "-c", config, "--json")[1])
     assert after["newest"][0]["state"] == "abandoned"
-    assert after["tasks_open"] < status["tasks_open"]
+    assert after["queue"]["open"] < status["queue"]["open"]
     assert opmon("rounds", "abandon", "2", "-c", config, "--why", "again")[0] == WRONG
     assert opmon("run", "-c", config)[0] == 0
     assert opmon("rounds", "abandon", "7", "-c", config, "--why", "x")[0] == WRONG

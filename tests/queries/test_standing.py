@@ -47,7 +47,7 @@ def said(store: Store, *words: dict[str, str | Verdict]) -> None:
 
 def standing(store: Store, *rules: dict[str, Any]) -> str:
     with store.read() as connection:
-        return standing_of(connection, "m", ("m", "1"), settings(*rules).watch.acting_rules)
+        return standing_of(connection, "m", ("m", "1"), settings(*rules).watch.acting_rules).status
 
 
 def test_a_monitor_without_rules_is_healthy_once_it_has_an_estimate(store: Store) -> None:

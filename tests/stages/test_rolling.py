@@ -166,7 +166,7 @@ def test_status_tells_the_last_rounds(workbench: Any, tmp_path: Path) -> None:
     status = CliRunner().invoke(group, ["status", "-c", config, "--json"], standalone_mode=False)
     found = json.loads(status.output)["rolling"]
     both = joined(monitor, 1, 2)
-    assert (found["rounds"], found["accuracy"]) == ([1, 2], pytest.approx(both.value))
+    assert (found["rounds"], found["estimate"]["value"]) == ([1, 2], pytest.approx(both.value))
     shown = CliRunner().invoke(group, ["status", "-c", config], standalone_mode=False).output
     assert f"accuracy {ACCURACY.interval(both.value, both.low, both.high)} over the last 2 rounds" in shown
 

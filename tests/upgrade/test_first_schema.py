@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import tarfile
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +88,61 @@ def facts(monitor: Any, name: str) -> dict[str, Any]:
     }
 
 
+def loaded(database: str, file: Path) -> None:
+    """Load the rows of the first release's SQLite file into a PostgreSQL database with the first release's tables."""
+    import sqlalchemy as sa
+    from alembic import command
+    from alembic.config import Config
+
+    import opmon.store
+
+    source, target = sa.create_engine(f"sqlite:///{file}"), sa.create_engine(database)
+    config = Config()
+    config.set_main_option("script_location", f"{opmon.store.__path__[0]}/migrations")
+    with source.connect() as old, target.begin() as new:
+        (revision,) = old.exec_driver_sql("SELECT version_num FROM alembic_version").one()
+        config.attributes["connection"] = new
+        command.upgrade(config, revision)
+        tables = sa.MetaData()
+        tables.reflect(new)
+        for table in tables.sorted_tables:
+            rows = [dict(row._mapping) for row in old.exec_driver_sql(f"SELECT * FROM {table.name}")]
+            if table.name == "alembic_version" or not rows:
+                continue
+            new.execute(table.insert(), [{name: _typed(table.c[name], row[name]) for name in row} for row in rows])
+            if isinstance(table.c.get("id", sa.column("none")).type, sa.Integer):
+                last = f"(SELECT max(id) FROM {table.name})"
+                new.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), {last})")
+    source.dispose()
+    target.dispose()
+
+
+def _typed(column: Any, value: Any) -> Any:
+    """What SQLite holds as text or a number, as PostgreSQL is to be given it."""
+    import sqlalchemy as sa
+
+    match column.type:
+        case _ if value is None:
+            return None
+        case sa.JSON():
+            return json.loads(value)
+        case sa.DateTime():
+            return datetime.fromisoformat(value).replace(tzinfo=UTC)
+        case sa.Boolean():
+            return bool(value)
+        case _:
+            return value
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def test_every_round_of_the_first_schema_goes_on(world: World) -> None:
-    database = f"sqlite:///{world.folder / 'opmon.db'}"
+def test_every_round_of_the_first_schema_goes_on(world: World, database: str) -> None:
+    """On SQLite it is that file, on PostgreSQL another database with its rows."""
+    if not database.startswith("sqlite"):
+        loaded(database, world.folder / "opmon.db")
     expected = json.loads((HERE / "expected.json").read_text())
     for name in world.changes:
         found = world.finish(name, database)

@@ -1,0 +1,69 @@
+"""What of a monitor needs a person, most pressing first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from opmon.queries.standing import StandingView
+from opmon.store import outbox
+from opmon.store.cycles import Ended
+from opmon.store.engine import Connection
+from opmon.store.outbox import Dead
+from opmon.store.rounds import Unfinished
+
+NeedKind = Literal["cycle", "alarm", "delivery", "round", "labels"]
+
+
+@dataclass(frozen=True)
+class NeedView:
+    """Something that does not go on by itself."""
+
+    kind: NeedKind
+    message: str
+    """What it is, and what to do about it."""
+    round: int | None = None
+    event: str | None = None
+
+
+def needs_of(
+    connection: Connection,
+    monitor: str,
+    stands: StandingView,
+    unfinished: Sequence[Unfinished],
+    dead: Sequence[Dead],
+    ended: Ended | None,
+) -> tuple[NeedView, ...]:
+    """What a monitor needs, from what is known of it."""
+    found = [] if ended is None or not ended.problem else [NeedView("cycle", ended.problem)]
+    found += [
+        need
+        for reason in stands.reasons
+        if reason.state == "alarm"
+        for need in _alarm(connection, monitor, reason.rule)
+    ]
+    found += [NeedView("delivery", _undelivered(each), event=each.event_id) for each in dead]
+    found += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
+    waiting = [each for each in unfinished if each.open]
+    return tuple(found + ([NeedView("labels", _unlabelled(waiting))] if waiting else []))
+
+
+def _unlabelled(waiting: Sequence[Unfinished]) -> str:
+    count, numbers = sum(each.open for each in waiting), ", ".join(str(each.number) for each in waiting)
+    tasks = "1 task" if count == 1 else f"{count} tasks"
+    return f"{tasks} of round{'s' * (len(waiting) > 1)} {numbers} wait{'s' * (count == 1)} for annotators"
+
+
+def _alarm(connection: Connection, monitor: str, rule: str) -> list[NeedView]:
+    """The alarm that stands, unless somebody has taken it on."""
+    event = outbox.newest_alarm(connection, monitor, rule)
+    if event is None or event["acknowledged_at"] is not None:
+        return []
+    message = f"nobody has taken on the alarm of {rule}; whoever does: opmon events acknowledge {event['id']}"
+    return [NeedView("alarm", message, round=event["body"]["round"], event=event["id"])]
+
+
+def _undelivered(dead: Dead) -> str:
+    why = f" ({dead.problem})" if dead.problem else ""
+    return f"{dead.action} was not told of an event{why}; to try again: opmon events replay {dead.event_id}"

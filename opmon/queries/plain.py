@@ -1,0 +1,43 @@
+"""Views as plain values, for whatever writes JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from opmon.quantities import Quantity
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses as dicts, moments as ISO text, a bound that there is none of as None.
+
+    A quantity is its name and its unit, beside the values that it is of.
+
+    >>> from opmon.queries.standing import ReasonView, StandingView
+    >>> plain(StandingView("degraded", (ReasonView("floor", "alarm", 7, "below 90 %"),)))["reasons"]
+    [{'rule': 'floor', 'state': 'alarm', 'round': 7, 'message': 'below 90 %'}]
+    """
+    if is_dataclass(value) and not isinstance(value, Quantity):
+        own = {field.name: getattr(value, field.name) for field in fields(value)}
+        told = {name: plain(inner) for name, inner in own.items()}
+        units = [inner.unit for inner in own.values() if isinstance(inner, Quantity)]
+        return told | {"unit": units[0]} if units else told
+    match value:
+        case Quantity():
+            return value.name
+        case Enum():
+            return value.value
+        case datetime():
+            return value.isoformat()
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {key: plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [plain(inner) for inner in value]
+        case _:
+            return value

@@ -1,0 +1,127 @@
+"""A round with its newest estimate, what the rules said of it, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from opmon.queries.standing import as_told
+from opmon.queries.watch import Watch
+from opmon.store import revisions, rounds, verdicts
+from opmon.store.engine import Connection
+from opmon.store.revisions import Revision
+from opmon.store.rounds import Round
+from opmon.store.states import RoundState
+from opmon.types import Estimate, Verdict, VerdictState
+
+Wait = Literal["labels", "inputs", "rounds", "run"]
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """What a rule says of a round."""
+
+    rule: str
+    state: VerdictState
+    advice: bool
+    """Whether it stands for no alarm, whatever it says."""
+    message: str
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """A round with its newest estimate and what the rules said of it."""
+
+    number: int
+    state: RoundState
+    model: str
+    """The address of the model version."""
+    opened_at: datetime
+    ends_at: datetime | None
+    received: int
+    inputs: int | None
+    unscorable: int | None
+    duplicates: int | None
+    skew: float | None
+    drift_share: float | None
+    asked: int
+    """How many labels it was worth: its tasks."""
+    spoken: int
+    """Those of its tasks that somebody has spoken of."""
+    due_at: datetime | None
+    """Until when it waits for them at the most."""
+    estimate: Estimate | None
+    failures: int | None
+    """None for a regression, which has errors and no failures."""
+    verdicts: tuple[VerdictView, ...]
+    run_id: str | None
+    problem: str | None
+    waits_for: Wait | None
+    """What it waits for: "labels", or "run" where it has them all; None: nothing.
+
+    One that gathers the inputs of its model version waits for more "inputs"; one whose turn to be judged has not come
+    waits for the "rounds" before it. A round stays in the state ``labelling`` until a run has seen its labels.
+    """
+
+
+def newest_rounds(connection: Connection, watch: Watch, now: datetime, shown: int) -> list[RoundView]:
+    """The newest rounds of a monitor, newest first."""
+    return round_views(connection, watch, now, rounds.newest(connection, watch.name, shown))
+
+
+def round_views(connection: Connection, watch: Watch, now: datetime, some: Sequence[Round]) -> list[RoundView]:
+    """These rounds, as they are shown."""
+    ids = [round_.id for round_ in some]
+    estimated, judged = revisions.latest_of(connection, ids), verdicts.latest_of(connection, ids)
+    views = []
+    for round_ in some:
+        said = as_told(watch.advising_rules, judged.get(round_.id, ()))
+        waits = _waits(round_, gathers(connection, round_, watch, now))
+        views.append(_view(round_, estimated.get(round_.id), said, waits))
+    return views
+
+
+def gathers(connection: Connection, round_: Round, watch: Watch, now: datetime) -> bool:
+    """Whether the round of a version waits for more inputs of that version before it is scored."""
+    if round_.state != RoundState.OPENED or round_.only_version is None or round_.received >= watch.min_inputs:
+        return False
+    since = min(rounds.arrived(connection, round_.id) or round_.opened_at, round_.opened_at)
+    return now.astimezone(UTC) - since < watch.max_age
+
+
+def _waits(round_: Round, gathering: bool) -> Wait | None:
+    if round_.state.is_over:
+        return None
+    if round_.state == RoundState.ESTIMATED and not round_.ready:
+        return "rounds"
+    if round_.state == RoundState.LABELLING and round_.spoken < round_.asked:
+        return "labels"
+    return "inputs" if gathering else "run"
+
+
+def _view(round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None) -> RoundView:
+    counts_failures = revision is not None and revision.estimate.quantity.share
+    return RoundView(
+        number=round_.number,
+        state=round_.state,
+        model=round_.model_uri,
+        opened_at=round_.opened_at,
+        ends_at=round_.ends_at,
+        received=round_.received,
+        inputs=round_.inputs,
+        unscorable=round_.unscorable,
+        duplicates=round_.duplicates,
+        skew=round_.skew,
+        drift_share=(round_.drift or {}).get("share"),
+        asked=round_.asked,
+        spoken=round_.spoken,
+        due_at=round_.deadline_at,
+        estimate=None if revision is None else revision.estimate,
+        failures=revision.failures if revision is not None and counts_failures else None,
+        verdicts=tuple(VerdictView(each.rule, each.state, each.word == "advice", each.message) for each in said),
+        run_id=round_.run_id,
+        problem=round_.problem,
+        waits_for=waits,
+    )
