@@ -124,8 +124,8 @@ def _inside(column: pa.Array, shown: str, steps: Sequence[Step], path: str, pars
         return _inside(_element(long, step), where, steps[1:], path, parsed)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         if shown not in parsed:
-            parsed[shown] = [_parsed(text) for text in column.to_pylist()]
-        return _array([_at(value, steps) for value in parsed[shown]])
+            parsed[shown] = [as_json(text) for text in column.to_pylist()]
+        return as_array([_at(value, steps) for value in parsed[shown]])
     raise SourceError(f"column {path!r}: {shown!r} is {kind}, which has nothing inside; correct the path")
 
 
@@ -137,7 +137,7 @@ def _element(column: pa.Array, step: int) -> pa.Array:
     return taken.take(places)
 
 
-def _parsed(text: str | None) -> Any:
+def as_json(text: str | None) -> Any:
     """What a text says as JSON; None where it says nothing, or nothing that should be looked into."""
     if text is None or len(text) > _LONGEST or _depth(text) > _DEEPEST:
         return None
@@ -162,7 +162,7 @@ def _depth(text: str) -> int:
 def _at(value: Any, steps: Sequence[Step]) -> Any:
     for step in steps:
         if isinstance(value, str):
-            value = _parsed(value)  # JSON inside JSON, as some gateways log it
+            value = as_json(value)  # JSON inside JSON, as some gateways log it
         if isinstance(value, dict):
             value = value.get(str(step))
         elif isinstance(value, list) and isinstance(step, int) and step < len(value):
@@ -172,7 +172,7 @@ def _at(value: Any, steps: Sequence[Step]) -> Any:
     return value
 
 
-def _array(values: list[Any]) -> pa.Array:
+def as_array(values: list[Any]) -> pa.Array:
     """The values in one type: numbers where all are numbers, else lists as they are, else text."""
     try:
         return pa.array(values)

@@ -1,0 +1,236 @@
+"""The source ``requests``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+from opmon.abc import Source
+from opmon.errors import InputError, SourceError
+from opmon.sources.files import Files
+from opmon.sources.nested import Nested, as_array
+from opmon.sources.requests.payloads import Row, answers_of, inputs_of, plain_text
+from opmon.types import Batch, Slice
+
+Layout = Literal["mlflow", "v2", "sagemaker"]
+OWN = ("id", "timestamp", "model_version", "prediction", "scores", "response")
+"""The columns that every row has beside the input's own."""
+_REQUEST, _RESPONSE, _STATUS = "request", "response", "status_code"
+_FAILED = "no request in this piece of the log succeeded"
+_MARK = "~"
+_IDS = ("databricks_request_id", "client_request_id", "request_id", "id")
+_TIMES = ("timestamp_ms", "request_time", "timestamp", "time")
+_SIDES, _EVENT = ("captureData.endpointInput", "captureData.endpointOutput"), "eventMetadata"
+
+
+@dataclass(frozen=True)
+class Requests(Source):
+    """Requests to a model server as it logs them, in files: one input for each row that a request asked about.
+
+    ``layout`` says who wrote them: ``mlflow`` (Databricks inference tables, and any log with the columns ``request``
+    and ``response`` as ``mlflow models serve`` takes and gives them), ``v2`` (the V2 inference protocol of KServe,
+    MLServer and Triton, in the same columns) or ``sagemaker`` (data capture files). Its rows have the input's own
+    columns, by name where the request has names and else a list in ``features``, and ``id``, ``timestamp``,
+    ``model_version``, ``prediction``, ``scores``, and the whole answer as JSON in ``response``. Name in ``columns``
+    which of them to use. Requests that failed (another ``status_code`` than 200) are passed over; one that cannot be
+    understood is an input with nothing in it, which is counted as such.
+    """
+
+    local_paths: ClassVar[tuple[str, ...]] = ("path",)
+
+    path: str
+    """A file, a folder, or a glob, as with the source ``files``."""
+    layout: Layout = "mlflow"
+    """Who wrote the log."""
+    pattern: str | None = None
+    """Of a folder, only files whose path below it fits this glob."""
+    settle_seconds: float = 60.0
+    """A last line without a newline counts once the file was left alone for so long."""
+    broken: Literal["stop", "skip"] = "stop"
+    """``skip`` leaves out files and lines that cannot be read."""
+    _files: Source = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.layout not in ("mlflow", "v2", "sagemaker"):
+            raise InputError(f"layout must be one of mlflow, v2, sagemaker; got {self.layout!r}")
+        kind: Any = "jsonl" if self.layout == "sagemaker" else "auto"
+        files = Files(self.path, kind, self.pattern, settle_seconds=self.settle_seconds, broken=self.broken)
+        captured = [f"{side}.{key}" for side in _SIDES for key in ("data", "encoding")]
+        paths = (*captured, f"{_EVENT}.eventId", f"{_EVENT}.inferenceTime") if self.layout == "sagemaker" else ()
+        object.__setattr__(self, "_files", Nested(files, paths) if paths else files)
+
+    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
+        """What can be read now; a request is never cut, so that a few inputs more than ``limit`` may come."""
+        before = {part: _of_file(stop) for part, stop in positions.items()}
+        pieces = self._files.pending(before, limit)
+        counted = self._counted(pieces, positions)
+        total, requests = sum(piece.rows for piece in counted), sum(piece.rows for piece in pieces)
+        if limit is None or total <= limit or requests < 2:
+            return counted
+        return self._counted(self._files.pending(before, max(1, limit * requests // total)), positions)
+
+    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        yield from self._batches(slices, range(len(slices)), columns)
+
+    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
+        yield from self._batches(slices, numbers, None)
+
+    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
+        tables = []
+        for index in sorted(rows):
+            if not 0 <= index < len(slices) or any(not 0 <= row < slices[index].rows for row in rows[index]):
+                raise InputError(f"slice {index} has no such row; asked for {list(rows[index])[:5]}")
+            parts = [batch.rows for batch in self.read_some(slices, [index])]
+            whole = pa.concat_tables([pa.Table.from_batches([part]) for part in parts], promote_options="permissive")
+            tables.append(whole.take(pa.array(list(rows[index]), pa.int64())))
+        if not tables:
+            return pa.table({name: pa.nulls(0) for name in OWN})
+        return pa.concat_tables(tables, promote_options="permissive")
+
+    def _counted(self, pieces: Sequence[Slice], positions: Mapping[str, str]) -> list[Slice]:
+        """The slices with as many rows as their requests have inputs; where one stops, it says how many requests."""
+        rows, passed, starts = [0] * len(pieces), [0] * len(pieces), dict(positions)
+        for found in self._opened(pieces, range(len(pieces))):
+            rows[found.index], passed[found.index] = found.first + len(found.rows), found.requests
+        counted = []
+        for piece, count, requests in zip(pieces, rows, passed, strict=True):
+            start, stop = starts.get(piece.part, piece.start), f"{piece.stop}{_MARK}{piece.rows}"
+            counted.append(replace(piece, start=start, stop=stop, rows=max(1, count + piece.rows - requests)))
+            starts[piece.part] = stop
+        return counted
+
+    def _batches(
+        self, slices: Sequence[Slice], numbers: Sequence[int], columns: Sequence[str] | None
+    ) -> Iterator[Batch]:
+        names = self._names(slices)
+        silent = set(numbers)
+        for found in self._opened(slices, numbers):
+            if found.rows or found.unreadable:
+                silent.discard(found.index)
+            rows = _table(found.rows, names)
+            yield Batch(
+                found.index, found.first, rows if columns is None else _selected(rows, columns), found.unreadable
+            )
+        for index in sorted(silent):  # it has a row all the same: a slice is never empty
+            nothing = _table([], names)
+            yield Batch(index, 0, nothing if columns is None else _selected(nothing, columns), {_FAILED: 1})
+
+    def _names(self, slices: Sequence[Slice]) -> list[str]:
+        """The columns of the inputs, from the first requests of each slice."""
+        names: dict[str, None] = {}
+        for index in range(len(slices)):
+            first = next(iter(self._opened(slices, [index])), None)
+            for row in () if first is None else first.rows:
+                names.update(dict.fromkeys(name for name in row if name not in OWN))
+        return list(names)
+
+    def _opened(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[_Opened]:
+        """The inputs of each batch of requests; what could not be read keeps a number each."""
+        requests = dict.fromkeys(numbers, 0)  # how many of the slice were passed
+        inputs = dict(requests)
+        for batch in self._files.read_some([_piece_of_file(piece) for piece in slices], list(numbers)):
+            index = batch.slice_index
+            inputs[index] += batch.first_row - requests[index]
+            rows = [row for request in self._requests(batch.rows) for row in request]
+            requests[index] = batch.first_row + batch.rows.num_rows
+            yield _Opened(index, inputs[index], rows, batch.unreadable, requests[index])
+            inputs[index] += len(rows)
+
+    def _requests(self, rows: pa.RecordBatch) -> Iterator[list[Row]]:
+        """The inputs of each request, with what was answered."""
+        if self.layout == "sagemaker":
+            yield from self._captured(rows)
+            return
+        names = rows.schema.names
+        if _REQUEST not in names:
+            raise SourceError(
+                f"the log of requests has no column {_REQUEST!r}; it has: {', '.join(names)}. Is its layout another "
+                f"than {self.layout}?"
+            )
+        columns = {name: rows.column(name).to_pylist() for name in names if name != _RESPONSE}
+        responses = rows.column(_RESPONSE).to_pylist() if _RESPONSE in names else itertools.repeat(None)
+        ids, times = (next((columns[name] for name in known if name in columns), None) for known in (_IDS, _TIMES))
+        is_ms = "timestamp_ms" in columns
+        versions = _versions(columns)
+        status = columns.get(_STATUS)
+        for place, (request, response) in enumerate(zip(columns[_REQUEST], responses, strict=False)):
+            if status is not None and status[place] not in (None, 200, "200"):
+                yield []
+                continue
+            at = None if times is None else times[place]
+            about = {
+                "id": None if ids is None else ids[place],
+                "timestamp": at / 1000 if is_ms and isinstance(at, int | float) else at,
+                "model_version": None if versions is None else versions[place],
+            }
+            yield _rows(_text(request), _text(response), about)
+
+    def _captured(self, rows: pa.RecordBatch) -> Iterator[list[Row]]:
+        def values(name: str) -> Sequence[Any]:
+            index = rows.schema.get_field_index(name)
+            return [None] * rows.num_rows if index < 0 else rows.column(index).to_pylist()
+
+        sides = [zip(values(f"{side}.data"), values(f"{side}.encoding"), strict=True) for side in _SIDES]
+        told = zip(values(f"{_EVENT}.eventId"), values(f"{_EVENT}.inferenceTime"), strict=True)
+        for request, response, (key, at) in zip(*sides, told, strict=True):
+            about = {"id": key, "timestamp": at, "model_version": None}
+            yield _rows(plain_text(*request), plain_text(*response), about)
+
+
+def _of_file(position: str) -> str:
+    """The position in the file, without how many requests were passed before it."""
+    return position.rpartition(_MARK)[0] or position
+
+
+def _piece_of_file(piece: Slice) -> Slice:
+    stop, mark, requests = piece.stop.rpartition(_MARK)
+    return replace(piece, start=_of_file(piece.start), stop=stop, rows=int(requests)) if mark else piece
+
+
+@dataclass(frozen=True)
+class _Opened:
+    index: int
+    first: int
+    rows: list[Row]
+    unreadable: Mapping[str, int]
+    requests: int
+    """How many requests of the slice were passed with these."""
+
+
+def _rows(request: str | None, response: str | None, about: Row) -> list[Row]:
+    """One row for each input of a request; of several, the id has the input's number behind it."""
+    inputs = inputs_of(request)
+    answers = answers_of(response, len(inputs))
+    several, key = len(inputs) > 1, about["id"]
+    return [
+        {**given, **about, **answer, "id": f"{key}#{place}" if several and key is not None else key}
+        for place, (given, answer) in enumerate(zip(inputs, answers, strict=True))
+    ]
+
+
+def _versions(columns: Mapping[str, list[Any]]) -> list[Any] | None:
+    if "model_version" in columns:
+        return columns["model_version"]
+    metadata = columns.get("request_metadata")
+    return None if metadata is None else [dict(each or {}).get("model_version") for each in metadata]
+
+
+def _text(value: Any) -> str | None:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value if isinstance(value, str) else None
+
+
+def _table(rows: Sequence[Row], names: Sequence[str]) -> pa.RecordBatch:
+    """The rows as columns; ``names`` come first, and what no row has is null."""
+    columns = {name: as_array([row.get(name) for row in rows]) for name in (*names, *OWN)}
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _selected(rows: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    missing = [name for name in columns if name not in rows.schema.names]
+    if missing:
+        raise SourceError(f"the requests have no column {missing[0]!r}; they have: {', '.join(rows.schema.names)}")
+    return rows.select(list(columns))
