@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -53,15 +54,24 @@ def score(job: ScoreJob) -> tuple[Part, ...]:
         return tuple(done)
     reading = Reading(job, skip=done[-1].stop if done else 0)
     making, neurons = _Making(job, len(done), reading.skip), Neurons(job.neurons)
-    for scored in opened(job.way).score(reading):
-        beside = reading.beside.popleft()
-        making.add(neurons.take(with_logged(scored, job.variables, beside.numbers, beside.first)), beside)
-        _tell(len(beside.row))
-        if making.is_full:
-            done.append(making.part(last=False))
-            making = _Making(job, len(done), making.stop)
-    done.append(making.part(last=True, unreadable=reading.unreadable))
-    return tuple(done)
+    with ThreadPoolExecutor(1, thread_name_prefix="opmon-part") as pool:  # a part is written while the next is scored
+        writing: list[Future[Part]] = []
+        for scored in opened(job.way).score(reading):
+            beside = reading.beside.popleft()
+            making.add(neurons.take(with_logged(scored, job.variables, beside.numbers, beside.first)), beside)
+            _tell(len(beside.row))
+            if making.is_full:
+                _wait(writing)
+                writing.append(pool.submit(making.part, last=False))
+                making = _Making(job, making.number + 1, making.stop)
+        _wait(writing)
+    return (*done, *(each.result() for each in writing), making.part(last=True, unreadable=reading.unreadable))
+
+
+def _wait(writing: Sequence[Future[Part]]) -> None:
+    """One part is written at a time; an error of it ends the job."""
+    if writing:
+        writing[-1].result()
 
 
 class _Making:

@@ -109,10 +109,7 @@ def _fresh(
     for part in parts:
         hashes[done : done + part.rows] = part.columns([HASH])[HASH].to_numpy()
         done += part.rows
-    fresh = first_met(work, round_, hashes)
-    hashes = hashes if fresh.all() else hashes[fresh]
-    hashes.sort()
-    return fresh, hashes
+    return first_met(work, round_, hashes)
 
 
 def _tables(parts: Sequence[Part], keep: NDArray[np.bool_] | None, levels: int | None) -> Iterator[pa.Table]:

@@ -1,7 +1,7 @@
 """scored → drawn → labelling: choose the inputs worth a label and queue them for the annotators.
 
-Only the drawn inputs are fetched again from the log; they are kept with their tasks. The order inside a batch is
-random, so that a batch half done is still a sample of the batch.
+Only the drawn inputs are fetched again from the log, and captured: nothing asks the log for them later. The order
+inside a batch is random, so that a batch half done is still a sample of the batch.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from opmon.abc import Sampler
 from opmon.errors import NotFoundError, SourceError
+from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
 from opmon.stages.frames import ACTIVATIONS, NAME, VARIABLE, FrameFile
 from opmon.stages.payloads import payload_of
@@ -96,7 +97,9 @@ def _seen_by(sampler: Sampler, frame: FrameFile) -> Frame:
 def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
     """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them."""
     ordered = np.sort(chosen)
-    inputs, rows = frame.inputs(ordered), fetch_table(work, round_, frame, ordered)
+    inputs = frame.inputs(ordered)
+    rows = fetch_table(work, round_, inputs)
+    capture(work, round_, ordered, rows)
     tasks = dict(zip(ordered.tolist(), _tasks(work, frame, ordered, inputs, rows), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     now = work.clock()
@@ -125,18 +128,17 @@ def _tasks(
         yield queue.NewTask(position, str(known["id"]), prediction, variables, payload)
 
 
-def fetch_table(work: Toolbox, round_: Round, frame: FrameFile, positions: NDArray[np.int64]) -> pa.Table:
-    """The rows of inputs of the frame, read again from the log, by their positions in ascending order."""
+def fetch_table(work: Toolbox, round_: Round, inputs: pa.Table) -> pa.Table:
+    """The rows of inputs of the frame, read again from the log, in the same order, which is that of the frame."""
     with work.store.read() as connection:
         slices = rounds.slices_of(connection, round_.id)
-    inputs = frame.inputs(positions)
     wanted: dict[int, list[int]] = {}
     for index, row in zip(inputs["slice"].to_pylist(), inputs["row"].to_pylist(), strict=True):
         wanted.setdefault(index, []).append(row)
     table: pa.Table = work.source.fetch(slices, wanted)
-    if table.num_rows != len(positions):
+    if table.num_rows != len(inputs):
         raise SourceError(
-            f"{len(positions)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
+            f"{len(inputs)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
             "were its files changed or removed? Put them back and run again."
         )
     return table

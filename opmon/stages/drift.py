@@ -104,7 +104,7 @@ def _columns(work: Toolbox, round_: Round, parts: Sequence[Part], frame: FrameFi
     rng = np.random.default_rng([work.settings.seed, round_.number, 1])
     size = min(len(frame), work.settings.drift.max_rows)
     chosen = np.sort(rng.choice(len(frame), size=size, replace=False, shuffle=False))
-    answered = frame.inputs(chosen)
+    answered = frame.inputs(chosen, ["prediction", *(VARIABLE + name for name in frame.variables)])
     samples = [read_sample(part.sample) for part in parts if part.sample.exists()]
     raw = pa.concat_tables(samples, promote_options="permissive") if samples else pa.table({})
     size = min(size, raw.num_rows) if raw.num_columns else size

@@ -9,7 +9,7 @@ as a whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,9 +120,10 @@ class FrameFile:
             size=self.rows,
         )
 
-    def inputs(self, positions: NDArray[np.int64]) -> pa.Table:
-        """Single inputs, by their positions in ascending order, without activations; one row group at a time."""
-        names = [name for name in self.names if name != ACTIVATIONS]
+    def inputs(self, positions: NDArray[np.int64], columns: Sequence[str] | None = None) -> pa.Table:
+        """Single inputs, by their positions in ascending order, all columns but the activations, or those that are
+        named; one row group at a time."""
+        names = [name for name in self.names if name != ACTIVATIONS] if columns is None else list(columns)
         tables, first = [], 0
         with pq.ParquetFile(self.path) as file:
             for number in range(file.num_row_groups):

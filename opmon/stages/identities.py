@@ -10,26 +10,29 @@ from opmon.store import seen
 from opmon.store.rounds import Round
 
 
-def first_met(work: Toolbox, round_: Round, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which of the inputs with these hashes are met for the first time, here and in the rounds remembered."""
-    fresh = _first_here(hashes)
+def first_met(work: Toolbox, round_: Round, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+    """Which of the inputs with these hashes are met for the first time, here and in the rounds remembered; and the
+    sorted hashes of those."""
+    fresh, ordered = first_here(hashes)
     with work.store.read() as connection:
         for known in seen.hashes_before(connection, round_):
-            fresh &= known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] != hashes
-    return fresh
+            place = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+            fresh &= known[place] != hashes
+    return fresh, ordered if len(ordered) == fresh.sum() else np.sort(hashes[fresh])
 
 
-def _first_here(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which come for the first time among themselves.
+def first_here(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+    """Which come for the first time among themselves, and all different ones in order.
 
-    >>> _first_here(np.array([5, 7, 5, 5], np.uint64)).tolist()
-    [True, True, False, False]
+    >>> fresh, ordered = first_here(np.array([7, 5, 7, 7], np.uint64))
+    >>> fresh.tolist(), ordered.tolist()
+    ([True, True, False, False], [5, 7])
     """
     ordered = np.sort(hashes)
-    if not (ordered[1:] == ordered[:-1]).any():  # the usual case, and half the memory
-        return np.ones(len(hashes), dtype=bool)
-    order = np.argsort(hashes, kind="stable")
-    ordered = hashes[order]
-    again = np.zeros(len(hashes), dtype=bool)
-    again[order[1:]] = ordered[1:] == ordered[:-1]
-    return ~again
+    again = ordered[1:] == ordered[:-1]
+    fresh = np.ones(len(hashes), dtype=bool)
+    if again.any():  # seldom: the order of so many takes twice the memory
+        order = np.argsort(hashes, kind="stable")
+        fresh[order[1:][again]] = False
+        ordered = np.concatenate((ordered[:1], ordered[1:][~again]))
+    return fresh, ordered

@@ -7,7 +7,7 @@ import logging
 import math
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.summary import RoundSummary, round_page
+from opmon.stages.captured import payloads
 from opmon.stages.decide import is_decided
 from opmon.stages.drift import summary_of
 from opmon.stages.estimate import Answers, read_answers
@@ -128,7 +129,9 @@ def _write_report(
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
     (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
     (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
-    pictures, shown = draw_failures(work.settings, failures, folder / "failures" / "failures.png")
+    seen = payloads(work, round_, answers.failures)
+    whole = [replace(failure, payload=payload) for failure, payload in zip(failures, seen, strict=True)]
+    pictures, shown = draw_failures(work.settings, whole, folder / "failures" / "failures.png")
     round_page(
         RoundSummary(
             monitor=work.name,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from opmon.jobs.model import Answering
 from opmon.quantities import Problem, loss
+from opmon.stages.captured import captured
 from opmon.stages.draw import fetch_table, load_frame
 from opmon.stages.models import way_of
 from opmon.stages.toolbox import Toolbox
@@ -41,11 +42,13 @@ def outcomes_of(
 
 
 def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions: Sequence[int]) -> dict[int, str]:
-    """What the version says of inputs of the round's frame, fetched again from the log."""
+    """What the version says of drawn inputs of a round."""
     if model.uri not in work.rivals:
         work.rivals[model.uri] = way_of(work.settings, work.registry, model, work.folder, plain=True).open()
     chosen = np.unique(np.asarray(positions, dtype=np.int64))
-    table = fetch_table(work, round_, load_frame(work, round_), chosen)
+    table = captured(work, round_, chosen)
+    if table is None:  # drawn by a release that captured nothing: the log may still have it
+        table = fetch_table(work, round_, load_frame(work, round_).inputs(chosen, ["slice", "row"]))
     return _answers(work.rivals[model.uri], chosen, table, round_.plan.problem)
 
 

@@ -23,6 +23,7 @@ from opmon.robustness.result import Tomography
 from opmon.robustness.run import Progress, Subject
 from opmon.robustness.running import Budget
 from opmon.robustness.tomography import tomography
+from opmon.stages.captured import payloads
 from opmon.stages.checkpoints import CheckpointFile, content_key
 from opmon.stages.estimate import read_answers
 from opmon.stages.models import model_file
@@ -31,6 +32,7 @@ from opmon.stages.tomography_model import Prepared, open_traced, prepared
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
 from opmon.store import rounds
+from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 
 log = logging.getLogger(__name__)
@@ -135,12 +137,11 @@ def gallery(ready: Prepared, settings: RobustnessSettings, result: Tomography, s
 
 def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labelled:
     """The answered tasks of this and earlier rounds of the same model version, newest first, each with its weight."""
-    rows: list[Mapping[str, Any]] = []
-    truth: list[str | None] = []
+    drawn: list[tuple[Round, list[Answered]]] = []
     weights: list[float] = []
     with work.store.read() as connection:
         for number in range(round_.number, 0, -1):
-            if len(rows) >= settings.max_inputs:
+            if len(weights) >= settings.max_inputs:
                 break
             other = rounds.get(connection, work.name, number)
             if other.model_version != round_.model_version or other.draw is None:
@@ -149,15 +150,18 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
             weight = weight_of(answers.sample)
             if weight is None:
                 continue  # nobody knows how many inputs each stands for
-            for task in answers.tasks:
-                said = None if task.answer is None else task.answer.truth
-                if said is not None or settings.relation == "own":
-                    rows.append(row_of(task.payload))
-                    truth.append(said)
-                    weights.append(max(weight.get(task.position, 0.0), 1e-9))
+            tasks = [task for task in answers.tasks if settings.relation == "own" or _truth(task) is not None]
+            weights += [max(weight.get(task.position, 0.0), 1e-9) for task in tasks]
+            drawn.append((other, tasks))
+    rows = [row_of(payload) for other, tasks in drawn for payload in payloads(work, other, tasks)]
+    truth = [_truth(task) for _, tasks in drawn for task in tasks]
     if not rows:
         raise InputError("no input of this model version has a label yet, drawn by a design whose weights are known")
     return Labelled(rows[: settings.max_inputs], truth[: settings.max_inputs], weights[: settings.max_inputs])
+
+
+def _truth(task: Answered) -> str | None:
+    return None if task.answer is None else task.answer.truth
 
 
 def tomography_metrics(result: Tomography, settings: RobustnessSettings) -> dict[str, float]:

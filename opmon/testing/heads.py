@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ def check_head(head: Head, folder: Path, reference: Reference | None = None, mod
     from opmon.scoring.scorer import Scorer
 
     assert isinstance(head, Head), f"{type(head).__name__} does not subclass opmon.abc.Head"
+    pickle.dumps(head)  # jobs carry it
     path = network(folder / "network.onnx") if model is None else model
     if reference is None and head.fitted_as is not None:
         usual = np.random.default_rng(3).normal(size=(400, WIDTH)).astype(np.float32)

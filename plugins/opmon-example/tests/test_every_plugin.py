@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from opmon_example.append import Append
 from opmon_example.feather import Feather
 from opmon_example.folder import Folder
 from opmon_example.outside import Outside
+from opmon_example.processes import Processes
 from opmon_example.runner_up import RunnerUp
 from opmon_example.sheet import COLUMNS, Sheet
 from opmon_example.spent import LabelsSpent
@@ -21,9 +23,10 @@ from opmon_example.vignette import Vignette
 
 from opmon import plugins
 from opmon.decisions.case import Case
-from opmon.errors import NotFoundError, SourceError
+from opmon.errors import NotFoundError, SourceError, UnavailableError
 from opmon.testing import (
     check_action,
+    check_executor,
     check_head,
     check_label_provider,
     check_perturbation,
@@ -146,6 +149,15 @@ def test_registry_follows_an_alias(tmp_path: Path) -> None:
         registry.resolve("models:/digits@champion")
 
 
+def test_executor(tmp_path: Path) -> None:
+    check_executor(Processes(), tmp_path)
+
+
+def test_a_process_that_dies_is_told_and_nothing_is_lost() -> None:
+    with pytest.raises(UnavailableError, match="ended by itself"):
+        list(Processes(workers=1).run(os._exit, [1]))
+
+
 def test_perturbation() -> None:
     check_perturbation(Vignette())
 
@@ -156,6 +168,7 @@ def test_perturbation() -> None:
         ("sampler", "systematic"),
         ("estimator", "systematic"),
         ("source", "feather"),
+        ("executor", "processes"),
         ("head", "outside"),
         ("head", "runner_up"),
         ("rule", "labels_spent"),

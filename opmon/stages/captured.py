@@ -1,0 +1,110 @@
+"""What was drawn, captured once, when it was drawn: a source whose rows vanish afterwards is no problem.
+
+The rows are kept as the log had them, one Parquet file for each wave, in the round's MLflow run; a picture that the log
+names by its path is kept itself. Whatever looks at a drawn input later (another model version, the report, the
+robustness) looks here.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from opmon.config import MonitorSettings
+from opmon.errors import NotFoundError
+from opmon.scoring.inputs.columns import decoded
+from opmon.scoring.inputs.encoded import encoded
+from opmon.stages.toolbox import Toolbox
+from opmon.store.queue import Answered
+from opmon.store.rounds import Round
+
+POSITION = "opmon.position"
+"""The column with the place of an input in the round's frame."""
+
+
+def capture(work: Toolbox, round_: Round, positions: NDArray[np.int64], rows: pa.Table) -> None:
+    """Keep the rows of the inputs that the next wave has drawn; done again, it gives the same file."""
+    kept = _with_pictures(work.settings, rows).append_column(POSITION, pa.array(positions))
+    path = work.round_folder(round_) / _name(round_.waves)
+    partial = path.with_suffix(".partial")
+    pq.write_table(kept, partial, compression="zstd")
+    partial.replace(path)
+    if round_.run_id is not None:
+        work.registry.log_artifact(round_.run_id, path)
+
+
+def captured(work: Toolbox, round_: Round, positions: NDArray[np.int64]) -> pa.Table | None:
+    """The rows of drawn inputs, by their positions in ascending order; None where they were not captured: by a release
+    that did not yet, or because no wave drew them."""
+    try:
+        waves = [pq.read_table(_file(work, round_, wave)) for wave in range(round_.waves)]
+    except NotFoundError:
+        return None
+    if not waves:
+        return None
+    table = pa.concat_tables(waves, promote_options="permissive")
+    order = np.argsort(table[POSITION].to_numpy(), kind="stable")
+    known = table[POSITION].to_numpy()[order]
+    places = np.minimum(np.searchsorted(known, positions), len(known) - 1)
+    if (known[places] != positions).any():
+        return None
+    return table.take(pa.array(order[places])).drop_columns(POSITION)
+
+
+def payloads(work: Toolbox, round_: Round, tasks: Sequence[Answered]) -> list[Mapping[str, Any]]:
+    """What annotators saw of the inputs; with a picture itself where they saw its path."""
+    image = work.settings.inputs.image
+    own = [task.payload for task in tasks]
+    if image is None or not any(_is_path(payload.get(image.column)) for payload in own):
+        return own
+    positions = np.unique([task.position for task in tasks])
+    rows = captured(work, round_, positions)
+    if rows is None or not pa.types.is_binary(rows[image.column].type):
+        return own
+    pictures = dict(zip(positions.tolist(), rows[image.column].to_pylist(), strict=True))
+    return [
+        {**task.payload, image.column: _as_json(pictures[task.position])} if pictures[task.position] else task.payload
+        for task in tasks
+    ]
+
+
+def _file(work: Toolbox, round_: Round, wave: int) -> Path:
+    path = work.round_folder(round_) / _name(wave)
+    if path.exists():
+        return path
+    if round_.run_id is None:
+        raise NotFoundError(f"round {round_.number} of {round_.monitor} has no run")
+    return Path(work.registry.download(round_.run_id, _name(wave), path.parent))
+
+
+def _name(wave: int) -> str:
+    return f"drawn-{wave:03}.parquet"
+
+
+def _with_pictures(settings: MonitorSettings, rows: pa.Table) -> pa.Table:
+    """The rows with the pictures themselves where a column names their files."""
+    image = settings.inputs.image
+    if image is None or image.column not in rows.column_names:
+        return rows
+    cells = decoded(rows[image.column].combine_chunks()).to_pylist()
+    if not any(_is_path(cell) for cell in cells):
+        return rows
+    found = [encoded(cell, image.column, image.folder) for cell in cells]
+    pictures = pa.array([cell if isinstance(cell, bytes) else None for cell in found], pa.binary())
+    return rows.set_column(rows.column_names.index(image.column), image.column, pictures)
+
+
+def _is_path(cell: Any) -> bool:
+    """Whether a cell names a file: as text, or as the datasets library does."""
+    return isinstance(cell, str) or (isinstance(cell, Mapping) and bool(cell.get("path")) and not cell.get("bytes"))
+
+
+def _as_json(picture: bytes) -> dict[str, str]:
+    return {"base64": base64.b64encode(picture).decode()}

@@ -1,0 +1,121 @@
+"""What was drawn is captured when it is drawn: the log and its pictures may vanish afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opmon.errors import SourceError
+from opmon.stages import captured
+from opmon.store import revisions, rounds, verdicts
+from opmon.types import ModelVersion
+
+ROBUSTNESS = {"kind": "image", "perturbations": ["zoom"], "every": 1, "min_inputs": 10, "half_width": 0.2}
+
+
+def network(workbench: Any, count: int) -> Any:
+    """A model of pictures, fitted on so many of them."""
+    from onnx import TensorProto, helper, numpy_helper
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(max_iter=100).fit(workbench.images[:count] / 16, workbench.targets[:count])
+    values = {"w": fitted.coef_.T.astype(np.float32), "b": fitted.intercept_.astype(np.float32)}
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["f"]),
+        helper.make_node("Gemm", ["f", "w", "b"], ["s"]),
+        helper.make_node("Softmax", ["s"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "pictures",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 1, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 10])],
+        [numpy_helper.from_array(value, name) for name, value in values.items()],
+    )
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def as_files(workbench: Any, path: Path) -> None:
+    """The pixels of a window as PNG files, which the log names."""
+    from PIL import Image
+
+    table, folder = pq.read_table(path), workbench.folder / "photos"
+    folder.mkdir()
+    for name, pixels in zip(table["input_id"].to_pylist(), table["pixels"].to_pylist(), strict=True):
+        Image.fromarray(np.rint(np.reshape(pixels, (8, 8)) / 16 * 255).astype(np.uint8)).save(folder / f"{name}.png")
+    names = pa.array([f"{name}.png" for name in table["input_id"].to_pylist()])
+    pq.write_table(table.drop_columns("pixels").append_column("photo", names), path)
+
+
+def told(monitor: Any, folder: Path) -> dict[str, Any]:
+    """All that the only round came to."""
+    name = monitor.settings.name
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, name, 1)
+        estimate = revisions.latest_estimate(connection, round_.id)
+        (verdict,) = verdicts.latest_verdicts(connection, round_.id)
+    download = monitor.registry.download
+    assert estimate is not None
+    return {
+        "state": round_.state,
+        "estimate": estimate.estimate,
+        "verdict": (verdict.state, verdict.message, verdict.details),
+        "pictures": download(round_.run_id, "failures/failures.png", folder).read_bytes(),
+        "robustness": pq.read_table(download(round_.run_id, "robustness/robustness.parquet", folder)).to_pylist(),
+    }
+
+
+def test_a_log_that_vanishes_after_the_draw_is_no_problem(workbench: Any, tmp_path: Path) -> None:
+    workbench.register(network(workbench, 900), "photos")
+    workbench.register(network(workbench, 100), "photos")
+    workbench.model = "models:/photos/1"
+    as_files(workbench, workbench.write_window())
+    changes = {
+        "inputs": {"image": {"column": "photo", "folder": "photos/"}},
+        "rules": [{"type": "accuracy_behind", "rival": "models:/photos/2", "name": "challenger"}],
+        "robustness": ROBUSTNESS,
+    }
+    calm, monitor = (workbench.monitor(f"sqlite:///{tmp_path}/{name}.db", **changes) for name in ("calm", "gone"))
+    for each in (calm, monitor):
+        assert each.advance().problems == []
+    workbench.answer(calm, wrong=0.2)
+    assert calm.advance().closed == 1
+    shutil.rmtree(workbench.folder / "photos")
+    shutil.rmtree(workbench.folder / "production")
+    (workbench.folder / "production").mkdir()
+    shutil.rmtree(monitor.folder / "rounds")
+    workbench.answer(monitor, wrong=0.2)
+    cycle = monitor.advance()
+    assert (cycle.problems, cycle.closed) == ([], 1)
+    found, expected = told(monitor, tmp_path / "a"), told(calm, tmp_path / "b")
+    assert found["verdict"][2]["disagreements"] > 0
+    for what in expected:
+        assert found[what] == expected[what], what
+    assert monitor.compare("models:/photos/1", "models:/photos/2").disagreements > 0
+
+
+def test_what_an_earlier_release_drew_is_asked_of_the_log(
+    workbench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workbench.write_window()
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}")
+    with monkeypatch.context() as patch:
+        patch.setattr("opmon.stages.draw.capture", lambda *given: None)
+        assert monitor.advance().problems == []
+    from opmon.stages.rivals import predictions_of
+
+    with monitor._at_work() as work:
+        with work.store.read() as connection:
+            round_ = rounds.get(connection, workbench.name, 1)
+        model: ModelVersion = work.registry.resolve(workbench.model)
+        assert captured.captured(work, round_, np.array([3])) is None
+        assert list(predictions_of(work, round_, model, [3, 5])) == [3, 5]
+        path.unlink()
+        with pytest.raises(SourceError):
+            predictions_of(work, round_, model, [3, 5])
