@@ -16,16 +16,16 @@ log = logging.getLogger(__name__)
 
 
 class Neurons:
-    """Keeps at most ``most`` neurons of each input, evenly spaced; none at all where that is None."""
+    """Keeps at most ``most`` neurons of each input, evenly spaced."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int) -> None:
         self.most = most
         self._chosen: NDArray[np.int64] | None = None
 
     def take(self, scored: Scored) -> Scored:
         """What the model said, with the neurons that are kept."""
-        if scored.activations is None or self.most is None or not len(scored.rows):
-            return dataclasses.replace(scored, activations=None)
+        if scored.activations is None or not len(scored.rows):
+            return scored
         width = scored.activations.shape[1]
         if width <= self.most:
             return scored

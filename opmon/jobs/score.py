@@ -53,12 +53,15 @@ def score(job: ScoreJob) -> tuple[Part, ...]:
     if done and done[-1].last:
         return tuple(done)
     reading = Reading(job, skip=done[-1].stop if done else 0)
-    making, neurons = _Making(job, len(done), reading.skip), Neurons(job.neurons)
+    making = _Making(job, len(done), reading.skip)
+    neurons = None if job.neurons is None else Neurons(job.neurons)
     with ThreadPoolExecutor(1, thread_name_prefix="opmon-part") as pool:  # a part is written while the next is scored
         writing: list[Future[Part]] = []
         for scored in opened(job.way).score(reading):
             beside = reading.beside.popleft()
-            making.add(neurons.take(with_logged(scored, job.variables, beside.numbers, beside.first)), beside)
+            if job.variables:
+                scored = with_logged(scored, job.variables, beside.numbers, beside.first)
+            making.add(scored if neurons is None else neurons.take(scored), beside)
             _tell(len(beside.row))
             if making.is_full:
                 _wait(writing)
@@ -142,7 +145,7 @@ class _Making:
             columns |= {parts.OWN: own, parts.LOGGED: production.logged}
         for name in scored[0].variables:
             columns[parts.VARIABLE + name] = np.concatenate([each.variables[name] for each in scored])
-        if scored[0].activations is not None:
+        if self.job.neurons is not None and scored[0].activations is not None:
             columns[parts.ACTIVATIONS] = as_bytes([each.activations for each in scored if each.activations is not None])
         table = pa.table(columns)
         return table if production is None else table.filter(pa.array(~production.strays)), production, classes

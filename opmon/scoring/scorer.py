@@ -134,7 +134,7 @@ class Scorer:
         """One answer for each batch, in order. The next batches are read and prepared while the model is at work."""
         names = (*self.outputs.names, *self.variables.values(), *self._traced)
         for (batch, fed), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1), self._read):
-            yield self._scored(batch, fed.without(found.failed), found.pieces)
+            yield self._scored(batch, fed.without(found.failed) if found.failed else fed, found.pieces)
 
     def traces(self, batches: Iterable[Batch], refused: Counter[str] | None = None) -> Iterator[Traced]:
         """Activations and predicted classes of each batch, of a scorer opened with ``traced``; else of no neurons.

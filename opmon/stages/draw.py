@@ -52,8 +52,6 @@ def draw_round(work: Toolbox, round_: Round) -> None:
 def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     """Another wave, where the sampler is adaptive and its budget not spent; false where there is none."""
     sampler = sampler_of(round_.plan)
-    if len(sample.draw) >= round_.plan.budget:
-        return False
     frame = load_frame(work, round_)
     rng = generator(round_, wave=round_.waves)
     drawn = sampler.next_batch(_seen_by(sampler, frame), round_.plan.budget, sample, rng)

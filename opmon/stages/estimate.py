@@ -68,7 +68,8 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
         answers = read_answers(connection, round_)
     over = round_.deadline_at is not None and work.clock() >= round_.deadline_at
     waits = round_.state == RoundState.LABELLING
-    if answers.settled and waits and not over and draw_next_wave(work, round_, answers.sample):
+    unspent = len(answers.sample.draw) < round_.plan.budget
+    if unspent and answers.settled and waits and not over and draw_next_wave(work, round_, answers.sample):
         return True
     final = answers.settled or over or not waits
     if known is not None and known.labels_seen == answers.labels_seen and (not final or not known.estimate.provisional):

@@ -298,7 +298,7 @@ def test_a_layer_too_wide_keeps_evenly_spaced_neurons(caplog: pytest.LogCaptureF
     for _ in range(2):
         np.testing.assert_array_equal(neurons.take(scored(values)).activations, values[:, [0, 4, 8]])
     assert caplog.text.count("9 neurons: 3 of them") == 1
-    assert Neurons(None).take(scored(values)).activations is None
+    assert Neurons(9).take(scored(values)).activations is not None
 
 
 @pytest.mark.parametrize("sections", [2, 7, 20, 255, 256])
