@@ -2,29 +2,56 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
+from opmon.cli._parameters import EXAMPLES, parameters_of
 from opmon.cli._plain import plain
 from opmon.cli.common import json_option, print_json
 from opmon.wording import nearest
 
+_KEYS = {
+    "sampler": "sampler",
+    "source": "source",
+    "rule": "rules",
+    "action": "actions",
+    "head": "variables",
+    "perturbation": "robustness.perturbations",
+    "registry": "registry",
+    "label_provider": "labels.provider",
+    "executor": "executor",
+}
+"""Where each kind is named in opmon.yaml; estimators follow from the sampler."""
+_LISTS = frozenset({"rule", "action", "head", "perturbation"})
+
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
+@click.argument("second", required=False, metavar="")
 @click.option("--kind", default=None, help="Only a plugin of this kind, such as rule or sampler.")
+@click.option("--all", "everything", is_flag=True, help="Everything that opmon brings, as one page of Markdown.")
 @json_option()
-def explain(name: str, kind: str | None, as_json: bool) -> None:
-    """What a rule promises; what a sampler, a source, an action … does; and the parameters that it takes.
+def explain(name: str | None, second: str | None, kind: str | None, everything: bool, as_json: bool) -> None:
+    """What a rule promises; what a sampler, a source, an action ... does; and the parameters that it takes.
 
-    NAME is what stands behind "type:" in opmon.yaml, such as accuracy_level.
+    NAME is what stands behind "type:" in opmon.yaml, such as accuracy_level; its kind may stand before it: source
+    files.
     """
     from opmon import plugins
 
+    if everything:
+        click.echo(page())
+        return
+    if name is None:
+        raise click.UsageError("name what to explain, such as accuracy_level, or give --all")
+    if second is not None:
+        kind, name = name.replace("-", "_"), second
+    if kind is not None and kind not in plugins.GROUPS:
+        raise click.UsageError(f"there is no kind {kind!r}; the kinds are: {', '.join(plugins.GROUPS)}")
     kinds = [kind] if kind is not None else list(plugins.GROUPS)
     found = [_explained(each, name) for each in kinds if name in plugins.names(each)]
     if not found:
@@ -36,39 +63,91 @@ def explain(name: str, kind: str | None, as_json: bool) -> None:
     click.echo("\n\n".join(_told(entry) for entry in found))
 
 
+def page() -> str:
+    """All that opmon itself brings, kind by kind, as Markdown."""
+    from opmon import plugins
+
+    lines = [
+        "# Reference",
+        "",
+        "What can be named in opmon.yaml, with every key. `opmon explain NAME` says the same, also of what other",
+        "packages plug in. This page is written by `opmon explain --all`.",
+    ]
+    for kind in plugins.GROUPS:
+        own = [name for name in plugins.names(kind) if plugins.load(kind, name).__module__.startswith("opmon.")]
+        lines += ["", f"## {kind.replace('_', ' ').capitalize()}s" if kind != "registry" else "## Registries"]
+        for name in own:
+            lines += ["", *_section(_explained(kind, name))]
+    return "\n".join(lines)
+
+
+def example(kind: str, name: str, parameters: dict[str, dict[str, Any]]) -> str:
+    """The plugin as it stands in opmon.yaml, with what must be given."""
+    given = {key: EXAMPLES.get(key, "...") for key, about in parameters.items() if about["required"]}
+    if kind == "perturbation" and "path" in given:
+        given["path"] = "mine:darker"
+    inner = ", ".join([f"type: {name}", *(f"{key}: {_yaml(value)}" for key, value in given.items())])
+    return f"{_KEYS[kind]}: [{{{inner}}}]" if kind in _LISTS else f"{_KEYS[kind]}: {{{inner}}}"
+
+
+def _yaml(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
 def _explained(kind: str, name: str) -> dict[str, Any]:
     from opmon import plugins
 
     factory = plugins.load(kind, name)
+    parameters = parameters_of(factory)
     return {
         "kind": kind,
         "name": name,
         "text": plain(inspect.getdoc(factory) or ""),
-        "parameters": _parameters(factory),
+        "parameters": parameters,
+        "example": example(kind, name, parameters) if kind in _KEYS else None,
     }
-
-
-def _parameters(factory: Callable[..., Any]) -> dict[str, dict[str, Any]]:
-    """By name: what it must be, and its default; ``required`` where it has none."""
-    defaults = {
-        each.name: each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
-        for each in (dataclasses.fields(factory) if dataclasses.is_dataclass(factory) else ())
-    }
-    found = {}
-    for each in inspect.signature(factory).parameters.values():
-        default = defaults.get(each.name, each.default)
-        required = default in (inspect.Parameter.empty, dataclasses.MISSING)
-        kind = each.annotation if isinstance(each.annotation, str) else getattr(each.annotation, "__name__", "")
-        found[each.name] = {"type": kind, "required": required, "default": None if required else default}
-    return found
 
 
 def _told(entry: dict[str, Any]) -> str:
-    lines = [f"{entry['name']} ({entry['kind']})", "", entry["text"], "", "Parameters:"]
-    for name, about in entry["parameters"].items():
+    lines = [f"{entry['name']} ({entry['kind']})", "", entry["text"], ""]
+    lines += [*_listed(entry["parameters"])] or ["It takes no parameters."]
+    if entry["example"] is not None:
+        lines += ["", "For example:", f"  {entry['example']}"]
+    return "\n".join(lines)
+
+
+def _listed(parameters: dict[str, dict[str, Any]]) -> Iterator[str]:
+    if parameters:
+        yield "Parameters:"
+    for name, about in parameters.items():
         default = "required" if about["required"] else f"default {_value(about['default'])}"
-        lines.append(f"  {name}: {about['type']}, {default}" if about["type"] else f"  {name}: {default}")
-    return "\n".join(lines if entry["parameters"] else [*lines[:-1], "It takes no parameters."])
+        yield f"  {name}: {about['type']}, {default}" if about["type"] else f"  {name}: {default}"
+        if about["text"]:
+            yield f"      {about['text']}"
+
+
+def _section(entry: dict[str, Any]) -> Iterator[str]:
+    yield f"### {entry['name']}"
+    yield ""
+    yield _markdown(entry["text"])
+    if entry["parameters"]:
+        yield from ("", "| key | type | default | meaning |", "| --- | --- | --- | --- |")
+    for name, about in entry["parameters"].items():
+        default = "required" if about["required"] else f"`{_value(about['default'])}`"
+        cells = (f"`{name}`", f"`{about['type']}`" if about["type"] else "", default, about["text"])
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    if entry["example"] is not None:
+        yield from ("", "```yaml", entry["example"], "```")
+
+
+def _markdown(text: str) -> str:
+    """Plain text in which tables and formulas keep their form."""
+    return "\n\n".join(f"```text\n{block}\n```" if _has_form(block) else block for block in re.split(r"\n\s*\n", text))
+
+
+def _has_form(block: str) -> bool:
+    is_list = re.match(r"(1\.|-) ", block) is not None
+    return "===" in block or block.startswith(" ") or ("\n   " in block and not is_list)
 
 
 def _value(value: Any) -> str:

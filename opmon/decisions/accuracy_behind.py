@@ -36,11 +36,16 @@ class AccuracyBehind(Rule):
     """
 
     rival: str
+    """The address of the model version to compare with, such as models:/digits@challenger."""
     margin: float = 0.0
+    """How far behind the rival the model may be, as a share: 0.01 is one point."""
     name: str = "accuracy-behind"
     alpha: float | None = None
+    """The probability of any false alarm in the life of a model version; 0.05 where ``false_alarms`` is not given."""
     false_alarms: str | None = None
+    """Instead of ``alpha``: the mean rate of false alarms, such as ``1 per year``."""
     recovery: float = 20.0
+    """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
     bets: ClassVar[bool] = True

@@ -52,10 +52,14 @@ class AccuracyBelow(Rule):
     """
 
     threshold: float
+    """The accuracy below which it alarms."""
     name: str = "accuracy-below"
     certainty: Literal["interval", "estimate"] = "interval"
+    """``interval``: a round counts when its whole interval lies below; ``estimate``: when the estimate does."""
     patience: int = 1
+    """So many rounds one after the other must be below."""
     recovery: int = 1
+    """So many rounds running that do not count end an alarm."""
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
 

@@ -44,13 +44,20 @@ class AccuracyDrop(Rule):
     """
 
     drop: float
+    """How much less accurate than its baseline the model may become, as a share: 0.03 is three points."""
     name: str = "accuracy-drop"
     baseline: float | None = None
+    """An accuracy known beforehand."""
     period: tuple[int, int] | None = None
+    """The first and the last number of the past rounds that make the baseline."""
     rounds: int = 3
+    """So many first rounds of a version make the baseline, where nothing else does."""
     alpha: float | None = None
+    """The probability of any false alarm in the life of a model version; 0.05 where ``false_alarms`` is not given."""
     false_alarms: str | None = None
+    """Instead of ``alpha``: the mean rate of false alarms, such as ``1 per year``."""
     recovery: float = 20.0
+    """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
     bets: ClassVar[bool] = True

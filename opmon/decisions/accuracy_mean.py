@@ -46,11 +46,16 @@ class AccuracyMean(Rule):
     """
 
     threshold: float
+    """The accuracy under which the mean may not lie."""
     rounds: int
+    """Of how many rounds the mean is."""
     name: str = "accuracy-mean"
     alpha: float | None = None
+    """The probability of any false alarm in the life of a model version; 0.05 where ``false_alarms`` is not given."""
     false_alarms: str | None = None
+    """Instead of ``alpha``: the mean rate of false alarms, such as ``1 per year``."""
     recovery: float = 20.0
+    """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
     bets: ClassVar[bool] = True

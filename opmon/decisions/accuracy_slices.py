@@ -45,13 +45,20 @@ class AccuracySlices(Rule):
     """
 
     threshold: float
+    """The accuracy under which no slice may lie."""
     name: str = "accuracy-slices"
     by: str = "prediction"
+    """What divides the inputs into slices: the predicted class, or a variable."""
     classes: tuple[str, ...] | None = None
+    """The predicted classes to look at; all where none are named."""
     edges: tuple[float, ...] | None = None
+    """Where a variable is cut into slices."""
     alpha: float | None = None
+    """The probability of any false alarm in the life of a model version; 0.05 where ``false_alarms`` is not given."""
     false_alarms: str | None = None
+    """Instead of ``alpha``: the mean rate of false alarms, such as ``1 per year``."""
     recovery: float = 20.0
+    """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
     bets: ClassVar[bool] = True

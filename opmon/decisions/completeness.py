@@ -26,9 +26,12 @@ class Completeness(Rule):
     """
 
     scored: float = 0.95
+    """The share of inputs that must be scored."""
     answered: float = 0.5
+    """The share of drawn inputs that must be answered."""
     name: str = "completeness"
     patience: int = 1
+    """So many rounds one after the other must fall short."""
 
     counts: ClassVar[bool] = True
 

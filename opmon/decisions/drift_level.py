@@ -23,6 +23,7 @@ class DriftLevel(Rule):
     """
 
     threshold: float = 0.5
+    """The share of columns that may have drifted."""
     name: str = "drift-level"
 
     advisory: ClassVar[bool] = True

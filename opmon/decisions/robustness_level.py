@@ -24,9 +24,12 @@ class RobustnessLevel(Rule):
     """
 
     threshold: float
+    """The robustness under which it alarms."""
     name: str = "robustness-level"
     recovered: float | None = None
+    """From which robustness on an alarm ends; one point above the threshold where it is not given."""
     query: str | None = None
+    """The saved query to look at; all tests together where none is named."""
 
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold")

@@ -40,6 +40,7 @@ class SimpleRandomEstimator(Estimator):
     bets: ClassVar[bool] = True
 
     interval: ProportionInterval = "mid-p"
+    """How the interval is made."""
 
     def __post_init__(self) -> None:
         if self.interval not in ("mid-p", "exact", "wilson"):

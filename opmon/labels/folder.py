@@ -31,8 +31,11 @@ class LabelFolder(LabelProvider):
     local_paths: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str
+    """The folder; each monitor has its own in it."""
     form: Format = "csv"
+    """How the files are written."""
     annotator: str = "import"
+    """Who answers where a row does not say."""
 
     def bind(self, monitor: str) -> LabelFolder:
         return replace(self, path=str(Path(self.path) / monitor))

@@ -86,6 +86,7 @@ class ByVariable(Sampler):
     """A sampler by one auxiliary variable: a frame no larger than the budget is labelled whole."""
 
     variable: str = "confidence"
+    """The auxiliary variable to draw by."""
 
     def drawn_by(self) -> tuple[str, ...]:
         return (self.variable,)

@@ -48,8 +48,11 @@ class Adaptive(Sampler):
     """
 
     aim: float = 0.5
+    """From 0 (the least error) to 1 (the most failures)."""
     waves: int = 2
+    """How many batches it draws, each by what the labels so far say."""
     variables: tuple[str, ...] | None = None
+    """The auxiliary variables to use; all of the frame where none are named."""
 
     def __post_init__(self) -> None:
         checked_share(self.aim, "aim")

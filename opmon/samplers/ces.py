@@ -33,10 +33,15 @@ class CrossEntropy(Sampler):
     """
 
     first: int = 30
+    """How many inputs the first group has."""
     group_size: int = 5
+    """How many inputs each further group has."""
     groups: int = 300
+    """How many groups are tried at each step; the one whose neurons are most like all inputs' is taken."""
     sections: int = 20
+    """Into how many levels the activations of each neuron are divided."""
     small: int = 500
+    """Frames of fewer inputs start with 5."""
 
     def __post_init__(self) -> None:
         for name in ("first", "group_size", "groups"):

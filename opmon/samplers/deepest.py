@@ -34,8 +34,11 @@ class DeepEst(ByVariable):
     """
 
     r: float = 0.8
+    """The probability of a draw in proportion to the weights instead of a uniform one."""
     activation: Literal["source", "target"] = "source"
+    """Which weights count: all once a suspicious input was drawn (``source``), or suspicious inputs' (``target``)."""
     threshold: float | None = None
+    """From which value of the variable on an input is suspicious; by the variable where it is not given."""
 
     def __post_init__(self) -> None:
         checked_share(self.r, "r", one_allowed=False)

@@ -34,7 +34,9 @@ class GradientBased(ByVariable):
     """
 
     strata: int = 10
+    """Into how many strata the variable is cut."""
     waves: int = 5
+    """In how many equal waves it draws; the labels are looked at between them."""
 
     def __post_init__(self) -> None:
         checked_count(self.strata, "strata", 200)

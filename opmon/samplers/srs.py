@@ -26,6 +26,7 @@ class SimpleRandom(Sampler):
     """
 
     replacement: bool = False
+    """Whether an input may be drawn more than once."""
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
         if is_whole(frame, budget):

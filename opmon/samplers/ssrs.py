@@ -23,6 +23,7 @@ class Stratified(ByVariable):
     """
 
     strata: int = 10
+    """Into how many strata the variable is cut."""
 
     def __post_init__(self) -> None:
         checked_count(self.strata, "strata", 200)

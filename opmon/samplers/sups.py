@@ -30,6 +30,7 @@ class ProportionalToSize(ByVariable):
     """
 
     defensive: float = 0.1
+    """The share of the draws that is spread over all inputs alike, so that no input is nearly impossible."""
 
     def __post_init__(self) -> None:
         checked_share(self.defensive, "defensive")

@@ -23,7 +23,9 @@ class TwoStage(ByVariable):
     """
 
     strata: int = 10
+    """Into how many strata the variable is cut."""
     defensive: float = 0.1
+    """The share of the draws that is spread over all inputs alike, so that no input is nearly impossible."""
 
     def __post_init__(self) -> None:
         checked_share(self.defensive, "defensive")

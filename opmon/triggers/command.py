@@ -35,10 +35,15 @@ class Command(Action):
     """
 
     argv: tuple[str, ...]
+    """The program and its arguments; no shell reads them."""
     timeout: float = 60.0
+    """After so many seconds it is ended and counts as failed."""
     folder: str | None = None
+    """The folder that it runs in."""
     pass_environment: tuple[str, ...] = ()
+    """The environment variables that it may see."""
     on: tuple[str, ...] = ("opmon.alarm",)
+    """The kinds of events that it is run for."""
 
     def __post_init__(self) -> None:
         given: object = self.argv

@@ -22,12 +22,19 @@ class MlflowProject(OnRegistry):
     """
 
     uri: str
+    """Where the project is: a folder or a Git address."""
     entry_point: str = "main"
+    """Which of its entry points is run."""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    """What it is given; {event_id}, {model_uri} and the like are filled in."""
     experiment: str = "opmon/retraining"
+    """The experiment that its run belongs to."""
     version: str | None = None
+    """The commit or branch of a Git project."""
     backend: str = "local"
+    """Where MLflow runs it."""
     env_manager: str = "local"
+    """How MLflow makes its environment: local, virtualenv, ..."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.uri, str) or not self.uri.strip():

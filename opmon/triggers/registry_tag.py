@@ -22,6 +22,7 @@ class RegistryTag(OnRegistry):
     """
 
     retrain: bool = True
+    """Whether the tag opmon.retrain is set by an alarm too."""
 
     def act(self, event: Mapping[str, Any]) -> None:
         if not self.retrain or event["type"] != "opmon.alarm":

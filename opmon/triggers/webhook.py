@@ -35,11 +35,17 @@ class Webhook(Action):
     """
 
     url: str = field(repr=False)
+    """Where events are posted to."""
     secret: str | None = field(default=None, repr=False)
+    """Signs what is sent (Standard Webhooks): whsec_ and base64."""
     headers: Mapping[str, str] | None = field(default=None, repr=False)
+    """Headers to send with it."""
     timeout: float = 10.0
+    """Seconds for the whole delivery."""
     allow: tuple[str, ...] = ()
+    """Hosts and networks that are not public and yet meant."""
     template: Literal["standard", "slack"] = "standard"
+    """The form of the body."""
 
     def __post_init__(self) -> None:
         guard = Guard(self.allow)

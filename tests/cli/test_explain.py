@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
+import opmon
 from opmon import plugins
 from opmon.cli import group
+from opmon.config import Settings
 
 EVERY = [(kind, name) for kind in plugins.GROUPS for name in plugins.names(kind)]
 
@@ -29,6 +33,32 @@ def test_everything_that_is_plugged_in_explains_itself_in_plain_text(kind: str, 
     assert not re.search(r"\\\\[A-Za-z]|:\w+:`|``|>>>|\.\. math::", text), "markup"
     told = json.loads(explain(name, "--kind", kind, "--json").output)
     assert set(told["parameters"]) == set(plugins.parameters(plugins.load(kind, name)))
+
+
+def test_the_page_of_everything_is_up_to_date() -> None:
+    written = (Path(opmon.__file__).parent / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert explain("--all").output == written, "run: opmon explain --all > opmon/docs/reference.md"
+
+
+OWN = [
+    (kind, name)
+    for kind, name in EVERY
+    if plugins.load(kind, name).__module__.startswith("opmon.")
+    and kind not in ("estimator", "registry", "perturbation")
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), OWN)
+def test_every_key_is_explained_and_the_example_is_read(kind: str, name: str, tmp_path: Path) -> None:
+    told = json.loads(explain(kind, name, "--json").output)
+    assert all(about["text"] for about in told["parameters"].values())
+    key, given = next(iter(yaml.safe_load(told["example"]).items()))
+    monitor: dict[str, Any] = {"model": "models:/digits/1", "source": {"path": "production"}}
+    if key == "labels.provider":
+        monitor |= {"labels": {"provider": given}}
+    elif key != "executor":
+        monitor |= {key: given}
+    Settings.from_mapping({"monitors": {"digits": monitor}}, tmp_path, environment={})
 
 
 def test_a_rule_says_what_it_promises_and_what_it_does_not() -> None:
@@ -57,7 +87,7 @@ def test_a_name_of_several_kinds_is_explained_as_each() -> None:
     [
         (("acuracy_level",), "Did you mean 'accuracy_level', a rule?"),
         (("accuracy_level", "--kind", "sampler"), "nothing called 'accuracy_level'"),
-        (("x", "--kind", "y"), "no kind of plugin 'y'; the kinds are: sampler"),
+        (("x", "--kind", "y"), "there is no kind 'y'; the kinds are: sampler"),
     ],
 )
 def test_what_is_not_there_is_told(arguments: tuple[str, ...], told: str) -> None:

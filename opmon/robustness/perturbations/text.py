@@ -26,7 +26,9 @@ class Synonym(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
+    """One for each severity, the mildest first."""
     words: Mapping[str, Sequence[str]] | None = field(default=None, repr=False)
+    """Words and what may stand for them."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)
@@ -52,6 +54,7 @@ class Typos(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
+    """One for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)
@@ -67,6 +70,7 @@ class Contraction(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
+    """One for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)
@@ -81,6 +85,7 @@ class Punctuation(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
+    """One for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)

@@ -24,7 +24,9 @@ class Column(Head):
     """
 
     column: str
+    """The column of the log."""
     suspicious: Literal["high", "low"] = "high"
+    """Whether its high or its low values are suspicious; ``low`` is for a share, such as a confidence."""
 
     def __post_init__(self) -> None:
         if self.suspicious not in ("high", "low"):

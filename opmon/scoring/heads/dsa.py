@@ -29,6 +29,7 @@ class DistanceSurprise(Head):
     of_classes: ClassVar[bool] = True
 
     denominator: Literal["reference", "input"] = "reference"
+    """From where the distance to another class is measured."""
 
     def __post_init__(self) -> None:
         if self.denominator not in ("reference", "input"):

@@ -25,6 +25,7 @@ class NamedAutoencoder(Head):
     """
 
     model: str
+    """The registered autoencoder, such as models:/denoiser/1."""
 
     def __post_init__(self) -> None:
         if not self.model:

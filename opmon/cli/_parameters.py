@@ -1,0 +1,68 @@
+"""What is known of the parameters of a plugin: type, default, and what they mean, from its own source."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import itertools
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opmon.cli._plain import plain
+
+EXAMPLES: Mapping[str, Any] = {
+    "path": "production/",
+    "threshold": 0.92,
+    "rounds": 10,
+    "drop": 0.03,
+    "rival": "models:/digits@challenger",
+    "url": "https://hooks.example.com/opmon",
+    "argv": ["./retrain.sh"],
+    "uri": "https://git.example.com/retraining",
+    "column": "risk_score",
+    "model": "models:/denoiser/1",
+    "tracking_uri": "http://mlflow:5000",
+}
+"""A value for each parameter that must be given."""
+
+
+def parameters_of(factory: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    """By name: what it must be, its default (``required`` where it has none), and what it means."""
+    defaults = {
+        each.name: each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
+        for each in (dataclasses.fields(factory) if dataclasses.is_dataclass(factory) else ())
+    }
+    meant = _meanings(factory)
+    found = {}
+    for each in inspect.signature(factory).parameters.values():
+        default = defaults.get(each.name, each.default)
+        required = default in (inspect.Parameter.empty, dataclasses.MISSING)
+        kind = each.annotation if isinstance(each.annotation, str) else getattr(each.annotation, "__name__", "")
+        found[each.name] = {
+            "type": kind,
+            "required": required,
+            "default": None if required else default,
+            "text": meant.get(each.name, ""),
+        }
+    return found
+
+
+def _meanings(factory: Callable[..., Any]) -> dict[str, str]:
+    """The docstrings behind the fields of a class and of those that it is made of."""
+    found: dict[str, str] = {}
+    for base in reversed(inspect.getmro(factory) if inspect.isclass(factory) else ()):
+        try:
+            (node,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        except (OSError, TypeError, SyntaxError, ValueError):
+            continue
+        lines = node.body if isinstance(node, ast.ClassDef) else []
+        for field, text in itertools.pairwise(lines):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(text):
+                found[field.target.id] = " ".join(plain(inspect.cleandoc(ast.literal_eval(text.value))).split())  # type: ignore[attr-defined]
+    return found
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
