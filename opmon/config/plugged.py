@@ -7,6 +7,7 @@ that a wrong name or value is found then; the made object is kept in ``plugin``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import json
 import typing
@@ -239,10 +240,15 @@ class ActionSettings(Plugged):
 def _checked(factory: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
     """The parameters as the plugin's own type hints want them; what has no usable hint is left as it is."""
     try:
-        hints = typing.get_type_hints(factory if not inspect.isclass(factory) else _hinted(factory))
+        hints = _hints(factory)
     except (NameError, TypeError, AttributeError):
         return given
     return {key: _converted(key, value, hints[key]) if key in hints else value for key, value in given.items()}
+
+
+@functools.cache
+def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
+    return typing.get_type_hints(factory if not inspect.isclass(factory) else _hinted(factory))
 
 
 def _required(factory: Callable[..., Any]) -> list[str]:

@@ -8,14 +8,15 @@ from datetime import datetime
 
 from opmon.queries.needs import NeedView, needs_of
 from opmon.queries.rolling import RollingPoint, rolling_as_of
-from opmon.queries.rounds import RoundView, newest_rounds, round_views
+from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
 from opmon.store import cycles, outbox, queue, revisions, rounds, ticks
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
 from opmon.store.outbox import Dead
-from opmon.store.rounds import Unfinished
+from opmon.store.revisions import Revision
+from opmon.store.rounds import Round, Unfinished
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,21 @@ def monitor_view(connection: Connection, watch: Watch, now: datetime, *, shown: 
 def monitor_views(connection: Connection, watches: Sequence[Watch], now: datetime, *, shown: int) -> list[MonitorView]:
     """The monitors with their ``shown`` newest rounds each."""
     books = _Books.read(connection, [watch.name for watch in watches])
-    return [_view(connection, watch, now, shown, books) for watch in watches]
+    finals = [revisions.newest_final(connection, watch.name) for watch in watches]
+    shown_of = [_shown(connection, watch, final, shown) for watch, final in zip(watches, finals, strict=True)]
+    views = round_views(connection, list(zip(watches, shown_of, strict=True)), now)
+    return [
+        _view(connection, watch, final, own, shown, books)
+        for watch, final, own in zip(watches, finals, views, strict=True)
+    ]
+
+
+def _shown(connection: Connection, watch: Watch, final: Revision | None, shown: int) -> list[Round]:
+    """The newest rounds, and behind them the newest with a final estimate, where it is not one of them."""
+    newest = rounds.newest(connection, watch.name, shown)
+    if final is None or final.round_number in {round_.number for round_ in newest}:
+        return newest
+    return [*newest, rounds.get(connection, watch.name, final.round_number)]
 
 
 @dataclass(frozen=True)
@@ -88,17 +103,20 @@ class _Books:
         )
 
 
-def _view(connection: Connection, watch: Watch, now: datetime, shown: int, books: _Books) -> MonitorView:
-    name = watch.name
-    newest = newest_rounds(connection, watch, now, shown)
+def _view(
+    connection: Connection,
+    watch: Watch,
+    final: Revision | None,
+    views: Sequence[RoundView],
+    shown: int,
+    books: _Books,
+) -> MonitorView:
+    name, newest = watch.name, tuple(views[:shown])
     stands, rolling, latest = NO_ESTIMATE, None, None
-    final = revisions.newest_final(connection, name)
     if final is not None:
         stands = standing_of(connection, name, final.model, watch.acting_rules)
         rolling = rolling_as_of(connection, name, final, rounds=watch.rolling_rounds, within=watch.rolling_within)
-        latest = next((each for each in newest if each.number == final.round_number), None)
-    if final is not None and latest is None:
-        latest = round_views(connection, watch, now, [rounds.get(connection, name, final.round_number)])[0]
+        latest = next(each for each in views if each.number == final.round_number)
     unfinished, ended, begun = books.unfinished.get(name, ()), books.ended.get(name), books.begun.get(name)
     asked, spoken = books.progress.get(name, (0, 0))
     due = min((each.deadline_at for each in unfinished if each.open and each.deadline_at), default=None)
@@ -113,7 +131,7 @@ def _view(connection: Connection, watch: Watch, now: datetime, shown: int, books
         queue=QueueView(asked, spoken, asked - spoken, due),
         latest=latest,
         rolling=rolling,
-        newest=tuple(newest),
+        newest=newest,
         needs=needs_of(connection, name, stands, unfinished, books.dead.get(name, ()), ended),
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=None if begun is None or watch.next_after is None else watch.next_after(begun),

@@ -66,21 +66,19 @@ class RoundView:
     """
 
 
-def newest_rounds(connection: Connection, watch: Watch, now: datetime, shown: int) -> list[RoundView]:
-    """The newest rounds of a monitor, newest first."""
-    return round_views(connection, watch, now, rounds.newest(connection, watch.name, shown))
-
-
-def round_views(connection: Connection, watch: Watch, now: datetime, some: Sequence[Round]) -> list[RoundView]:
-    """These rounds, as they are shown."""
-    ids = [round_.id for round_ in some]
+def round_views(
+    connection: Connection, some: Sequence[tuple[Watch, Sequence[Round]]], now: datetime
+) -> list[list[RoundView]]:
+    """These rounds of each of these monitors, as they are shown."""
+    ids = [round_.id for _, own in some for round_ in own]
     estimated, judged = revisions.latest_of(connection, ids), verdicts.latest_of(connection, ids)
-    views = []
-    for round_ in some:
+
+    def view(watch: Watch, round_: Round) -> RoundView:
         said = as_told(watch.advising_rules, judged.get(round_.id, ()))
         waits = _waits(round_, gathers(connection, round_, watch, now))
-        views.append(_view(round_, estimated.get(round_.id), said, waits))
-    return views
+        return _view(round_, estimated.get(round_.id), said, waits)
+
+    return [[view(watch, round_) for round_ in own] for watch, own in some]
 
 
 def gathers(connection: Connection, round_: Round, watch: Watch, now: datetime) -> bool:

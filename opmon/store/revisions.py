@@ -15,6 +15,7 @@ from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
 from opmon.store import tallies
 from opmon.store.schema import estimates, rounds
+from opmon.store.tallies import AT_ONCE
 from opmon.types import Estimate
 
 
@@ -201,8 +202,11 @@ def became_final(connection: Connection, monitor: str, first: int, last: int) ->
 
 def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, Revision]:
     """The newest revision of each of these rounds that has an estimate, by the round's id."""
-    query = _revisions().where(estimates.c.round_id.in_(round_ids)).order_by(estimates.c.revision)
-    return {row.round_id: _revision(row) for row in connection.execute(query)}
+    found: dict[int, Revision] = {}
+    for start in range(0, len(round_ids), AT_ONCE):
+        query = _revisions().where(estimates.c.round_id.in_(round_ids[start : start + AT_ONCE]))
+        found |= {row.round_id: _revision(row) for row in connection.execute(query.order_by(estimates.c.revision))}
+    return found
 
 
 def _revision(row: Any) -> Revision:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store.schema import rounds, verdicts
+from opmon.store.tallies import AT_ONCE
 from opmon.types import Verdict
 
 Model = tuple[str, str]
@@ -125,10 +126,12 @@ def latest_verdicts(connection: Connection, round_id: int) -> list[Verdict]:
 
 def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, list[Verdict]]:
     """What the rules said of the newest revision of each of these rounds that was judged, by the round's id."""
-    query = sa.select(verdicts).where(verdicts.c.round_id.in_(round_ids), _OF_NEWEST_REVISION).order_by(verdicts.c.id)
     found: dict[int, list[Verdict]] = defaultdict(list)
-    for row in connection.execute(query):
-        found[row.round_id].append(_verdict(row))
+    for start in range(0, len(round_ids), AT_ONCE):
+        some = verdicts.c.round_id.in_(round_ids[start : start + AT_ONCE])
+        query = sa.select(verdicts).where(some, _OF_NEWEST_REVISION).order_by(verdicts.c.id)
+        for row in connection.execute(query):
+            found[row.round_id].append(_verdict(row))
     return found
 
 
