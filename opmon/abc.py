@@ -149,6 +149,11 @@ class Source(Plugin, ABC):
     It goes with the jobs of a round to wherever they run, and must be picklable.
     """
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The columns with what production answered, as far as the source knows: annotators are not shown them."""
+        return ()
+
     @abstractmethod
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now and starts where ``positions`` (part -> last stop) end; oldest first.

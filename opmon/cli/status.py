@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
+from opmon.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +91,8 @@ def _show(out: Console, view: MonitorView) -> None:
     if rolling is not None and len(rolling.rounds) > 1:
         window = f"the last {len(rolling.rounds)} rounds of this version"
         out.print(f"  {rolling.estimate.quantity.name} {_interval(rolling.estimate)} over {window}")
-    told = f"  {view.rounds} rounds, {view.queue.spoken} labels, {view.queue.open} tasks wait for annotators"
+    told = f"  {counted(view.rounds, 'round')}, {counted(view.queue.spoken, 'label')}, "
+    told += f"{counted(view.queue.open, 'task')} {'waits' if view.queue.open == 1 else 'wait'} for annotators"
     out.print(told, style="dim")
     if not view.rules:
         out.print("  no rule watches it: whatever happens, nothing will be raised", style="yellow")

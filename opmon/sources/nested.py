@@ -38,6 +38,10 @@ class Nested(Source):
     source: Source
     paths: tuple[str, ...]
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return self.source.answers
+
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self.source.pending(positions, limit)
 

@@ -122,7 +122,7 @@ def _tasks(
         prediction = str(known["prediction"])
         shown = {"model prediction": prediction} if work.settings.labels.show_prediction else {}
         variables = {name: known[VARIABLE + name] for name in frame.variables}
-        payload = payload_of(row, work.settings.columns) | shown
+        payload = payload_of(row, work.settings.columns, work.source.answers) | shown
         yield queue.NewTask(position, str(known["id"]), prediction, variables, payload)
 
 

@@ -6,16 +6,20 @@ import base64
 import datetime
 import decimal
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from opmon.config import ColumnSettings
 
 
-def payload_of(row: Mapping[str, Any], columns: ColumnSettings) -> dict[str, Any]:
-    """The row without the model's own words: a prediction that is shown anchors the annotator."""
-    hidden = {columns.prediction, columns.model_version, columns.id}
-    return {name: _json(value) for name, value in row.items() if name not in hidden}
+def payload_of(row: Mapping[str, Any], columns: ColumnSettings, answers: Collection[str] = ()) -> dict[str, Any]:
+    """The row without the model's own words: a prediction that is shown anchors the annotator.
+
+    Nor is anything shown that they lie in, or that the source says are ``answers``.
+    """
+    told = [name for name in (columns.prediction, columns.model_version, *columns.scores, *answers) if name]
+    hidden = {name for name in row if any(each == name or each.startswith((f"{name}.", f"{name}[")) for each in told)}
+    return {name: _json(value) for name, value in row.items() if name not in hidden and name != columns.id}
 
 
 def _json(value: Any) -> Any:

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon.checks.monitor import check_monitor
-from opmon.config import Settings
+from opmon.config import ColumnSettings, Settings
 from opmon.errors import OpmonError
 from opmon.stages.draw import load_frame
+from opmon.stages.payloads import payload_of
 from opmon.store import revisions, rounds
 
 FLAVOR = {"by": "flavor", "trust": True}
@@ -155,6 +156,13 @@ def test_a_log_may_hold_everything_inside_one_column(workbench: Any, database: s
     round_, variables, predictions, _ = closed(workbench, monitor)
     assert (round_.inputs, round_.skew, "lag" in variables) == (200, 0.0, True)
     assert list(predictions) == [str(value) for value in said.tolist()]
+
+
+def test_annotators_see_nothing_that_production_said() -> None:
+    columns = ColumnSettings(id="request.id", prediction="response.label", scores=("p_a", "p_b"), model_version="v")
+    row = {"request": {"id": 1, "age": 3}, "request.id": 1, "response": {"label": "a"}, "response.label": "a"}
+    row |= {"p_a": 0.1, "p_b": 0.9, "v": "2", "all": "{}", "responses": 1}
+    assert payload_of(row, columns, ("all",)) == {"request": {"id": 1, "age": 3}, "responses": 1}
 
 
 def test_a_column_that_is_no_number_is_no_variable(workbench: Any, database: str) -> None:

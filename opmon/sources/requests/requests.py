@@ -63,6 +63,10 @@ class Requests(Source):
         paths = (*captured, f"{_EVENT}.eventId", f"{_EVENT}.inferenceTime") if self.layout == "sagemaker" else ()
         object.__setattr__(self, "_files", Nested(files, paths) if paths else files)
 
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return ("prediction", "scores", "response")
+
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now; a request is never cut, so that a few inputs more than ``limit`` may come."""
         before = {part: _of_file(stop) for part, stop in positions.items()}
