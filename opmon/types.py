@@ -77,6 +77,8 @@ class Signature:
 
     columns: tuple[tuple[str, str], ...] = ()
     tensors: tuple[tuple[str | None, str, tuple[int, ...]], ...] = ()
+    outputs: tuple[tuple[str | None, str, tuple[int, ...]], ...] = ()
+    """What it was logged to give, likewise; a column has no shape."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ class Finding:
     message: str
     needs_change: bool = False
     """Whether somebody must change something; otherwise trying again may do."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    """Some inputs as opmon sees them, under a row of headings: of a trial that went through."""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

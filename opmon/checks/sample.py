@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
+from opmon.abc import Source
 from opmon.checks.finding import Finding, short, trouble
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import OpmonError, SourceError, UnavailableError
@@ -52,7 +53,7 @@ def _look(
         slices, remark = _slices(settings, monitor, round_, positions)
         if not slices:
             return Finding(about, "warning", "nothing to read yet: no file matches, or none is complete"), None
-        rows = _read(monitor, slices)
+        rows = first_rows(monitor.reads, slices)
     except OpmonError as exc:
         return trouble(about, exc), None
     names = rows.column_names
@@ -121,17 +122,17 @@ def _slices(
     return source.pending({}, ROWS), "; nothing new is there, so what was read before is tried"
 
 
-def _read(monitor: MonitorSettings, slices: Sequence[Slice]) -> pa.Table:
+def first_rows(source: Source, slices: Sequence[Slice], count: int = ROWS) -> pa.Table:
     """The first rows, as far as they have the same columns."""
     batches: list[pa.RecordBatch] = []
     lost: list[str] = []
-    for batch in monitor.reads.read(slices):
+    for batch in source.read(slices):
         lost += batch.unreadable
         if batches and batch.rows.schema != batches[0].schema:
             break
         batches.append(batch.rows)
-        if sum(rows.num_rows for rows in batches) >= ROWS:
+        if sum(rows.num_rows for rows in batches) >= count:
             break
     if lost and not any(rows.num_rows for rows in batches):
         raise SourceError(f"none of the first inputs can be read: {'; '.join(lost[:3])}")
-    return pa.Table.from_batches(batches).slice(0, ROWS) if batches else pa.table({})
+    return pa.Table.from_batches(batches).slice(0, count) if batches else pa.table({})

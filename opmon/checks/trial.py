@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 
 from opmon.abc import Registry
 from opmon.checks.finding import Finding, trouble
+from opmon.checks.rows import called, seen
 from opmon.checks.sample import Sample, spread
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError, UnavailableError
 from opmon.jobs.ids import ids_of
 from opmon.jobs.model import Answering
 from opmon.jobs.moments import span_of
-from opmon.jobs.served import Skew, served
+from opmon.jobs.served import Served, Skew, served
 from opmon.jobs.variables import with_logged
 from opmon.jobs.versions import rows_of, said_of
 from opmon.scoring.outputs.meaning import unlike_words
@@ -101,14 +103,18 @@ def _trial(monitor: MonitorSettings, scorer: Answering, rows: pa.Table) -> Findi
             with_logged(part, monitor.logged_variables, batch.rows, batch.first_row)
             for part, batch in zip(scorer.score(batches), batches, strict=True)
         ]
-        skew = _skew(monitor, batches, scored)
+        production = _production(monitor, batches, scored)
+        skew = None if production is None else production.skew
         losses = Losses.of(scored)
         losses.reasons.update({} if skew is None else skew.losses)
         reasons = require_judged(monitor, count, losses, skew)
         _draw(monitor, scored)
     except OpmonError as exc:
         return trouble(about, exc, STOPS)
-    return _told(about, monitor, scorer, count, scored, skew, reasons, odd)
+    name = monitor.columns.prediction
+    logged = [] if name is None else [batch.rows.column(name) for batch in batches]
+    finding = _told(about, monitor, scorer, count, scored, skew, reasons, odd, called(monitor, scorer, logged))
+    return replace(finding, rows=seen(monitor, batches, scored, production))
 
 
 def _told(
@@ -120,6 +126,7 @@ def _told(
     skew: Skew | None,
     reasons: Counter[str],
     odd: list[str],
+    classes: str,
 ) -> Finding:
     """That a run would go through, and what is odd all the same."""
     who = "production logged answers to" if monitor.scoring.by == "logged" else "the model answered"
@@ -129,6 +136,8 @@ def _told(
         missing.update({name: rows for name, rows in part.missing.items() if rows})
     if missing:
         words.append(f"values are missing in {told(missing)}")
+    if classes:
+        words.append(classes)
     if reasons:
         share = percent(reasons.total() / count)
         odd.append(f"{reasons.total()} cannot be scored ({share}; a round stops above "
@@ -167,8 +176,8 @@ def _identify(monitor: MonitorSettings, rows: pa.Table) -> list[str]:
     ]
 
 
-def _skew(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Skew | None:
-    """Production's own answers beside the model's, counted; None where it logs none."""
+def _production(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Served | None:
+    """Production's own answers beside the model's; None where it logs none."""
     name, good = monitor.columns.prediction, [part for part in scored if len(part.rows)]
     if name is None or not good or monitor.scoring.by == "logged":
         return None
@@ -176,8 +185,7 @@ def _skew(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[S
     own = np.concatenate([part.predictions for part in good])
     logged = pa.chunked_array([batch.rows.column(name) for batch in batches]).combine_chunks()
     given, threshold = logged.take(pa.array(where)), monitor.columns.threshold
-    production = served(name, given, own, good[0].classes, monitor.problem, monitor.spellings, threshold)
-    return None if production is None else production.skew
+    return served(name, given, own, good[0].classes, monitor.problem, monitor.spellings, threshold)
 
 
 def _draw(monitor: MonitorSettings, scored: Sequence[Scored]) -> None:

@@ -12,7 +12,10 @@ from opmon.cli import DONE, LATER, WRONG
 from opmon.cli.common import chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from opmon.checks import Finding
+    from opmon.config import Settings
 
 
 @click.command()
@@ -21,10 +24,14 @@ if TYPE_CHECKING:
 @json_option()
 def check(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
     """Tell whether the database, MLflow, the model and the source answer, and what is wrong if not."""
+    settings = settings_of(path)
+    return checked(settings, chosen(settings, monitors), as_json)
+
+
+def checked(settings: Settings, names: Sequence[str], as_json: bool = False) -> int:
+    """Tell what is found of some monitors, and whether they are ready; gives the exit code."""
     from opmon.checks import check_monitor, check_services
 
-    settings = settings_of(path)
-    names = chosen(settings, monitors)
     found: list[Finding] = []
     out = console()
 
@@ -36,6 +43,8 @@ def check(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
             mark = {"ok": "[green]✔[/]", "warning": "[yellow]![/]", "problem": "[red]✘[/]"}[finding.level]
             out.print(f"{mark} [bold]{finding.about}[/]  ", end="")
             out.print(finding.message, markup=False)
+            if finding.rows:
+                out.print(_table(finding.rows))
 
     for finding in check_services(settings):
         tell(finding)
@@ -44,17 +53,29 @@ def check(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
             tell(finding)
     problems = [finding for finding in found if finding.level == "problem"]
     if not as_json:
-        click.echo(_conclusion(found, len(problems)))
+        click.echo(_conclusion(found, len(problems), tried=sum(bool(finding.rows) for finding in found) >= len(names)))
     if not problems:
         return DONE
     return WRONG if any(finding.needs_change for finding in problems) else LATER
 
 
-def _conclusion(found: Sequence[Finding], problems: int) -> str:
-    """What all of it comes to."""
+def _table(rows: Sequence[Sequence[str]]) -> Table:
+    """Inputs as opmon sees them, one to a line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*rows[0], box=None, padding=(0, 2), header_style="bold")
+    for row in rows[1:]:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _conclusion(found: Sequence[Finding], problems: int, tried: bool) -> str:
+    """What all of it comes to: ready only where a trial of every monitor went through."""
     if problems:
-        return f"{problems} of {len(found)} checks found a problem"
+        return f"not ready: {problems} of {len(found)} checks found a problem"
     warnings = sum(finding.level == "warning" for finding in found)
-    if not warnings:
-        return "all is well"
-    return f"nothing stops a run, but {warnings} of {len(found)} checks found something to look at"
+    look = f", but {warnings} of {len(found)} checks found something to look at" if warnings else ""
+    if not tried:
+        return f"not ready: there are no inputs yet to try it on{look}"
+    return f"ready: opmon run would go through{look}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -9,19 +10,69 @@ import click
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path("opmon.yaml"))
+@click.option("--from", "model", help="Look at this registered model, such as models:/name@champion, and at --source.")
+@click.option(
+    "--source", type=click.Path(path_type=Path), help="The log: a file, folder or glob of Parquet, CSV, JSONL."
+)
+@click.option("--tracking-uri", help="Where MLflow is [default: MLFLOW_TRACKING_URI, else sqlite:///mlflow.db].")
+@click.option("--trust", is_flag=True, help="Code in the model may be run: without an ONNX file, it is asked that way.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def init(path: Path, force: bool) -> None:
-    """Write a commented configuration to PATH [default: opmon.yaml]."""
-    from opmon.config import render_example
+def init(
+    path: Path, model: str | None, source: Path | None, tracking_uri: str | None, trust: bool, force: bool
+) -> int | None:
+    """Write a commented configuration to PATH [default: opmon.yaml].
+
+    With --from and --source it is written for that model and log, and checked: it says ready, or what to change.
+    """
+    if (model is None) != (source is None):
+        raise click.UsageError("give both --from models:/name@alias and --source PATH, or neither")
+    path = path / "opmon.yaml" if path.is_dir() else path
+    _require_free(path, force)
+    if model is None or source is None:
+        from opmon.config import render_example
+
+        _write(path, render_example(), force)
+        click.echo(f"wrote {path}\nNext: put your model and source in, then run 'opmon check'.")
+        return None
+    return _for_model(path, model, source, _address(tracking_uri), trust, force)
+
+
+def _for_model(path: Path, model: str, source: Path, tracking_uri: str, trust: bool, force: bool) -> int:
+    from opmon.cli.check import checked
+    from opmon.cli.common import settings_of
+    from opmon.setup import propose
+
+    proposal = propose(model, source, tracking_uri, path.absolute().parent, trust)
+    _write(path, proposal.text, force)
+    click.echo(f"wrote {path} for the monitor {proposal.monitor!r}")
+    for choice in proposal.choices:
+        click.echo(f"  {'? ' if choice.guessed else '  '}{choice}")
+    for remark in proposal.remarks:
+        click.echo(f"  ! {remark}")
+    if any(choice.guessed for choice in proposal.choices):
+        click.echo("Look at what has a ?: neither the model nor the log says it.")
+    return checked(settings_of(path), [proposal.monitor])
+
+
+def _address(given: str | None) -> str:
+    """MLflow's address, that of a SQLite file from the folder at hand."""
+    address = given or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
+    scheme, _, rest = address.partition(":///")
+    return f"{scheme}:///{Path(rest).absolute()}" if scheme.startswith("sqlite") and rest else address
+
+
+def _require_free(path: Path, force: bool) -> None:
     from opmon.errors import InputError
 
-    if path.is_dir():
-        path = path / "opmon.yaml"
+    if path.exists() and not force:
+        raise InputError(f"{path} is there already; name another file, or replace it with --force")
+
+
+def _write(path: Path, text: str, force: bool) -> None:
+    from opmon.errors import InputError
+
     try:
         with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(render_example())
-    except FileExistsError as exc:
-        raise InputError(f"{path} is there already; name another file, or replace it with --force") from exc
+            file.write(text)
     except OSError as exc:
         raise InputError(f"{path} cannot be written: {exc.strerror}") from exc
-    click.echo(f"wrote {path}\nNext: put your model and source in, then run 'opmon check'.")

@@ -68,7 +68,7 @@ class Model:
         self.flavor = next((name for name in NATIVE if name in flavors), "pyfunc")
         native: Any = None if self.flavor == "pyfunc" else _native(self.flavor, folder)
         classes: Any = getattr(native, "classes_", None)
-        self.classes = None if classes is None or getattr(classes, "ndim", 1) != 1 else list(map(_plain, classes))
+        self.classes = list(map(_plain, classes)) if _is_a_row(classes) else None
         self.native: Any = native if self.classes is not None and hasattr(native, "predict_proba") else None
         self.pyfunc: Any = mlflow.pyfunc.load_model(folder) if self.native is None else None
 
@@ -105,6 +105,11 @@ class Model:
         if known is None and self.flavor == "sklearn" and all(kind.kind in "biuf" for kind in frame.dtypes):
             return frame.to_numpy()
         return frame
+
+
+def _is_a_row(classes: Any) -> bool:
+    """Whether they name the classes of one label: a regressor of CatBoost has an empty list of them."""
+    return classes is not None and getattr(classes, "ndim", 1) == 1 and len(classes) > 0
 
 
 def _signature(told: dict[str, Any]) -> Any:

@@ -23,4 +23,15 @@ def read_signature(mlmodel: Mapping[str, Any]) -> Signature | None:
             columns.append((spec["name"], str(spec["type"])))
         else:  # one column without a name: a list of values
             tensors.append((None, str(spec["type"]), (-1,)))
-    return Signature(tuple(columns), tuple(tensors)) if columns or tensors else None
+    return Signature(tuple(columns), tuple(tensors), _outputs(mlmodel)) if columns or tensors else None
+
+
+def _outputs(mlmodel: Mapping[str, Any]) -> tuple[tuple[str | None, str, tuple[int, ...]], ...]:
+    told = (mlmodel.get("signature") or {}).get("outputs")
+    found: list[tuple[str | None, str, tuple[int, ...]]] = []
+    for spec in json.loads(told) if told else ():
+        if spec.get("type") == "tensor":
+            found.append((spec.get("name"), spec["tensor-spec"]["dtype"], tuple(spec["tensor-spec"]["shape"])))
+        else:
+            found.append((spec.get("name"), str(spec.get("type")), ()))
+    return tuple(found)

@@ -174,7 +174,8 @@ def test_check_is_content_with_what_is_right(workbench: Any, config: str) -> Non
     code, out, _ = opmon("check", "-c", config)
     assert code == 0, out
     assert "cpu" in out.lower()
-    assert "all is well" in out
+    assert out.splitlines()[-1] == "ready: opmon run would go through"
+    assert "w1-0" in out, "rows are shown as opmon sees them"
 
 
 def test_check_names_what_is_wrong(workbench: Any, tmp_path: Path) -> None:

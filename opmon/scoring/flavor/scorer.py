@@ -65,6 +65,10 @@ class FlavorScorer:
             "classes": list(self._known() or ()) or None,
         }
 
+    def ask(self, rows: pa.RecordBatch) -> _Answer:
+        """What the model says to some rows, as it says it: a header and a table with ``labels``, ``scores`` or both."""
+        return self._answer(self._given(rows))
+
     def close(self) -> None:
         self.worker.stop()
 
@@ -229,6 +233,10 @@ class FlavorScorer:
                 raise ModelError("the model gives neither a label nor scores")
             return best, good, variables, 0, classes
         labels = table["labels"].combine_chunks()
+        if best is None and _are_shares(labels):
+            outputs = Outputs(self.problem, "labels", None, "probabilities", classes)
+            answers = outputs.read([labels.to_numpy(zero_copy_only=False)])
+            return answers.predictions, answers.valid, dict(answers.variables), 0, answers.classes
         known = np.asarray(labels.is_valid())
         names = self._named(class_names("the model's label", labels.filter(pa.array(known)), self.spellings))
         predictions = np.full(count, "", names.dtype if len(names) else np.dtype("<U1"))
@@ -246,6 +254,15 @@ class FlavorScorer:
             return names
         called = dict(zip(own, chosen, strict=True))
         return np.array([called.get(name, name) for name in names.tolist()], dtype=np.str_)
+
+
+def _are_shares(labels: pa.Array) -> bool:
+    """Whether answers are fractions between 0 and 1: no names of classes, but probabilities of the second of two."""
+    if not pa.types.is_floating(labels.type):
+        return False
+    values = labels.to_numpy(zero_copy_only=False)
+    known = values[np.isfinite(values)]
+    return bool(len(known) and ((known >= 0) & (known <= 1)).all() and (known != np.floor(known)).any())
 
 
 def _stream(rows: pa.RecordBatch) -> memoryview:

@@ -1,0 +1,141 @@
+"""A registered model with an ONNX graph: what it watches for, and how the log feeds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opmon.errors import ModelError, OpmonError
+from opmon.scoring.graph.file import last_operator, read_model
+from opmon.scoring.outputs.labels import KINDS
+from opmon.scoring.scorer import Scorer
+from opmon.setup.choice import Choice
+from opmon.setup.inputs import Fit, fits_graph
+from opmon.setup.roles import is_answer
+from opmon.setup.world import Answers, World
+from opmon.stages.models import model_file, reading_of
+from opmon.stages.originals import agreement, has_original
+
+_REGRESSORS = frozenset({"LinearRegressor", "TreeEnsembleRegressor", "SVMRegressor"})
+_YES_OR_NO = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Normalizer"})
+
+Found = tuple[list[Choice], Fit, Answers]
+
+
+def by_onnx(world: World, convert: bool) -> Found:
+    """The keys of a monitor that runs the ONNX graph, or the one that a scikit-learn model is converted to."""
+    base = [Choice(("scoring",), {"by": "onnx"}, _why(convert))]
+    if convert:
+        base.append(Choice(("convert_sklearn",), True, "runs the code in the model, as --trust allows"))
+    path = model_file(world.settings(base), world.registry, world.model, world.folder)
+    plain = Scorer.open(path, "regression", device="cpu") if not _labels(path) else None
+    takes = (plain or Scorer.open(path, "classification", device="cpu")).session.inputs
+    reason = f"no column of the log fits what the model takes ({'; '.join(map(str, takes))})"
+    for fit in fits_graph(takes, world.signature, world.log, world.source):
+        for said in _problems(world, path, fit, plain):
+            choices = [*base, *said, *fit.choices]
+            try:
+                answers = world.answers(choices)
+            except OpmonError as exc:
+                reason = str(exc)
+                continue
+            if convert and has_original(world.model):
+                _require_alike(world, answers)
+            return choices, fit, answers
+    raise ModelError(f"{reason}; the log has: {', '.join(world.log.rows.column_names)}")
+
+
+def _why(convert: bool) -> str:
+    return "converted from scikit-learn" if convert else "the registered model has an ONNX file"
+
+
+def _labels(path: Path) -> bool:
+    """Whether the graph has an output with the model's own label."""
+    from onnx import TensorProto
+
+    kinds = {TensorProto.STRING: "string", TensorProto.INT64: "int64", TensorProto.INT32: "int32"}
+    return any(kinds.get(item.type.tensor_type.elem_type) in KINDS for item in read_model(path).graph.output)
+
+
+def _problems(world: World, path: Path, fit: Fit, plain: Scorer | None) -> Iterator[list[Choice]]:
+    """What the model may be asked for, best first: a class by its own label, or by the numbers that it gives."""
+    if plain is None:
+        yield [Choice(("problem",), "classification", "the model gives a label")]
+        return
+    model, score = read_model(path), plain.outputs.score
+    node = last_operator(model, score)
+    kind = "" if node is None else str(node.op_type)
+    values = _values(world, path, fit)
+    width = values.shape[1] if values.ndim > 1 else 1
+    if width == 1:
+        yield from _of_one(world, kind, fit)
+    elif kind in _REGRESSORS:
+        raise ModelError(
+            f"the model gives {width} numbers for each input ({score}), and a monitor watches one: register a model "
+            f"with the one that matters, or log it in a column of its own"
+        )
+    else:
+        problem = Choice(("problem",), "classification", f"the model gives {width} scores")
+        yield [problem]
+        meaning, guessed = _meaning(values)
+        yield [problem, Choice(("scores",), meaning, f"what {score} gives, by {len(values)} rows", guessed=guessed)]
+
+
+def _of_one(world: World, kind: str, fit: Fit) -> Iterator[list[Choice]]:
+    """One number: of a yes or no where it is made so, or where the log says two things; else a value."""
+    two = [
+        name
+        for name in world.log.rows.column_names
+        if name not in fit.columns and is_answer(name) and world.log.different(name) <= 2
+    ]
+    if kind in _YES_OR_NO:
+        yield [Choice(("problem",), "classification", "the model gives the probability of the second of two classes")]
+    elif two:
+        why = f"the model gives one number, and {two[0]!r} says one of two things"
+        yield [
+            Choice(("problem",), "classification", why),
+            Choice(("scores",), "logits", "above 0 is the second class", guessed=True),
+        ]
+    else:
+        yield [Choice(("problem",), "regression", "the model gives one number")]
+
+
+def _meaning(values: Any) -> tuple[str, bool]:
+    sums = values.sum(axis=1)
+    if (values >= -1e-3).all() and np.allclose(sums, 1, atol=1e-2):
+        return "probabilities", False
+    return "logits", True
+
+
+def _values(world: World, path: Path, fit: Fit) -> Any:
+    """The scores of some rows."""
+    settings = world.settings([Choice(("problem",), "regression"), *fit.choices])
+    inputs = settings.inputs
+    scorer = Scorer.open(
+        path,
+        "regression",
+        device="cpu",
+        features=inputs.features,
+        tensor=inputs.tensor,
+        reading=reading_of(settings),
+        signature=_names(world),
+    )
+    fed = scorer.tensors(world.batch.rows.slice(0, 200))
+    if not len(fed.rows):
+        raise ModelError(f"none of the inputs can be scored: {next(iter(fed.rejected.values()), '')}")
+    (values,) = scorer.run((scorer.outputs.score,), fed.tensors)
+    return np.asarray(values)
+
+
+def _names(world: World) -> Sequence[str]:
+    return () if world.signature is None else world.signature.names
+
+
+def _require_alike(world: World, answers: Answers) -> None:
+    scorer: Any = answers.scorer
+    found = agreement(scorer, world.registry.original(world.model, world.folder / "models"), [world.batch])
+    if not found.enough:
+        raise ModelError(f"only {found}")

@@ -1,0 +1,71 @@
+"""Keys of a configuration, each with its value and the reason for it, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+_COMMENT_AT = 44
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One key below a monitor, what it is set to, and why."""
+
+    key: tuple[str, ...]
+    value: Any
+    why: str = ""
+    guessed: bool = False
+    """Whether somebody should look at it: neither the model nor the log says it."""
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.key)}: {_flow(self.value)}{f' ({self.why})' if self.why else ''}"
+
+
+def nested(choices: Iterable[Choice]) -> dict[str, Any]:
+    """The choices as the mapping that they make.
+
+    >>> nested([Choice(("columns", "id"), "key"), Choice(("model",), "models:/m/1")])
+    {'columns': {'id': 'key'}, 'model': 'models:/m/1'}
+    """
+    found: dict[str, Any] = {}
+    for choice in choices:
+        at = found
+        for part in choice.key[:-1]:
+            at = at.setdefault(part, {})
+        at[choice.key[-1]] = choice.value
+    return found
+
+
+def written(choices: Iterable[Choice], indent: int = 0) -> str:
+    """The choices as YAML, each with its reason behind it.
+
+    >>> print(written([Choice(("columns", "id"), "key", "200 different ones in 200 rows")]))
+    columns:
+      id: key                                   # 200 different ones in 200 rows
+    """
+    known = {choice.key: choice for choice in choices}
+    return "\n".join(_lines(nested(known.values()), known, (), indent))
+
+
+def _lines(
+    mapping: Mapping[str, Any], known: Mapping[tuple[str, ...], Choice], above: tuple[str, ...], indent: int
+) -> Iterator[str]:
+    for name, value in mapping.items():
+        key = (*above, name)
+        choice = known.get(key)
+        if choice is None:
+            yield f"{' ' * indent}{_flow(name)}:"
+            yield from _lines(value, known, key, indent + 2)
+            continue
+        text = f"{' ' * indent}{_flow(name)}: {_flow(value)}"
+        why = " ".join(f"{'guessed: ' if choice.guessed else ''}{choice.why}".split())
+        yield f"{text:<{_COMMENT_AT}}# {why}" if why else text
+
+
+def _flow(value: Any) -> str:
+    text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1 << 20, sort_keys=False)
+    return text.removesuffix("\n").removesuffix("\n...")

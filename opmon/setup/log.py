@@ -1,0 +1,75 @@
+"""What is known of a log before anything is configured: its first rows, and how much of it there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opmon import plugins
+from opmon.abc import Source
+from opmon.checks.sample import first_rows
+from opmon.errors import InputError, OpmonError
+from opmon.scoring.inputs.columns import decoded
+
+_LOOKED_AT = 2000
+_COUNTED = 1_000_000
+"""So many rows are counted at most."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """The first rows of a log. ``total`` is how many it has, as far as they were counted."""
+
+    rows: pa.Table
+    total: int
+
+    def column(self, name: str) -> pa.Array:
+        return decoded(self.rows[name].combine_chunks())
+
+    def different(self, name: str) -> int:
+        """How many different values a column has; of lists and the like, as many as there are rows."""
+        column = self.column(name)
+        if pa.types.is_nested(column.type):
+            return len(column)
+        return int(pc.count_distinct(column, mode="only_valid").as_py())
+
+    def is_text(self, name: str) -> bool:
+        kind = self.column(name).type
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+    def is_whole(self, name: str) -> bool:
+        return bool(pa.types.is_integer(self.column(name).type))
+
+    def is_number(self, name: str) -> bool:
+        """Whether it holds numbers, truth values too."""
+        kind = self.column(name).type
+        return bool(
+            pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+            or pa.types.is_boolean(kind)
+            or pa.types.is_decimal(kind)
+        )
+
+    def is_fraction(self, name: str) -> bool:
+        """Whether it holds numbers of which not all are whole."""
+        column = self.column(name)
+        if not pa.types.is_floating(column.type):
+            return False
+        known = pc.drop_null(column)
+        return bool(pc.any(pc.not_equal(known, pc.floor(known))).as_py())
+
+
+def look(path: Path) -> Log:
+    """Read the first rows of Parquet, CSV or JSON lines; an error where there is none."""
+    source: Source = plugins.make("source", "files", {"path": str(path)})
+    try:
+        slices = source.pending({}, _COUNTED)
+    except OpmonError as exc:
+        raise InputError(f"--source {path} cannot be read: {exc}") from exc
+    if not slices:
+        raise InputError(f"--source {path} has no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
+    rows = first_rows(source, slices, _LOOKED_AT)
+    return Log(rows, sum(piece.rows for piece in slices))

@@ -1,0 +1,191 @@
+"""From a registered model and a log to a configuration that fits both."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opmon import plugins
+from opmon.abc import Registry
+from opmon.errors import InputError, OpmonError, UnavailableError
+from opmon.setup.answers import Said, answered
+from opmon.setup.by_flavor import by_flavor
+from opmon.setup.by_log import by_log
+from opmon.setup.by_onnx import by_onnx
+from opmon.setup.choice import Choice, written
+from opmon.setup.log import Log, look
+from opmon.setup.roles import place_columns
+from opmon.setup.sizes import sizes
+from opmon.setup.world import Answers, World
+from opmon.types import ModelVersion
+
+_ORDER = ("model", "problem", "scoring", "convert_sklearn", "scores", "classes", "inputs", "source", "columns", "round")
+_HEAD = """\
+# Written by opmon init from what the model and the log say: behind each key is why. Look at what is guessed.
+# Every other key has its default: opmon init, without --from, writes an example with all of them.
+"""
+_TAIL = """\
+    # rules:                              # when the first estimates are there; see opmon explain accuracy_level
+    #   - {type: accuracy_level, threshold: 0.9}
+"""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A configuration of one monitor, with the reasons for it, and what could not be found out."""
+
+    monitor: str
+    text: str
+    choices: tuple[Choice, ...]
+    remarks: tuple[str, ...]
+
+
+def propose(uri: str, source: Path, tracking_uri: str, folder: Path, trust: bool = False) -> Proposal:
+    """A configuration for the model ``uri`` and the log ``source``, in a file of ``folder``.
+
+    Nothing is run that is in the model unless it is to be ``trust``-ed. Where the model cannot be asked, what
+    production logged is judged; an error where there is nothing to go by.
+    """
+    registry: Registry = plugins.make("registry", "mlflow", {"tracking_uri": tracking_uri, "registry_uri": None})
+    model = registry.resolve(uri)
+    log = look(source)
+    with tempfile.TemporaryDirectory() as temporary:
+        world = World(registry, model, registry.signature(model), log, source, Path(temporary), trust, uri)
+        choices, remarks = _chosen(world)
+    first = [
+        Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors)})"),
+        Choice(("source", "path"), _below(source, folder)),
+    ]
+    ordered = sorted([*first, *choices], key=_place)
+    name = _name(model)
+    return Proposal(name, _text(name, ordered, tracking_uri, folder, remarks), tuple(ordered), tuple(remarks))
+
+
+def _chosen(world: World) -> tuple[list[Choice], list[str]]:
+    refused: list[str] = []
+    for way in _ways(world):
+        try:
+            if way == "logged":
+                return _logged(world, refused)
+            choices, fit, answers = by_flavor(world) if way == "flavor" else by_onnx(world, way == "converted")
+        except UnavailableError:
+            raise
+        except OpmonError as exc:
+            refused.append(f"{_WAYS[way]}: {str(exc).rstrip('.')}")
+            continue
+        found, remarks = _answering(world, choices, fit.columns, answers)
+        return found, [*refused, *remarks]
+    raise InputError(_nothing(world, refused))
+
+
+_WAYS = {
+    "onnx": "the model's ONNX file cannot be used",
+    "converted": "the scikit-learn model is not converted",
+    "flavor": "the model cannot be asked as MLflow runs it",
+    "logged": "production's own answers cannot be judged",
+}
+
+
+def _ways(world: World) -> Iterator[str]:
+    """How inputs may get their answers, best first."""
+    flavors = world.model.flavors
+    if "onnx" in flavors:
+        yield "onnx"
+    elif world.trust:
+        if "sklearn" in flavors:
+            yield "converted"
+        yield "flavor"
+    yield "logged"
+
+
+def _answering(
+    world: World, choices: list[Choice], taken: Sequence[str], answers: Answers
+) -> tuple[list[Choice], Sequence[str]]:
+    """The keys that say how the model is asked, with those of the log's other columns."""
+    log = world.log
+    placed = [*place_columns(log, taken, world.registry, world.model)]
+    problem = next(choice.value for choice in choices if choice.key == ("problem",))
+    classes = answers.classes or tuple(sorted(set(map(str, answers.predictions.tolist()))))
+    left = [name for name in log.rows.column_names if name not in {*taken, *(choice.value for choice in placed)}]
+    said = answered(log, left, answers, problem, classes)
+    return [*choices, *placed, *said.choices, *_named(said, answers, problem), *_rest(log, placed)], said.remarks
+
+
+def _named(said: Said, answers: Answers, problem: str) -> Iterator[Choice]:
+    """The classes, where neither the model nor the log names them."""
+    named = {choice.key for choice in said.choices}
+    if problem == "classification" and answers.classes is None and ("classes",) not in named:
+        seen = sorted(set(map(str, answers.predictions.tolist())))
+        yield Choice(("classes",), seen, "what the model answered: add those that it did not", guessed=True)
+
+
+def _logged(world: World, refused: list[str]) -> tuple[list[Choice], list[str]]:
+    try:
+        choices, taken = by_log(world.log)
+    except InputError as exc:
+        raise InputError(_nothing(world, [*refused, str(exc)])) from exc
+    placed = [*place_columns(world.log, taken, world.registry, world.model)]
+    found = [*choices, *placed, *_rest(world.log, placed)]
+    scored = any(choice.key == ("columns", "scores") for choice in choices)
+    if not scored and not any(choice.value == "regression" for choice in choices):
+        why = "every input alike: there are no scores to draw by"
+        found = [*found, Choice(("sampler", "type"), "srs", why)]
+    remarks = [*refused]
+    if not world.trust and "onnx" not in world.model.flavors:
+        remarks.append("the registered model has no ONNX file and is not asked: --trust lets opmon run it")
+    return found, remarks
+
+
+def _rest(log: Log, placed: Sequence[Choice]) -> Iterator[Choice]:
+    times = [choice.value for choice in placed if choice.key == ("columns", "timestamp")]
+    yield from sizes(log, times[0] if times else None)
+
+
+def _nothing(world: World, reasons: Sequence[str]) -> str:
+    """That there is no way to score, and which there are."""
+    trust = "" if world.trust or "onnx" in world.model.flavors else (
+        f"; --trust, which lets opmon run the registered model ({', '.join(world.model.flavors)}) and so the code in it"
+    )  # fmt: skip
+    return (
+        f"{world.uri} cannot be watched with this log: {'; '.join(reasons)}. There are these ways: an ONNX flavor of "
+        f"the model (mlflow.onnx.log_model){trust}; or production's own answers in a column of the log, such as "
+        f"prediction"
+    )
+
+
+def _below(path: Path, folder: Path) -> str:
+    whole = path.absolute()
+    return str(whole.relative_to(folder.absolute())) if whole.is_relative_to(folder.absolute()) else str(whole)
+
+
+def _name(model: ModelVersion) -> str:
+    return re.sub(r"[^A-Za-z0-9_.\-]+", "-", model.name).strip("-.")[:100] or "model"
+
+
+def _place(choice: Choice) -> int:
+    return _ORDER.index(choice.key[0]) if choice.key[0] in _ORDER else len(_ORDER)
+
+
+def _text(name: str, choices: Sequence[Choice], tracking_uri: str, folder: Path, remarks: Sequence[str]) -> str:
+    services = written(
+        [
+            Choice(("mlflow", "tracking_uri"), _address(tracking_uri, folder)),
+            Choice(
+                ("database",), "sqlite:///opmon.db", "rounds, tasks and labels; PostgreSQL for more than one machine"
+            ),
+            Choice(("state",), ".opmon", "cached models and work files"),
+        ]
+    )
+    notes = "".join(f"# {remark}\n" for remark in remarks)
+    return f"{_HEAD}{notes}\n{services}\n\nmonitors:\n  {name}:\n{written(choices, 4)}\n{_TAIL}"
+
+
+def _address(tracking_uri: str, folder: Path) -> str:
+    """The address as the file says it: relative to its folder where it is below it, and never a password."""
+    scheme, _, rest = tracking_uri.partition(":///")
+    if scheme.startswith("sqlite") and rest:
+        return f"{scheme}:///{_below(Path(rest), folder)}"
+    return "${MLFLOW_TRACKING_URI}" if "@" in tracking_uri else tracking_uri

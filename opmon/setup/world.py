@@ -1,0 +1,78 @@
+"""A model and a log at hand, and settings tried on both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.abc import Registry
+from opmon.config import MonitorSettings, Settings
+from opmon.errors import ModelError
+from opmon.jobs.model import Answering
+from opmon.scoring.scored import Scored
+from opmon.setup.choice import Choice, nested
+from opmon.setup.log import Log
+from opmon.stages.models import way_of
+from opmon.types import Batch, ModelVersion, Signature
+
+ROWS = 1000
+"""So many inputs are answered to hold them against what the log says."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was answered to the first rows of the log: ``rows`` are those that could be."""
+
+    scorer: Answering
+    rows: NDArray[np.int64]
+    predictions: NDArray[Any]
+    classes: tuple[str, ...] | None
+    refused: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class World:
+    """The registered model, the log, and where files may be kept meanwhile."""
+
+    registry: Registry
+    model: ModelVersion
+    signature: Signature | None
+    log: Log
+    source: Path
+    folder: Path
+    trust: bool
+    uri: str
+
+    def settings(self, choices: Iterable[Choice]) -> MonitorSettings:
+        """A monitor with these keys."""
+        given = {"model": self.uri, "source": {"path": str(self.source)}, **nested(choices)}
+        whole = {"database": f"sqlite:///{self.folder / 'none.db'}", "monitors": {"model": given}}
+        return Settings.from_mapping(whole, self.folder).monitor("model")
+
+    @property
+    def batch(self) -> Batch:
+        """The first rows of the log."""
+        rows = self.log.rows.slice(0, ROWS).combine_chunks().to_batches()
+        return Batch(0, 0, rows[0] if rows else pa.RecordBatch.from_pylist([]))
+
+    def answers(self, choices: Sequence[Choice]) -> Answers:
+        """What is answered with these keys; an error where most of the rows cannot be."""
+        scorer = way_of(self.settings(choices), self.registry, self.model, self.folder).open()
+        return answers_of(scorer, list(scorer.score([self.batch])), self.batch.rows.num_rows)
+
+
+def answers_of(scorer: Answering, scored: Sequence[Scored], count: int) -> Answers:
+    """The answers of one batch; an error where most of its rows have none."""
+    (found,) = scored
+    refused = count - len(found.rows)
+    reason = next(iter(found.rejected.values()), "")
+    if 2 * refused > count:
+        raise ModelError(f"{refused} of {count} inputs cannot be scored: {reason}")
+    return Answers(scorer, found.rows, found.predictions, found.classes, refused, reason)

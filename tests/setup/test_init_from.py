@@ -1,0 +1,192 @@
+"""``opmon init --from`` looks at a registered model and a log, and what it writes is right for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from opmon.cli import DONE, WRONG
+from opmon.config import load
+from opmon.monitor import Monitor
+from tests.cli.test_commands import opmon
+from tests.conftest import Workbench, point_mlflow_at
+
+NAMES = ["age", "income", "amount"]
+ROWS = 300
+VALUES = np.random.default_rng(0).normal(size=(ROWS, 3)).astype(np.float32)
+CODES = (VALUES.sum(axis=1) > 0).astype(int)
+WORDS = np.where(CODES, "default", "paid")
+
+
+def fitted(targets: Any, model: Any = None) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return (model or LogisticRegression()).fit(VALUES, targets)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench:
+    """A store with models: ``codes`` answers 0 or 1, ``price`` a number, ``three`` three; ``plain`` is no ONNX."""
+    import mlflow
+    import onnx
+    from mlflow.models import infer_signature
+    from skl2onnx import to_onnx
+    from sklearn.linear_model import LinearRegression
+
+    point_mlflow_at(mlflow_uri)
+    bench = Workbench(tmp_path_factory.mktemp("shop"), mlflow_uri, "shop", "")
+
+    def graph(model: Any, **options: Any) -> Any:
+        return onnx.load_from_string(to_onnx(model, VALUES[:1], target_opset=17, **options).SerializeToString())
+
+    bench.register(graph(fitted(CODES), options={"zipmap": False}), "codes", NAMES)
+    bench.register(graph(fitted(10 * VALUES[:, 0] + 50, LinearRegression())), "price", NAMES)
+    bench.register(graph(fitted(np.stack([VALUES[:, 0]] * 3, 1), LinearRegression())), "three", NAMES)
+    frame = {name: VALUES[:, place].astype(float) for place, name in enumerate(NAMES)}
+    experiment = mlflow.MlflowClient().get_experiment_by_name("training").experiment_id
+    with mlflow.start_run(experiment_id=experiment):
+        mlflow.sklearn.log_model(
+            fitted(WORDS),
+            name="model",
+            registered_model_name="plain",
+            pip_requirements=[],
+            serialization_format="cloudpickle",
+            signature=infer_signature(pa.table(frame).to_pandas()),
+        )
+    return bench
+
+
+Written = Callable[..., tuple[int, str, dict[str, Any]]]
+
+
+@pytest.fixture
+def init(shop: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Written:
+    """Writes a log and runs ``opmon init --from``: the exit code, what it said, and the monitor it wrote."""
+
+    def init(model: str, log: dict[str, Any], *options: str, names: Any = NAMES) -> tuple[int, str, dict[str, Any]]:
+        monkeypatch.chdir(tmp_path)
+        columns: dict[str, Any] = {"request_id": [f"r{k}" for k in range(ROWS)]}
+        columns |= {name: VALUES[:, place] for place, name in enumerate(names)}
+        Path("log").mkdir()
+        pq.write_table(pa.table({**columns, **log}), "log/log.parquet")
+        address = f"models:/{model}/{_newest(shop, model)}"
+        code, out, err = opmon(
+            "init", "--from", address, "--source", "log", "--tracking-uri", shop.tracking_uri, *options
+        )
+        path = Path("opmon.yaml")
+        given = yaml.safe_load(path.read_text())["monitors"] if path.exists() else {}
+        return code, out + err, next(iter(given.values()), {})
+
+    return init
+
+
+def _newest(shop: Workbench, model: str) -> str:
+    import mlflow
+
+    versions = mlflow.MlflowClient(shop.tracking_uri).search_model_versions(f"name='{model}'")
+    return str(max(int(version.version) for version in versions))
+
+
+def test_a_log_in_other_words_and_other_case_is_understood_and_run_goes_through(init: Written, tmp_path: Path) -> None:
+    when = pa.array(np.datetime64("2026-03-01T00:00", "us") + np.arange(ROWS) * np.timedelta64(60, "s"))
+    log = {"verdict": WORDS, "at": when, "label": np.roll(WORDS, 7)}
+    code, out, monitor = init("codes", log, names=["Age", "INCOME", "amount_"])
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through")
+    assert monitor["inputs"] == {"features": ["Age", "INCOME", "amount_"]}
+    assert monitor["classes"] == {"paid": 0, "default": 1}
+    assert monitor["columns"] == {"id": "request_id", "timestamp": "at", "prediction": "verdict"}
+    assert (monitor["problem"], monitor["scoring"]) == ("classification", {"by": "onnx"})
+    assert "what the model calls 0 is called paid" in out
+    settings = load(tmp_path / "opmon.yaml")
+    assert Monitor.from_settings(settings, "codes").advance().problems == []
+
+
+def test_a_model_without_onnx_needs_trust_or_logged_answers(init: Written, tmp_path: Path) -> None:
+    code, out, _ = init("plain", {})
+    assert code == WRONG
+    assert not (tmp_path / "opmon.yaml").exists()
+    for way in ("mlflow.onnx.log_model", "--trust", "production's own answers in a column"):
+        assert way in out
+
+
+def test_with_trust_a_scikit_learn_model_is_converted(init: Written) -> None:
+    code, out, monitor = init("plain", {"said": WORDS}, "--trust")
+    assert code == DONE, out
+    assert (monitor["scoring"], monitor["convert_sklearn"]) == ({"by": "onnx"}, True)
+    assert "300 of 300 answers of the converted model are those of the original" in out
+
+
+def test_logged_answers_and_scores_are_enough(init: Written) -> None:
+    scores = fitted(CODES).predict_proba(VALUES)
+    code, out, monitor = init("plain", {"answer": WORDS, "scores": scores.tolist()})
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through")
+    assert monitor["scoring"] == {"by": "logged"}
+    assert monitor["classes"] == ["paid", "default"], "in the order of the scores"
+    assert monitor["columns"] == {"id": "request_id", "prediction": "answer", "scores": ["scores"]}
+    assert "--trust lets opmon run it" in out
+
+
+def test_answers_without_scores_are_drawn_alike(init: Written) -> None:
+    code, out, monitor = init("plain", {"answer": WORDS})
+    assert code == DONE, out
+    assert monitor["sampler"]["type"] == "srs"
+
+
+def test_a_score_gets_the_threshold_at_which_the_model_decides(init: Written) -> None:
+    code, out, monitor = init("codes", {"risk_score": fitted(CODES).predict_proba(VALUES)[:, 1]})
+    assert code == DONE, out
+    assert (monitor["columns"]["prediction"], monitor["columns"]["threshold"]) == ("risk_score", 0.5)
+    assert "? columns.threshold" in out, "it is a guess that is said"
+
+
+def test_the_same_words_for_other_classes_are_left_out_and_told(init: Written) -> None:
+    code, out, monitor = init("codes", {"prediction": np.where(CODES, 2, 1)})
+    assert code == DONE, out
+    assert "prediction" not in monitor["columns"]
+    assert "column 'prediction' uses the model's own words for other classes" in out
+
+
+def test_answers_of_something_else_are_left_out_and_told(init: Written) -> None:
+    code, out, monitor = init("codes", {"prediction": np.random.default_rng(1).permutation(CODES)})
+    assert code == DONE, out
+    assert "prediction" not in monitor["columns"]
+    assert "Was it this model version, and these inputs?" in out
+
+
+def test_a_number_in_another_unit_is_left_out_and_told(init: Written) -> None:
+    code, out, monitor = init("price", {"predicted_price": 1000 * (10.0 * VALUES[:, 0] + 50)})
+    assert code == DONE, out
+    assert monitor["problem"] == "regression"
+    assert "prediction" not in monitor["columns"]
+    assert "is 1000 times the model's answers: another unit" in out
+
+
+def test_a_number_in_the_same_unit_is_judged(init: Written) -> None:
+    _, out, monitor = init("price", {"predicted_price": np.round(10.0 * VALUES[:, 0] + 50, 2)})
+    assert monitor["columns"]["prediction"] == "predicted_price", out
+
+
+def test_three_numbers_for_each_input_are_refused_in_words(init: Written, tmp_path: Path) -> None:
+    code, out, _ = init("three", {})
+    assert code == WRONG
+    assert "the model gives 3 numbers for each input (variable), and a monitor watches one" in out
+    assert "Traceback" not in out
+
+
+def test_a_file_that_is_there_stays(init: Written, tmp_path: Path) -> None:
+    (tmp_path / "opmon.yaml").write_text("monitors: {}\n")
+    code, out, _ = init("codes", {})
+    assert (code, "--force" in out) == (WRONG, True)
+    assert (tmp_path / "opmon.yaml").read_text() == "monitors: {}\n"
+
+
+def test_init_asks_for_both(tmp_path: Path) -> None:
+    code, _, err = opmon("init", str(tmp_path / "x.yaml"), "--from", "models:/codes/1")
+    assert (code, "--source" in err) == (WRONG, True)
