@@ -55,6 +55,8 @@ def reference(
     rejected = fit.received - fitted.seen
     where = _keep(subject, fit, fitted, output)
     told = {**fitted.describe(), "unscorable": rejected, "reasons": dict(fit.refused.most_common(20)), "kept_in": where}
+    if not subject.settings.quantity.share and fitted.accuracy is not None:
+        told[subject.settings.quantity.name.replace(" ", "_")] = 1 - told.pop("accuracy")
     if as_json:
         print_json(told)
         return

@@ -33,6 +33,16 @@ def compare(
 
     ``fresh``: only rounds that were opened after both were registered, so that neither can have learned from them.
     """
+    if work.settings.problem == "regression":
+        raise InputError(
+            f"versions are compared by which of them is right where the other is wrong, and monitor {work.name!r} is "
+            f"told by its {work.settings.quantity.name}; give each version a monitor of its own"
+        )
+    if work.settings.scoring.by == "logged":
+        raise InputError(
+            f"monitor {work.name!r} has scoring: {{by: logged}}, and no version can be asked for answers; with onnx "
+            f"and flavor the model is run"
+        )
     registered = max(work.registry.registered_at(model) for model in (first, second))
     with work.store.read() as connection:
         known = revisions.latest_estimates(connection, work.name)

@@ -74,8 +74,8 @@ def _postgresql(url: URL) -> Engine:
     libpq = url.get_driver_name().startswith("psycopg")
     given = {name: value for name, value in _LIBPQ.items() if name not in url.query} if libpq else {}
     engine = sa.create_engine(
-        url, connect_args=given, pool_pre_ping=True, pool_size=POOL // 2, max_overflow=POOL - POOL // 2
-    )
+        url, connect_args=given, pool_pre_ping=True, pool_size=POOL, max_overflow=0, pool_use_lifo=True
+    )  # none beyond the pool: a server counts a connection that was closed until its process is gone
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: Any, record: Any) -> None:

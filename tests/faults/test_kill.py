@@ -18,7 +18,8 @@ from opmon.queries.rolling import rolling_points
 from opmon.store import revisions, rounds, schema
 from opmon.store.engine import Store
 
-KILLS = 50
+KILLS = int(os.environ.get("OPMON_TEST_KILLS", "30"))
+"""Of each database; more take longer and meet the same states."""
 
 
 def _run(config: str) -> None:

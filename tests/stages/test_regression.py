@@ -11,10 +11,11 @@ import pytest
 import skl2onnx
 from click.testing import CliRunner
 from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
 
 from opmon.cli import group
 from opmon.config import Settings
-from opmon.errors import ConfigError
+from opmon.errors import ConfigError, InputError
 from opmon.quantities import mean_squared_error
 from opmon.store import queue, revisions, rounds
 from opmon.types import Label
@@ -105,3 +106,17 @@ def test_classes_have_no_unit() -> None:
     monitor = {"model": "models:/m/1", "source": {"path": "in/"}, "sampler": {"type": "srs"}, "unit": "days"}
     with pytest.raises(ConfigError, match=r"unit.*classes have none"):
         Settings.from_mapping({"monitors": {"m": monitor}}, "/watch")
+
+
+def test_versions_of_a_regression_are_not_compared_by_right_and_wrong(watched: Any, tmp_path: Path) -> None:
+    monitor = watched.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **CHANGES)
+    with pytest.raises(InputError, match=r"told by its mean squared error; give each version a monitor"):
+        monitor.compare(watched.model, watched.model)
+    network = MLPRegressor(hidden_layer_sizes=(8,), max_iter=5, random_state=0).fit(watched.images, watched.targets)
+    kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
+    watched.register(skl2onnx.to_onnx(network, initial_types=[("pixels", kind)], target_opset=17), "layered-days")
+    config = str(watched.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", **CHANGES))
+    path = watched.write_window(days=watched.targets[:200].astype(float))
+    told = json.loads(asked("reference", str(path), "--label", "days", "--config", config, "--json"))
+    assert "accuracy" not in told
+    assert told["mean_squared_error"] > 0

@@ -13,7 +13,7 @@ import pytest
 
 from opmon.checks.monitor import check_monitor
 from opmon.config import ColumnSettings, Settings
-from opmon.errors import OpmonError
+from opmon.errors import InputError, OpmonError
 from opmon.stages.draw import load_frame
 from opmon.stages.payloads import payload_of
 from opmon.store import revisions, rounds
@@ -156,6 +156,13 @@ def test_a_log_may_hold_everything_inside_one_column(workbench: Any, database: s
     round_, variables, predictions, _ = closed(workbench, monitor)
     assert (round_.inputs, round_.skew, "lag" in variables) == (200, 0.0, True)
     assert list(predictions) == [str(value) for value in said.tolist()]
+
+
+def test_versions_that_are_not_run_are_not_compared(workbench: Any, tmp_path: Path) -> None:
+    changes = {"scoring": {"by": "logged"}, "columns": {"prediction": "said"}, "sampler": None}
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    with pytest.raises(InputError, match="no version can be asked for answers"):
+        monitor.compare("models:/digits/1", "models:/digits/1")
 
 
 def test_annotators_see_nothing_that_production_said() -> None:
