@@ -36,7 +36,7 @@ def lost_digits(about: str, scorer: Scorer, rows: pa.Table) -> Iterator[Finding]
 def _lost(scorer: Scorer, batch: pa.RecordBatch) -> Iterator[str]:
     columns, exact, given = scorer.columns(batch), scorer.exact(batch).tensors, scorer.tensors(batch).tensors
     for name, values in exact.items():
-        if values.dtype != np.float64 or given[name].dtype == np.float64:
+        if not len(values) or values.dtype != np.float64 or given[name].dtype == np.float64:
             continue
         matrix = values.reshape(len(values), -1)[:, :_MOST]
         before, after = _different(matrix), _different(matrix.astype(np.float32))

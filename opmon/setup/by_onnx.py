@@ -80,6 +80,8 @@ def _problems(world: World, path: Path, fit: Fit, plain: Scorer | None) -> Itera
     else:
         problem = Choice(("problem",), "classification", f"the model gives {width} scores")
         yield [problem]
+        if kind in _YES_OR_NO:  # it says what its scores are
+            return
         meaning, guessed = _meaning(values)
         yield [problem, Choice(("scores",), meaning, f"what {score} gives, by {len(values)} rows", guessed=guessed)]
 

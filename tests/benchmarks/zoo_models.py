@@ -659,7 +659,7 @@ def _keras() -> Iterator[Animal]:
         register,
         with_ids(pa.table({"features": lists(values[PROD])})),
         CODES[PROD],
-        lambda count: net.predict(many(values[PROD], count), batch_size=1024, verbose=0).argmax(1),
+        lambda count: net.predict(many(values[PROD], count), verbose=0).argmax(1),
         trust=True,
         way="flavor",
     )
