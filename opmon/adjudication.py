@@ -1,45 +1,72 @@
-"""From all that was said of one task to the one answer that counts."""
+"""A drawn input that is asked about, and the one answer that counts of all that was said of it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from opmon.types import Label
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a task's labels amount to. ``truth`` is None where nobody could tell."""
-
-    truth: str | None
-    annotators: tuple[str, ...]
-    agreement: float
-    """The share of those who gave an answer that gave this one; 1.0 where there is one annotator."""
-
-
-def adjudicate(labels: Sequence[Label]) -> Answer | None:
-    """The answer of one task from its labels, in the order they came; None where there is none.
+class Asked:
+    """A task and what its labels amount to so far. ``position`` is the input's place in the round's frame.
 
     An annotator's last word counts. A skip gives way to any answer. Among different answers the most frequent wins; of
     equally frequent ones the latest.
 
     >>> from datetime import UTC, datetime
     >>> now = datetime.now(UTC)
-    >>> adjudicate([Label(1, "ann", "7", now), Label(1, "ben", None, now), Label(1, "ann", "1", now)]).truth
+    >>> labels = Label(1, "ann", "7", now), Label(1, "ben", None, now), Label(1, "ann", "1", now)
+    >>> Asked(0, "i0", "7", {}, {}, 1, labels).truth
     '1'
     """
-    last: dict[str, Label] = {}
-    for label in labels:
-        last.pop(label.annotator, None)  # so that the dictionary keeps the order of the last words
-        last[label.annotator] = label
-    if not last:
-        return None
-    answers = [label.truth for label in last.values() if label.truth is not None]
-    if not answers:
-        return Answer(None, tuple(last), 1.0)
-    counts = Counter(answers)
-    most = max(counts.values())
-    truth = next(answer for answer in reversed(answers) if counts[answer] == most)
-    return Answer(truth, tuple(last), most / len(answers))
+
+    position: int
+    input_id: str
+    prediction: str
+    variables: Mapping[str, float]
+    payload: Mapping[str, Any]
+    task_id: int | None = None
+    """Its number in the queue; None until it is there."""
+    labels: tuple[Label, ...] = ()
+    """All that was said of it, in the order it came."""
+
+    @property
+    def is_spoken_of(self) -> bool:
+        """Whether anybody has answered or skipped it."""
+        return bool(self.labels)
+
+    @cached_property
+    def truth(self) -> str | None:
+        """The answer that counts; None where nobody has said anything, or nobody could tell."""
+        counts = Counter(self._answers)
+        most = max(counts.values(), default=0)
+        return next((answer for answer in reversed(self._answers) if counts[answer] == most), None)
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Those who have spoken of it; whose last word is the latest comes last."""
+        return tuple(self._last_words)
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of those who gave an answer that gave this one, 1.0 where all skipped it; None without a label."""
+        if not self.labels:
+            return None
+        return self._answers.count(self.truth or "") / len(self._answers) if self._answers else 1.0
+
+    @cached_property
+    def _last_words(self) -> dict[str, str | None]:
+        words: dict[str, str | None] = {}
+        for label in self.labels:
+            words.pop(label.annotator, None)  # so that the dictionary keeps the order of the last words
+            words[label.annotator] = label.truth
+        return words
+
+    @property
+    def _answers(self) -> list[str]:
+        return [truth for truth in self._last_words.values() if truth is not None]

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from opmon.config import MonitorSettings
 from opmon.jobs.model import Answering
-from opmon.jobs.served import Served
 from opmon.scoring.flavor.scorer import FlavorScorer
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.scored import Scored
@@ -25,9 +24,9 @@ Table = tuple[tuple[str, ...], ...]
 
 
 def seen(
-    monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored], production: Served | None
+    monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored], judged: pa.Table | None
 ) -> Table:
-    """The first rows that can be scored, under a row of headings."""
+    """The first rows that can be scored, under a row of headings; ``judged`` has production's own answers."""
     found = next(((batch, part) for batch, part in zip(batches, scored, strict=True) if len(part.rows)), None)
     if found is None:
         return ()
@@ -38,10 +37,12 @@ def seen(
         if name is not None:
             columns[title] = batch.rows.column(name).take(pa.array(places)).to_pylist()
     own = part.predictions[:_SHOWN].tolist()
-    judged = own if production is None else production.said[: len(own)].tolist()
-    columns["judged"] = judged
-    if production is not None:
-        columns["the model itself"] = ["" if mine == theirs else mine for mine, theirs in zip(own, judged, strict=True)]
+    answers = own if judged is None else judged["prediction"].slice(0, len(own)).to_pylist()
+    columns["judged"] = answers
+    if judged is not None:
+        columns["the model itself"] = [
+            "" if mine == theirs else mine for mine, theirs in zip(own, answers, strict=True)
+        ]
     named = [*monitor.logged_variables, *part.variables]
     for name in list(dict.fromkeys(named))[:_VARIABLES]:
         columns[name] = part.variables[name][:_SHOWN].tolist()

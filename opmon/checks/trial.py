@@ -19,7 +19,7 @@ from opmon.errors import NotFoundError, OpmonError, UnavailableError
 from opmon.jobs.ids import ids_of
 from opmon.jobs.model import Answering
 from opmon.jobs.moments import span_of
-from opmon.jobs.served import Served, Skew, served
+from opmon.jobs.served import Skew, served
 from opmon.jobs.variables import with_logged
 from opmon.jobs.versions import rows_of, said_of
 from opmon.scoring.outputs.meaning import unlike_words
@@ -104,7 +104,7 @@ def _trial(monitor: MonitorSettings, scorer: Answering, rows: pa.Table) -> Findi
             for part, batch in zip(scorer.score(batches), batches, strict=True)
         ]
         production = _production(monitor, batches, scored)
-        skew = None if production is None else production.skew
+        judged, skew = (None, None) if production is None else production
         losses = Losses.of(scored)
         losses.reasons.update({} if skew is None else skew.losses)
         reasons = require_judged(monitor, count, losses, skew)
@@ -114,7 +114,7 @@ def _trial(monitor: MonitorSettings, scorer: Answering, rows: pa.Table) -> Findi
     name = monitor.columns.prediction
     logged = [] if name is None else [batch.rows.column(name) for batch in batches]
     finding = _told(about, monitor, scorer, count, scored, skew, reasons, odd, called(monitor, scorer, logged))
-    return replace(finding, rows=seen(monitor, batches, scored, production))
+    return replace(finding, rows=seen(monitor, batches, scored, judged))
 
 
 def _told(
@@ -176,7 +176,9 @@ def _identify(monitor: MonitorSettings, rows: pa.Table) -> list[str]:
     ]
 
 
-def _production(monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]) -> Served | None:
+def _production(
+    monitor: MonitorSettings, batches: Sequence[Batch], scored: Sequence[Scored]
+) -> tuple[pa.Table, Skew] | None:
     """Production's own answers beside the model's; None where it logs none."""
     name, good = monitor.columns.prediction, [part for part in scored if len(part.rows)]
     if name is None or not good or monitor.scoring.by == "logged":

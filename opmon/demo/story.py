@@ -148,7 +148,7 @@ class Story:
             low=estimate.low,
             high=estimate.high,
             n=estimate.n,
-            labels=sum(task.answer is not None and task.answer.truth is not None for task in answers),
+            labels=sum(task.truth is not None for task in answers),
             failures=revision.failures,
             ended_at=round_.ends_at or round_.opened_at,
             alarm=fired is not None,

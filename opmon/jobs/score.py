@@ -24,7 +24,7 @@ from opmon.jobs.moments import Span
 from opmon.jobs.neurons import Neurons, as_bytes
 from opmon.jobs.parts import Gap, Part
 from opmon.jobs.reading import Beside, Reading
-from opmon.jobs.served import Served, served
+from opmon.jobs.served import Skew, served
 from opmon.jobs.variables import with_logged
 from opmon.scoring.scored import Scored
 
@@ -107,7 +107,7 @@ class _Making:
     def part(self, *, last: bool, unreadable: Mapping[str, int] | None = None) -> Part:
         """The part, written."""
         self.unreadable.update(unreadable or {})
-        table, production, classes = self._table()
+        table, skew, classes = self._table()
         counted = self.job.problem == "classification"
         summary = Part(
             parts.path_of(self.job.folder, self.number),
@@ -118,13 +118,13 @@ class _Making:
             dict(bounded(self.losses)),
             dict(bounded(self.unreadable)),
             tuple(self.gaps),
-            None if production is None or not counted else production.skew,
+            skew if counted else None,
             self.span,
             classes,
         )
         return summary.write(table, [each.sample for each in self.beside if each.sample is not None])
 
-    def _table(self) -> tuple[pa.Table, Served | None, tuple[str, ...] | None]:
+    def _table(self) -> tuple[pa.Table, Skew | None, tuple[str, ...] | None]:
         pairs = [pair for pair in zip(self.scored, self.beside, strict=True) if len(pair[0].rows)]
         if not pairs:
             return pa.table({}), None, None
@@ -140,19 +140,20 @@ class _Making:
             columns[parts.HASH] = hashes_of(columns["id"])
         own, classes = np.concatenate([each.predictions for each in scored]), scored[0].classes
         production = self._served(taken, pairs, own, classes)
-        columns["prediction"] = own if production is None else production.said
-        if production is not None and self.job.problem == "regression":
-            columns |= {parts.OWN: own, parts.LOGGED: production.logged}
+        judged, skew = (None, None) if production is None else production
+        columns["prediction"] = own if judged is None else judged["prediction"]
+        if judged is not None and self.job.problem == "regression":
+            columns |= {parts.OWN: own, parts.LOGGED: judged["logged"]}
         for name in scored[0].variables:
             columns[parts.VARIABLE + name] = np.concatenate([each.variables[name] for each in scored])
         if self.job.neurons is not None and scored[0].activations is not None:
             columns[parts.ACTIVATIONS] = as_bytes([each.activations for each in scored if each.activations is not None])
         table = pa.table(columns)
-        return table if production is None else table.filter(pa.array(~production.strays)), production, classes
+        return table if judged is None else table.filter(pc.invert(judged["stray"])), skew, classes
 
     def _served(
         self, taken: list[pa.Array], pairs: list[tuple[Scored, Beside]], own: NDArray[Any], classes: Any
-    ) -> Served | None:
+    ) -> tuple[pa.Table, Skew] | None:
         """What production answered to the same inputs."""
         name = self.job.columns.prediction
         if name is None:
@@ -163,7 +164,7 @@ class _Making:
         spelt = self.job.spellings, self.job.columns.threshold
         production = served(name, _joined(said), own, classes, self.job.problem, *spelt)
         if production is not None:
-            self.losses.update(production.skew.losses)
+            self.losses.update(production[1].losses)
         return production
 
 

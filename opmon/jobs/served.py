@@ -115,18 +115,6 @@ class Skew:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Served:
-    """Production's predictions beside the model's, of the same inputs."""
-
-    said: NDArray[Any]
-    """What is judged: production's own where it was logged."""
-    logged: NDArray[np.bool_]
-    strays: NDArray[np.bool_]
-    """Where production's is none of the model's classes."""
-    skew: Skew
-
-
 def served(
     column: str,
     logged: pa.Array,
@@ -135,8 +123,11 @@ def served(
     problem: str,
     spellings: Spellings = AS_SPELT,
     threshold: float | None = None,
-) -> Served | None:
+) -> tuple[pa.Table, Skew] | None:
     """Production's predictions in ``column`` beside the model's ``own``; None where none was logged.
+
+    The table has a row for each: the ``prediction`` that is judged, which is production's where it was ``logged``, and
+    whether it is a ``stray``, which is none of the model's classes.
 
     With a ``threshold`` the column holds numbers: from it on the second of two classes was answered.
     """
@@ -148,7 +139,7 @@ def served(
     if problem == "regression":
         said = own.astype(np.float64)
         said[known] = plain_numbers(column, given)
-        return Served(said, known, np.zeros(len(own), dtype=bool), skew_of_numbers(column, known, said, own))
+        return _table(said, known, np.zeros(len(own), dtype=bool)), skew_of_numbers(column, known, said, own)
     said = own.astype(object)
     said[known] = (
         class_names(column, given, spellings)
@@ -159,7 +150,11 @@ def served(
     compared = known & ~strays
     differs = int((compared & (said != own.astype(object))).sum())
     words = (_counted(said[compared]), _counted(own[compared]), _counted(said[strays]))
-    return Served(said, known, strays, Skew(column, int(known.sum()), differs, differs, *words, classes))
+    return _table(said, known, strays), Skew(column, int(known.sum()), differs, differs, *words, classes)
+
+
+def _table(said: NDArray[Any], logged: NDArray[np.bool_], strays: NDArray[np.bool_]) -> pa.Table:
+    return pa.table({"prediction": said, "logged": logged, "stray": strays})
 
 
 def skew_of_numbers(column: str, known: NDArray[np.bool_], said: NDArray[np.float64], own: NDArray[np.float64]) -> Skew:

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from opmon.adjudication import Asked
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.inputs.encoded import encoded
 from opmon.stages.toolbox import Toolbox
-from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 
 POSITION = "opmon.position"
@@ -58,7 +58,7 @@ def captured(work: Toolbox, round_: Round, positions: NDArray[np.int64]) -> pa.T
     return table.take(pa.array(order[places])).drop_columns(POSITION)
 
 
-def payloads(work: Toolbox, round_: Round, tasks: Sequence[Answered]) -> list[Mapping[str, Any]]:
+def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mapping[str, Any]]:
     """What annotators saw of the inputs; with a picture itself where they saw its path."""
     image = work.settings.inputs.image
     own = [task.payload for task in tasks]

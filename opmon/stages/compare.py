@@ -71,7 +71,7 @@ def compare(
 def _paired(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVersion) -> Paired:
     with work.store.read() as connection:
         answers = read_answers(connection, round_)
-    labelled = [task.position for task in answers.tasks if task.answer is not None and task.answer.truth is not None]
+    labelled = [task.position for task in answers.tasks if task.truth is not None]
     problem = round_.plan.problem
     losses, rival = (
         outcomes_of(answers.tasks, answers.sample, predictions_of(work, round_, model, labelled), problem)

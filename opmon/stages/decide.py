@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon import plugins
+from opmon.adjudication import Asked
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
@@ -25,7 +26,6 @@ from opmon.stages.rivals import rival_outcomes
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions, rounds, verdicts
 from opmon.store.engine import Connection
-from opmon.store.queue import Answered
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.types import Sample
@@ -109,7 +109,7 @@ def _tell_waiting(work: Toolbox, round_: Round, awaited: Sequence[Round]) -> Non
             rounds.update(connection, round_.id, problem=text)
 
 
-def _hear(work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample) -> Witness:
+def _hear(work: Toolbox, round_: Round, tasks: Sequence[Asked], sample: Sample) -> Witness:
     """Ask for what the configured rules need; what cannot be had leaves its rule without an answer."""
     rivals: dict[str, NDArray[np.float64]] = {}
     robustness: dict[str, float] = {}

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.abc import Sampler
+from opmon.adjudication import Asked
 from opmon.errors import NotFoundError, SourceError
 from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
@@ -116,14 +117,14 @@ def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: 
 
 def _tasks(
     work: Toolbox, frame: FrameFile, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table
-) -> Iterator[queue.NewTask]:
+) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
     for position, known, row in zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), strict=True):
         prediction = str(known["prediction"])
         shown = {"model prediction": prediction} if work.settings.labels.show_prediction else {}
         variables = {name: known[VARIABLE + name] for name in frame.variables}
         payload = payload_of(row, work.settings.columns, work.source.answers) | shown
-        yield queue.NewTask(position, str(known["id"]), prediction, variables, payload)
+        yield Asked(position, str(known["id"]), prediction, variables, payload)
 
 
 def fetch_table(work: Toolbox, round_: Round, inputs: pa.Table) -> pa.Table:

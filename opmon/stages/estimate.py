@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon import plugins
+from opmon.adjudication import Asked
 from opmon.errors import InputError
 from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
@@ -19,7 +20,6 @@ from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
 from opmon.store.engine import Connection
-from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.types import Draw, Estimate, Sample
@@ -33,17 +33,17 @@ LOW = 0.8
 class Answers:
     """All tasks of a round with their answers, and the sample they make."""
 
-    tasks: Sequence[Answered]
+    tasks: Sequence[Asked]
     sample: Sample
     labels_seen: int
 
     @property
     def settled(self) -> bool:
         """Whether every task has been spoken of: answered or skipped."""
-        return all(task.answer is not None for task in self.tasks)
+        return all(task.is_spoken_of for task in self.tasks)
 
     @property
-    def failures(self) -> list[Answered]:
+    def failures(self) -> list[Asked]:
         """The answered tasks on which the model is wrong; of a regression those it does not hit, far ones first."""
         draw, loss = self.sample.draw, self.sample.outcomes
         wrong = dict(zip(draw.positions[loss > 0].tolist(), loss[loss > 0].tolist(), strict=True))
@@ -52,7 +52,7 @@ class Answers:
 
     @property
     def returned(self) -> int:
-        return sum(task.answer is not None and task.answer.truth is not None for task in self.tasks)
+        return sum(task.truth is not None for task in self.tasks)
 
 
 def estimate_round(work: Toolbox, round_: Round) -> bool:
@@ -97,18 +97,16 @@ def read_answers(connection: Connection, round_: Round) -> Answers:
     return Answers(tasks, weighed(sample, _variables(tasks, draw)) if sample.answered.any() else sample, seen)
 
 
-def _variables(tasks: Sequence[Answered], draw: Draw) -> dict[str, NDArray[np.float64]]:
+def _variables(tasks: Sequence[Asked], draw: Draw) -> dict[str, NDArray[np.float64]]:
     """The auxiliary variables of every draw, answered or not; NaN where a task has none of that name."""
     of = {task.position: task.variables for task in tasks}
     names = {name for variables in of.values() for name in variables}
     return {name: np.array([of.get(int(at), {}).get(name, np.nan) for at in draw.positions]) for name in sorted(names)}
 
 
-def _loss(task: Answered, problem: Problem) -> float:
+def _loss(task: Asked, problem: Problem) -> float:
     """The loss of the model's prediction; NaN without an answer."""
-    if task.answer is None or task.answer.truth is None:
-        return float("nan")
-    return loss(task.answer.truth, task.prediction, problem)
+    return float("nan") if task.truth is None else loss(task.truth, task.prediction, problem)
 
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from opmon.adjudication import Asked
 from opmon.quantities import Quantity
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
@@ -31,7 +32,6 @@ from opmon.stages.toolbox import Toolbox
 from opmon.stages.version_tags import set_tags, tag_round
 from opmon.stages.weights import weight_of
 from opmon.store import revisions, rounds, verdicts
-from opmon.store.queue import Answered
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
@@ -174,16 +174,15 @@ def _failures(answers: Answers) -> list[Failure]:
     ]
 
 
-def _failure(task: Answered, weight: float | None, regression: bool) -> Failure:
-    said = task.answer
+def _failure(task: Asked, weight: float | None, regression: bool) -> Failure:
     return Failure(
         input_id=task.input_id,
-        truth=(said.truth if said else None) or "",
+        truth=task.truth or "",
         prediction=task.prediction,
         confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
-        error=abs(float(said.truth) - float(task.prediction)) if regression and said and said.truth else None,
+        error=abs(float(task.truth) - float(task.prediction)) if regression and task.truth else None,
         weight=None if weight is None else max(weight, 1e-9),
-        annotators=said.annotators if said else (),
+        annotators=task.annotators,
         payload=task.payload,
     )
 

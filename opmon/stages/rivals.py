@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.adjudication import Asked
 from opmon.jobs.model import Answering
 from opmon.quantities import Problem, loss
 from opmon.stages.captured import captured
 from opmon.stages.draw import fetch_table, load_frame
 from opmon.stages.models import way_of
 from opmon.stages.toolbox import Toolbox
-from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 from opmon.types import Batch, ModelVersion, Sample
 from opmon.values import canonical_classes
 
 
 def rival_outcomes(
-    work: Toolbox, round_: Round, tasks: Sequence[Answered], sample: Sample, address: str
+    work: Toolbox, round_: Round, tasks: Sequence[Asked], sample: Sample, address: str
 ) -> NDArray[np.float64] | None:
     """The outcome of every draw under the version at ``address``; None where that is the round's own version."""
     model = work.registry.resolve(address)
@@ -30,14 +30,12 @@ def rival_outcomes(
     return outcomes_of(tasks, sample, said, round_.plan.problem)
 
 
-def outcomes_of(
-    tasks: Sequence[Answered], sample: Sample, said: dict[int, str], problem: Problem
-) -> NDArray[np.float64]:
+def outcomes_of(tasks: Sequence[Asked], sample: Sample, said: dict[int, str], problem: Problem) -> NDArray[np.float64]:
     """One outcome per draw from predictions by position; NaN where there is no answer or no prediction."""
     losses: dict[int, float] = {}
     for task in tasks:
-        if task.answer is not None and task.answer.truth is not None and task.position in said:
-            losses[task.position] = loss(task.answer.truth, said[task.position], problem)
+        if task.truth is not None and task.position in said:
+            losses[task.position] = loss(task.truth, said[task.position], problem)
     return np.array([losses.get(int(position), np.nan) for position in sample.draw.positions])
 
 

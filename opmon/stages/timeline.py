@@ -62,7 +62,7 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
     with work.store.read() as connection:
         first = revisions.first_final(connection, round_.id) or revision
         then = queue.answers(connection, round_.id, first=first.labels_seen)
-    said = sum(task.answer is not None and task.answer.truth is not None for task in then)
+    said = sum(task.truth is not None for task in then)
     _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
     _tell(work, round_, final_metrics(first.estimate, facts_as_of(round_, first, asked, said)), first.revision)
     if revision.revision != first.revision:

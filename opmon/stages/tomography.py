@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from opmon.adjudication import Asked
 from opmon.config.robustness import PerturbationSettings, RobustnessSettings
 from opmon.errors import InputError, OpmonError
 from opmon.reports.robustness import robustness_metrics, robustness_report
@@ -32,7 +33,6 @@ from opmon.stages.tomography_model import Prepared, open_traced, prepared
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
 from opmon.store import rounds
-from opmon.store.queue import Answered
 from opmon.store.rounds import Round
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def gallery(ready: Prepared, settings: RobustnessSettings, result: Tomography, s
 
 def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labelled:
     """The answered tasks of this and earlier rounds of the same model version, newest first, each with its weight."""
-    drawn: list[tuple[Round, list[Answered]]] = []
+    drawn: list[tuple[Round, list[Asked]]] = []
     weights: list[float] = []
     with work.store.read() as connection:
         for number in range(round_.number, 0, -1):
@@ -150,18 +150,14 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
             weight = weight_of(answers.sample)
             if weight is None:
                 continue  # nobody knows how many inputs each stands for
-            tasks = [task for task in answers.tasks if settings.relation == "own" or _truth(task) is not None]
+            tasks = [task for task in answers.tasks if settings.relation == "own" or task.truth is not None]
             weights += [max(weight.get(task.position, 0.0), 1e-9) for task in tasks]
             drawn.append((other, tasks))
     rows = [row_of(payload) for other, tasks in drawn for payload in payloads(work, other, tasks)]
-    truth = [_truth(task) for _, tasks in drawn for task in tasks]
+    truth = [task.truth for _, tasks in drawn for task in tasks]
     if not rows:
         raise InputError("no input of this model version has a label yet, drawn by a design whose weights are known")
     return Labelled(rows[: settings.max_inputs], truth[: settings.max_inputs], weights[: settings.max_inputs])
-
-
-def _truth(task: Answered) -> str | None:
-    return None if task.answer is None else task.answer.truth
 
 
 def tomography_metrics(result: Tomography, settings: RobustnessSettings) -> dict[str, float]:

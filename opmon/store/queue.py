@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.adjudication import Answer, adjudicate
+from opmon.adjudication import Asked
 from opmon.errors import InputError
 from opmon.spellings import Spellings
 from opmon.store import readiness
@@ -26,30 +26,6 @@ LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
-class NewTask:
-    """A task to queue: ``position`` is the input's place in the round's frame."""
-
-    position: int
-    input_id: str
-    prediction: str
-    variables: Mapping[str, float]
-    payload: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Answered:
-    """A task and what its labels amount to so far."""
-
-    task_id: int
-    position: int
-    input_id: str
-    prediction: str
-    variables: Mapping[str, float]
-    payload: Mapping[str, Any]
-    answer: Answer | None
-
-
-@dataclass(frozen=True)
 class Recorded:
     """What became of some labels: those that say what the annotator said already change nothing."""
 
@@ -57,7 +33,7 @@ class Recorded:
     unchanged: int
 
 
-def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: Sequence[NewTask], at: datetime) -> None:
+def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: Sequence[Asked], at: datetime) -> None:
     """Queue tasks in the order given, which is the order in which annotators meet them."""
     connection.execute(
         tasks.insert(),
@@ -173,22 +149,22 @@ def record_possible(connection: Connection, given: Sequence[Label], at: datetime
     return known, [problem for _, problem in pairs if problem is not None]
 
 
-def answers(connection: Connection, round_id: int, first: int | None = None) -> list[Answered]:
-    """Every task of a round, in frame order, with what its labels, or only the ``first`` of them, amount to."""
+def answers(connection: Connection, round_id: int, first: int | None = None) -> list[Asked]:
+    """Every task of a round, in frame order, with its labels, or those that are among the round's ``first``."""
     said: dict[int, list[Label]] = defaultdict(list)
     given = sa.select(labels).where(labels.c.round_id == round_id).order_by(labels.c.id).limit(first)
     for row in connection.execute(given):
         said[row.task_id].append(Label(row.task_id, row.annotator, row.truth, row.at))
     query = sa.select(tasks).where(tasks.c.round_id == round_id).order_by(tasks.c.position)
     return [
-        Answered(
-            row.id,
+        Asked(
             row.position,
             row.input_id,
             row.prediction,
             row.variables,
             row.payload,
-            adjudicate(said.get(row.id, ())),
+            row.id,
+            tuple(said.get(row.id, ())),
         )
         for row in connection.execute(query)
     ]
@@ -210,7 +186,9 @@ def progress(connection: Connection, monitors: Collection[str]) -> dict[str, tup
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Terms:
+    """What a label of a task must keep to."""
+
     round_id: int
     input_id: str
     problem: str
@@ -227,8 +205,8 @@ class _Asked:
 _NOTHING = object()
 
 
-def _asked(connection: Connection, task_ids: Iterable[int]) -> dict[int, _Asked]:
-    found: dict[int, _Asked] = {}
+def _asked(connection: Connection, task_ids: Iterable[int]) -> dict[int, _Terms]:
+    found: dict[int, _Terms] = {}
     for some in _chunks(sorted(task_ids)):
         query = (
             sa.select(tasks.c.id, tasks.c.input_id, tasks.c.round_id)
@@ -238,7 +216,7 @@ def _asked(connection: Connection, task_ids: Iterable[int]) -> dict[int, _Asked]
         )
         for row in connection.execute(query):
             spellings = Spellings(row.spellings or {})
-            found[row.id] = _Asked(row.round_id, row.input_id, row.plan["problem"], row.classes, spellings)
+            found[row.id] = _Terms(row.round_id, row.input_id, row.plan["problem"], row.classes, spellings)
     return found
 
 
@@ -260,7 +238,7 @@ def _chunks(ids: Sequence[int], size: int = 500) -> Iterable[Sequence[int]]:
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def _problem(label: Label, asked: _Asked | None) -> str | None:
+def _problem(label: Label, asked: _Terms | None) -> str | None:
     if asked is None:
         return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"
     if not 0 < len(label.annotator) <= LONGEST_NAME or "\0" in label.annotator + (label.truth or ""):

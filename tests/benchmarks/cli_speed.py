@@ -31,6 +31,7 @@ monitors:
 
 def fill(folder: Path, count: int) -> None:
     """A database as ``count`` rounds leave it: slices, tasks, labels, estimates, verdicts."""
+    from opmon.adjudication import Asked
     from opmon.store import draws, queue, revisions, rounds, verdicts
     from opmon.store.engine import open_store
     from opmon.store.plans import RoundPlan
@@ -45,7 +46,7 @@ def fill(folder: Path, count: int) -> None:
             known = {"model_name": "digits", "model_version": "1", "plan": RoundPlan()}
             rounds.add(connection, "digits", [piece], received=1000, only_version=None, opened_at=at, **known)
             round_ = rounds.get(connection, "digits", number)
-            tasks = [queue.NewTask(k, f"{number}-{k}", "1", {"confidence": 0.1}, {"x": 1}) for k in range(50)]
+            tasks = [Asked(k, f"{number}-{k}", "1", {"confidence": 0.1}, {"x": 1}) for k in range(50)]
             queue.queue(connection, "digits", round_.id, 0, tasks, at)
             first = (number - 1) * 50 + 1
             queue.record(connection, [Label(first + k, "ann", "1", at) for k in range(50)], at)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from opmon.errors import SourceError
-from opmon.jobs.served import Served, served
+from opmon.jobs.served import Skew, served
 from opmon.spellings import Spellings
 
 OWN = np.array(["paid"] * 900 + ["default"] * 100)
@@ -18,7 +18,9 @@ CLASSES = ("default", "paid")
 VALUES = np.random.default_rng(0).gamma(2, 50, 1000)
 
 
-def said(logged: Any, own: Any = OWN, classes: tuple[str, ...] | None = CLASSES, problem: str = "") -> Served:
+def said(
+    logged: Any, own: Any = OWN, classes: tuple[str, ...] | None = CLASSES, problem: str = ""
+) -> tuple[pa.Table, Skew]:
     found = served("said", pa.array(logged), own, classes, problem or "classification")
     assert found is not None
     return found
@@ -39,35 +41,35 @@ def said(logged: Any, own: Any = OWN, classes: tuple[str, ...] | None = CLASSES,
 )
 def test_predictions_in_other_words_are_refused_with_both_vocabularies(logged: Any, told: list[str]) -> None:
     with pytest.raises(SourceError, match="the model's classes are default, paid") as caught:
-        said(logged).skew.require(1.0)
+        said(logged)[1].require(1.0)
     assert all(text in str(caught.value) for text in ["column 'said'", *told])
 
 
 def test_the_same_classes_in_any_form_are_the_same() -> None:
     for logged in ([1, 0, 2], [1.0, 0.0, 2.0], ["1", " 0", "2.0"], pa.array(["1", "0", "2"]).dictionary_encode()):
-        found = said(logged, np.array(["1", "0", "0"]), ("0", "1", "2"))
-        found.skew.require(0.4)
-        assert found.skew.share == pytest.approx(1 / 3)
-        assert found.said.tolist() == ["1", "0", "2"]
+        table, skew = said(logged, np.array(["1", "0", "0"]), ("0", "1", "2"))
+        skew.require(0.4)
+        assert skew.share == pytest.approx(1 / 3)
+        assert table["prediction"].to_pylist() == ["1", "0", "2"]
 
 
 def test_a_stray_answer_in_a_thousand_stops_nothing() -> None:
     logged = OWN.astype(object)
     logged[3] = "ERROR"
-    found = said(logged)
-    found.skew.require(0.3)
-    assert (found.strays.sum(), found.skew.share) == (1, 0)
-    assert found.skew.losses == {"column 'said' holds 'ERROR', which is none of the model's classes": 1}
+    table, skew = said(logged)
+    skew.require(0.3)
+    assert (sum(table["stray"].to_pylist()), skew.share) == (1, 0)
+    assert skew.losses == {"column 'said' holds 'ERROR', which is none of the model's classes": 1}
     logged[4] = "timeout"
     with pytest.raises(SourceError, match=r"ERROR \(1\), timeout \(1\), 2 of 1000"):
-        said(logged).skew.require(1.0)
+        said(logged)[1].require(1.0)
 
 
 def test_what_was_not_logged_is_the_models_own() -> None:
     assert served("said", pa.array([None, "", " "]), OWN[:3], CLASSES, "classification") is None
-    found = said([None, "default", ""] + ["paid"] * 997)
-    assert found.said[:3].tolist() == ["paid", "default", "paid"]
-    assert found.logged.sum() == 998
+    table, _ = said([None, "default", ""] + ["paid"] * 997)
+    assert table["prediction"].to_pylist()[:3] == ["paid", "default", "paid"]
+    assert sum(table["logged"].to_pylist()) == 998
 
 
 def test_a_skew_above_the_limit_is_told_with_both_answers() -> None:
@@ -75,25 +77,25 @@ def test_a_skew_above_the_limit_is_told_with_both_answers() -> None:
     with pytest.raises(
         SourceError, match=r"production: default \(900\), paid \(100\); the model: paid \(900\)"
     ) as told:
-        said(swapped).skew.require(0.3)
+        said(swapped)[1].require(0.3)
     assert "100 % of 1000 inputs, and round.max_skew is 0.3" in str(told.value)
-    said(swapped).skew.require(1.0)
+    said(swapped)[1].require(1.0)
 
 
 @pytest.mark.parametrize(("count", "stops"), [(1, False), (4, False), (5, True)])
 def test_a_few_predictions_say_nothing_of_the_skew(count: int, stops: bool) -> None:
     found = said(["default"] * count + [None] * (1000 - count))
-    assert found.skew.share == 1
+    assert found[1].share == 1
     with pytest.raises(SourceError, match="max_skew") if stops else nullcontext():
-        found.skew.require(0.3)
+        found[1].require(0.3)
 
 
 def test_predictions_of_other_inputs_are_no_more_alike_than_chance_makes_them() -> None:
     shuffled = np.random.default_rng(0).permutation(OWN)
     found = said(shuffled)
-    assert found.skew.share == pytest.approx(0.18, abs=0.02), "few classes: a limit on the share alone does not see it"
-    assert found.skew.by_chance == pytest.approx(0.18)
-    assert said(OWN[:20], OWN[:20]).skew.by_chance is None
+    assert found[1].share == pytest.approx(0.18, abs=0.02), "few classes: a limit on the share alone does not see it"
+    assert found[1].by_chance == pytest.approx(0.18)
+    assert said(OWN[:20], OWN[:20])[1].by_chance is None
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1], b"\xff"])
@@ -102,16 +104,16 @@ def test_a_column_that_can_be_no_prediction_is_named(value: Any) -> None:
         said([value] * 3, OWN[:3])
 
 
-def numbers(logged: Any) -> Served:
-    return said(logged, VALUES, None, "regression")
+def numbers(logged: Any) -> Skew:
+    return said(logged, VALUES, None, "regression")[1]
 
 
 def test_rounded_numbers_are_no_skew_and_another_version_stops_nothing() -> None:
-    assert numbers(np.round(VALUES)).skew.share == 0
-    assert numbers(VALUES.astype(np.float32)).skew.share == 0
+    assert numbers(np.round(VALUES)).share == 0
+    assert numbers(VALUES.astype(np.float32)).share == 0
     other = numbers(VALUES + np.random.default_rng(1).normal(0, 20, 1000))
-    assert other.skew.share > 0.9  # type: ignore[operator]
-    other.skew.require(0.3)
+    assert other.share > 0.9  # type: ignore[operator]
+    other.require(0.3)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_rounded_numbers_are_no_skew_and_another_version_stops_nothing() -> None
 )
 def test_numbers_in_another_unit_or_of_other_inputs_are_refused(logged: Any) -> None:
     with pytest.raises(SourceError, match=r"far from the registered model's answers \(in the middle"):
-        numbers(logged).skew.require(0.3)
+        numbers(logged).require(0.3)
 
 
 def test_text_that_is_no_number_is_told() -> None:
@@ -133,12 +135,13 @@ def test_production_may_spell_the_classes_otherwise() -> None:
     for column in (logged, logged.astype(float), logged.astype(str), np.where(OWN == "paid", "PAID", "late")):
         found = served("said", pa.array(column), OWN, CLASSES, "classification", spellings)
         assert found is not None
-        found.skew.require(0.01)
-        assert (found.skew.share, set(found.said)) == (0, {"paid", "default"})
+        table, skew = found
+        skew.require(0.01)
+        assert (skew.share, set(table["prediction"].to_pylist())) == (0, {"paid", "default"})
     strange = served("said", pa.array(np.full(1000, 2)), OWN, CLASSES, "classification", spellings)
     assert strange is not None
     with pytest.raises(SourceError, match=r"2 \(1000\).*such as classes: \{default: 0, paid: 1\}"):
-        strange.skew.require(1.0)
+        strange[1].require(1.0)
 
 
 def test_production_may_log_the_score_that_decided() -> None:
@@ -146,7 +149,8 @@ def test_production_may_log_the_score_that_decided() -> None:
     scores[0] = 0.6  # at the threshold
     found = served("p", pa.array(scores), OWN, CLASSES, "classification", threshold=0.6)
     assert found is not None
-    assert (found.skew.share, found.said.tolist()) == (0, OWN.tolist())
+    table, skew = found
+    assert (skew.share, table["prediction"].to_pylist()) == (0, OWN.tolist())
 
 
 @pytest.mark.parametrize(

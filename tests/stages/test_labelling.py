@@ -111,7 +111,7 @@ def test_what_is_told_again_counts_once_and_a_correction_counts(workbench, monit
     assert labels(monitor) == 2
     with monitor.store.read() as connection:
         answered = queue.answers(connection, 1)
-    assert [each.answer.truth for each in answered if each.answer is not None] == ["2"]
+    assert [each.truth for each in answered if each.is_spoken_of] == ["2"]
 
 
 def test_what_cannot_be_taken_is_told_and_the_others_count(workbench, monitor, pile) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from opmon.adjudication import Asked
 from opmon.labels.rows import ImportedLabel
 from opmon.store import matching, queue, rounds
 from opmon.store.engine import Store, open_store
@@ -35,7 +36,7 @@ def asked(store: Store, inputs: list[str], monitor: str = "digits", at: datetime
             plan=RoundPlan(),
             opened_at=at,
         )
-        new = [queue.NewTask(k, name, "7", {}, {}) for k, name in enumerate(inputs)]
+        new = [Asked(k, name, "7", {}, {}) for k, name in enumerate(inputs)]
         queue.queue(connection, monitor, rounds.get(connection, monitor, number).id, 0, new, at)
         return [task for task in queue.open_tasks(connection, monitor) if task.round == number]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from opmon.adjudication import Asked
 from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.plans import RoundPlan
@@ -56,7 +57,7 @@ def step(store: Store, dice: random.Random) -> None:
     with store.write() as connection:
         if kind == "ask":
             position = connection.scalar(sa.select(sa.func.count()).select_from(tasks)) or 0
-            new = [queue.NewTask(position + k, f"i{position + k}", "1", {}, {}) for k in range(2)]
+            new = [Asked(position + k, f"i{position + k}", "1", {}, {}) for k in range(2)]
             queue.queue(connection, chosen.monitor, chosen.id, 0, new, NOW)
             rounds.update(connection, chosen.id, state="labelling")
         elif kind == "label" and asked:
