@@ -83,7 +83,7 @@ class Model:
 
         scores = np.asarray(self.native.predict_proba(given))
         if _answers_the_greatest(self.native):
-            return {"scores": scores, "labels": np.asarray(self.native.classes_)[scores.argmax(axis=1)]}
+            return {"scores": scores, "codes": scores.argmax(axis=1), "of": self.classes}
         return {"scores": scores, "labels": _flat(self.native.predict(given))}
 
     def _given(self, rows: Any) -> Any:
@@ -234,7 +234,7 @@ def _plain(value: Any) -> Any:
 
 
 def _arrow(found: dict[str, Any], count: int) -> memoryview:
-    """The answer as an Arrow stream: ``labels``, and ``scores`` as one list each."""
+    """The answer as an Arrow stream: ``labels`` or the ``codes`` ``of`` some, and ``scores`` as one list each."""
     import numpy as np
     import pyarrow as pa
 
@@ -246,6 +246,9 @@ def _arrow(found: dict[str, Any], count: int) -> memoryview:
                 raise ValueError(f"it gives {len(values)} answers for {count} inputs")
             plain = values if values.dtype.kind in "biuf" else [_plain(value) for value in values.tolist()]
             columns[name] = pa.array(plain)
+    if "codes" in found:
+        codes = pa.array(found["codes"], pa.int32())
+        columns["labels"] = pa.DictionaryArray.from_arrays(codes, pa.array(found["of"]))
     if "scores" in found:
         scores = np.ascontiguousarray(found["scores"], dtype=np.float64)
         if len(scores) != count:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from opmon.setup.by_onnx import Found
 from opmon.setup.choice import Choice
 from opmon.setup.inputs import Fit, fits_flavor
 from opmon.setup.roles import is_answer
-from opmon.setup.world import World
+from opmon.setup.world import World, answers_of
 from opmon.stages.models import way_of
 
 _FEW = 50
@@ -30,39 +31,40 @@ def by_flavor(world: World) -> Found:
     reason = "no column of the log fits what the model takes"
     for fit in fits_flavor(world.signature, world.log):
         try:
-            choices = [*base, *_problem(world, [*base, *fit.choices], fit), *fit.choices]
-            return choices, fit, world.answers(choices)
+            scorer: Any = way_of(
+                world.settings([*base, *fit.choices]), world.registry, world.model, world.folder
+            ).open()
+            problem = _problem(world, scorer, fit)
+            scorer = replace(scorer, problem=problem.value)
+            scored = list(scorer.score([world.batch]))
+            scorer.close()
+            return [*base, problem, *fit.choices], fit, answers_of(scorer, scored, world.batch.rows.num_rows)
         except (OpmonError, ModelFailed, WorkerFailed) as exc:
             reason = str(exc)
     raise ModelError(f"{reason}; the log has: {', '.join(world.log.rows.column_names)}")
 
 
-def _problem(world: World, choices: list[Choice], fit: Fit) -> list[Choice]:
+def _problem(world: World, scorer: FlavorScorer, fit: Fit) -> Choice:
     """Whether it answers with classes or with numbers, by what it answers to some rows."""
-    scorer: Any = way_of(world.settings(choices), world.registry, world.model, world.folder).open()
-    assert isinstance(scorer, FlavorScorer)
-    try:
-        told, table = scorer.ask(world.batch.rows.slice(0, 200))
-        classes = scorer.worker.told.get("classes")
-    finally:
-        scorer.close()
+    told, table = scorer.ask(world.batch.rows.slice(0, 200))
+    classes = scorer.worker.told.get("classes")
     if classes is not None:
-        return [Choice(("problem",), "classification", f"the model knows {len(classes)} classes")]
+        return Choice(("problem",), "classification", f"the model knows {len(classes)} classes")
     return _of_answers(world, told, table, fit)
 
 
-def _of_answers(world: World, told: Mapping[str, Any], table: pa.Table, fit: Fit) -> list[Choice]:
+def _of_answers(world: World, told: Mapping[str, Any], table: pa.Table, fit: Fit) -> Choice:
     if "scores" in table.column_names:
         return _of_scores(table["scores"].combine_chunks(), named="labels" in table.column_names or told.get("classes"))
     labels = table["labels"].combine_chunks()
     numbers = pa.types.is_floating(labels.type) or pa.types.is_integer(labels.type)
     whole = not numbers or pc.all(pc.equal(labels, pc.floor(labels))).as_py()
     if whole and pc.count_distinct(labels).as_py() <= _FEW:
-        return [Choice(("problem",), "classification", "the model answers with one of a few words or whole numbers")]
+        return Choice(("problem",), "classification", "the model answers with one of a few words or whole numbers")
     if not whole and pc.min(labels).as_py() >= 0 and pc.max(labels).as_py() <= 1 and _two(world, fit):
         why = f"the model gives a number between 0 and 1, and {_two(world, fit)!r} says one of two things"
-        return [Choice(("problem",), "classification", why)]
-    return [Choice(("problem",), "regression", "the model answers with numbers")]
+        return Choice(("problem",), "classification", why)
+    return Choice(("problem",), "regression", "the model answers with numbers")
 
 
 def _two(world: World, fit: Fit) -> str | None:
@@ -72,12 +74,12 @@ def _two(world: World, fit: Fit) -> str | None:
     return next((name for name in names if log.different(name) <= 2), None)
 
 
-def _of_scores(scores: pa.Array, named: Any) -> list[Choice]:
+def _of_scores(scores: pa.Array, named: Any) -> Choice:
     width = scores.type.list_size
     values = np.asarray(scores.flatten()).reshape(-1, width)
     problem = Choice(("problem",), "classification", f"the model gives {width} scores")
     if named or ((values >= -1e-3).all() and np.allclose(values.sum(axis=1), 1, atol=1e-2)):
-        return [problem]
+        return problem
     raise ModelError(
         f"the model gives {width} numbers for each input, which are no probabilities, and a monitor watches one "
         f"number or one class. If they are logits of {width} classes, set scores: logits in opmon.yaml; else register "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,7 +35,6 @@ def fitted(targets: Any, model: Any = None) -> Any:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench:
     """A store with models: ``codes`` answers 0 or 1, ``price`` a number, ``three`` three; ``plain`` is no ONNX."""
-    import mlflow
     import onnx
     from mlflow.models import infer_signature
     from skl2onnx import to_onnx
@@ -60,7 +60,21 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
             serialization_format="cloudpickle",
             signature=infer_signature(pa.table(frame).to_pandas()),
         )
+        mlflow.pyfunc.log_model(
+            python_model=Share(),
+            name="custom",
+            registered_model_name="custom",
+            pip_requirements=[],
+            signature=infer_signature(pa.table(frame).to_pandas()),
+        )
     return bench
+
+
+class Share(mlflow.pyfunc.PythonModel):
+    """Gives the probability of the second of two classes."""
+
+    def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
+        return 1 / (1 + np.exp(-3 * (model_input["age"] + model_input["income"] + model_input["amount"]).to_numpy()))
 
 
 Written = Callable[..., tuple[int, str, dict[str, Any]]]
@@ -88,8 +102,6 @@ def init(shop: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wr
 
 
 def _newest(shop: Workbench, model: str) -> str:
-    import mlflow
-
     versions = mlflow.MlflowClient(shop.tracking_uri).search_model_versions(f"name='{model}'")
     return str(max(int(version.version) for version in versions))
 
@@ -121,6 +133,15 @@ def test_with_trust_a_scikit_learn_model_is_converted(init: Written) -> None:
     assert code == DONE, out
     assert (monitor["scoring"], monitor["convert_sklearn"]) == ({"by": "onnx"}, True)
     assert "300 of 300 answers of the converted model are those of the original" in out
+
+
+def test_with_trust_a_model_of_any_flavor_is_asked(init: Written) -> None:
+    code, out, monitor = init("custom", {"decision": WORDS}, "--trust")
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through")
+    assert monitor["scoring"] == {"by": "flavor", "trust": True}
+    assert monitor["problem"] == "classification"
+    assert monitor["columns"]["prediction"] == "decision"
+    assert monitor["classes"] == {"paid": 0, "default": 1}, "it answers with one number between 0 and 1"
 
 
 def test_logged_answers_and_scores_are_enough(init: Written) -> None:

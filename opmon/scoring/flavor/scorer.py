@@ -51,7 +51,7 @@ class FlavorScorer:
     _rows: int = ROWS
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
-        """One answer for each batch, in order. The next inputs are prepared while the model is at work."""
+        """One answer for each batch, in order."""
         for batch in batches:
             if batch.rows.num_rows:
                 yield self._answered(batch)

@@ -143,13 +143,15 @@ class Custom(mlflow.pyfunc.PythonModel):
             return pd.DataFrame({"no": 1 - p, "yes": p, "prediction": np.where(p > 0.8, "yes", "no")})
         if does == SCORES:
             return np.column_stack([1 - p, p])
+        if does == SHARES:
+            return p
         if does == SEVERAL:
             return pd.DataFrame({name: first.astype(int) for name in "xyz"})
         return np.where(first > 0, "yes", "no")[does == FEWER :]
 
 
 RAISES, DIES, EATS, HANGS = 1000.0, 2000.0, 3000.0, 4000.0
-FAILS, PRINTS, FORKS, TABLE, SCORES, SEVERAL, FEWER = range(1, 8)
+FAILS, PRINTS, FORKS, TABLE, SCORES, SEVERAL, FEWER, SHARES = range(1, 9)
 ROWS = NUMBERS.assign(d=0.0)
 TRUE = np.where(ROWS["a"] > 0, "yes", "no").tolist()
 
@@ -180,6 +182,9 @@ def test_what_a_custom_model_answers_may_have_many_forms(custom: FlavorScorer) -
     scores = answers(dataclasses.replace(custom, classes=("no", "yes")), doing(SCORES))
     assert scores.predictions.tolist() == np.where(p > 0.5, "yes", "no").tolist()
     assert scores.variables["confidence"] == pytest.approx(1 - np.maximum(p, 1 - p), abs=1e-6)
+    shares = answers(dataclasses.replace(custom, classes=("no", "yes")), doing(SHARES))
+    assert shares.predictions.tolist() == scores.predictions.tolist()
+    assert shares.variables["confidence"] == pytest.approx(scores.variables["confidence"])
     (several,) = set(answers(custom, doing(SEVERAL).head(1)).rejected.values())
     assert "its answer has the columns ['x', 'y', 'z']" in several
 
