@@ -157,7 +157,7 @@ def test_a_head_that_gives_nothing(mlp) -> None:
 
 def test_every_head_keeps_the_contract() -> None:
     for name in plugins.names("head"):
-        given = {"model": "other.onnx"} if name == "autoencoder" else {}
+        given = {"autoencoder": {"model": "other.onnx"}, "column": {"column": "risk"}}.get(name, {})
         assert isinstance(plugins.make("head", name, given), Head)
 
 
