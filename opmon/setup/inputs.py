@@ -87,8 +87,9 @@ def _by_names(names: Sequence[str], log: Log) -> Iterator[Fit]:
 
 
 def _alike(name: str, columns: Sequence[str]) -> str | None:
-    """The only column whose name has the same letters and digits."""
+    """The only column whose name has the same letters and digits; else the only field inside of a column."""
     found = [column for column in columns if _bare(column) == _bare(name)]
+    found = found or [column for column in columns if _bare(column.rpartition(".")[2]) == _bare(name)]
     return found[0] if len(found) == 1 else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +15,10 @@ from opmon.abc import Source
 from opmon.checks.sample import first_rows
 from opmon.errors import InputError, OpmonError
 from opmon.scoring.inputs.columns import decoded
+from opmon.sources.nested import Nested
 
 _LOOKED_AT = 2000
+_PARSED = 50
 _COUNTED = 1_000_000
 """So many rows are counted at most."""
 
@@ -72,4 +76,45 @@ def look(path: Path) -> Log:
     if not slices:
         raise InputError(f"--source {path} has no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
     rows = first_rows(source, slices, _LOOKED_AT)
+    paths, roots = _inside(rows)
+    if paths:
+        rows = first_rows(Nested(source, paths), slices, _LOOKED_AT).drop_columns(roots)
     return Log(rows, sum(piece.rows for piece in slices))
+
+
+def _inside(rows: pa.Table) -> tuple[tuple[str, ...], list[str]]:
+    """The fields inside of columns, such as ``features.age``; and the columns of text that hold them as JSON."""
+    paths: list[str] = []
+    roots = []
+    for field in rows.schema:
+        kind = field.type
+        if pa.types.is_struct(kind):
+            paths += _fields(field.name, kind)
+        elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            keys = _keys(rows[field.name].slice(0, _PARSED).to_pylist())
+            paths += [f"{field.name}.{key}" for key in keys]
+            roots += [field.name] if keys else []
+    return tuple(paths), roots
+
+
+def _fields(name: str, kind: pa.DataType) -> list[str]:
+    """The fields of a struct, and of structs in it."""
+    if not pa.types.is_struct(kind):
+        return [name]
+    return [path for field in kind for path in _fields(f"{name}.{field.name}", field.type)]
+
+
+def _keys(texts: Sequence[str | None]) -> list[str]:
+    """The keys of JSON objects; none where a text is no such object."""
+    found: dict[str, None] = {}
+    for text in texts:
+        if text is None:
+            continue
+        try:
+            told = json.loads(text) if text.lstrip().startswith("{") else None
+        except ValueError:
+            return []
+        if not isinstance(told, dict):
+            return []
+        found.update(dict.fromkeys(told))
+    return [*found]

@@ -38,17 +38,18 @@ def is_truth(name: str) -> bool:
     >>> is_truth("y_true"), is_truth("label"), is_truth("predicted_label")
     (True, True, False)
     """
-    return bool(_TRUTHS.search(name)) and not _ANSWERS.search(name)
+    flat = _flat(name)
+    return bool(_TRUTHS.search(flat)) and not _ANSWERS.search(flat)
 
 
 def is_answer(name: str) -> bool:
     """Whether a column is called as production's answers are."""
-    return bool(_ANSWERS.search(name)) and not _is_score(name)
+    return bool(_ANSWERS.search(_flat(name))) and not _is_score(name)
 
 
 def is_score(name: str) -> bool:
     """Whether a column is called as scores are."""
-    return bool(_SCORES.search(name)) and not is_truth(name)
+    return bool(_SCORES.search(_flat(name))) and not is_truth(name)
 
 
 def is_aside(log: Log, name: str) -> bool:
@@ -58,11 +59,18 @@ def is_aside(log: Log, name: str) -> bool:
 
 
 def _is_time(log: Log, name: str) -> bool:
-    return pa.types.is_timestamp(log.column(name).type) or (bool(_TIMES.search(name)) and _holds_times(log, name))
+    return pa.types.is_timestamp(log.column(name).type) or (
+        bool(_TIMES.search(_flat(name))) and _holds_times(log, name)
+    )
 
 
 def _is_score(name: str) -> bool:
     return bool(re.search(r"score|prob|logit|confidence", name, re.IGNORECASE))
+
+
+def _flat(name: str) -> str:
+    """A path's parts as those of one name."""
+    return name.replace(".", "_")
 
 
 def place_columns(log: Log, taken: Sequence[str], registry: Registry, model: ModelVersion) -> Iterator[Choice]:
@@ -107,7 +115,7 @@ def _may_be_id(log: Log, name: str) -> bool:
 
 def _time(log: Log, names: Sequence[str]) -> tuple[str, str] | None:
     typed = [name for name in names if pa.types.is_timestamp(log.column(name).type)]
-    called = [name for name in names if _TIMES.search(name) and _holds_times(log, name)]
+    called = [name for name in names if _TIMES.search(_flat(name)) and _holds_times(log, name)]
     for name in [*(name for name in typed if name in called), *typed, *called]:
         span = span_of(log.column(name), name)
         if span is not None:

@@ -99,6 +99,15 @@ def test_predictions_of_other_inputs_are_told(loans: Any, tmp_path: Path) -> Non
     assert "no more alike than chance would make them" in trial.message
 
 
+def test_inputs_are_shown_as_opmon_sees_them(loans: Any, tmp_path: Path) -> None:
+    given = {"inputs": {}, **columns(prediction="swapped"), "round": LIMITS | {"max_skew": 1.0}}
+    (trial,) = said(loans, tmp_path, given, "trial")
+    head, *rows = trial.rows
+    assert head[:3] == ("id", "judged", "the model itself")
+    assert [row[0] for row in rows] == ["r0", "r1", "r2", "r3", "r4"]
+    assert all({row[1], row[2]} == {"default", "paid"} for row in rows)
+
+
 def said(bench: Any, tmp_path: Path, given: dict[str, Any], about: str) -> list[Finding]:
     settings = Settings.from_mapping(bench.configuration(f"sqlite:///{tmp_path / 'opmon.db'}", **given), bench.folder)
     return [one for one in check_monitor(settings, bench.name) if one.about.endswith(about)]

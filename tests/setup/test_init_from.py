@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,16 @@ def test_a_log_in_other_words_and_other_case_is_understood_and_run_goes_through(
     assert "what the model calls 0 is called paid" in out
     settings = load(tmp_path / "opmon.yaml")
     assert Monitor.from_settings(settings, "codes").advance().problems == []
+
+
+def test_fields_inside_of_columns_are_found(init: Written) -> None:
+    inside = [dict(zip(NAMES, row, strict=True)) for row in VALUES.tolist()]
+    log = {"features": inside, "response": [json.dumps({"label": word, "ms": 3}) for word in WORDS]}
+    code, out, monitor = init("codes", log, names=[])
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through"), out
+    assert monitor["inputs"] == {"features": ["features.age", "features.income", "features.amount"]}
+    assert monitor["columns"]["prediction"] == "response.label"
+    assert monitor["classes"] == {"paid": 0, "default": 1}
 
 
 def test_a_model_without_onnx_needs_trust_or_logged_answers(init: Written, tmp_path: Path) -> None:
