@@ -160,14 +160,17 @@ def _stacked(target: Tensor, features: tuple[str, ...]) -> Feed:
 def _by_name(
     inputs: Sequence[Tensor], batch: pa.RecordBatch, features: Sequence[str] | None, column: str | None
 ) -> tuple[Feed, ...]:
+    """Each input takes the column of its name, or of its place where ``features`` are called otherwise."""
     names = [target.name for target in inputs]
-    if column is not None or (features is not None and set(features) != set(names)):
+    columns = names if features is None or set(features) == set(names) else list(features)
+    crossed = [name for name, own in zip(columns, names, strict=False) if name != own and name in names]
+    if column is not None or len(columns) != len(names) or crossed:
         raise ModelError(
             f"the model has {len(names)} inputs ({', '.join(names[:10])}): each takes the column of its name. "
-            f"Leave inputs.tensor and inputs.features out, or list exactly these names."
+            f"Leave inputs.tensor and inputs.features out, or name one column for each in features, in this order."
         )
-    _require_columns(batch, names)
-    return tuple(_one(target, target.name, batch) for target in inputs)
+    _require_columns(batch, columns)
+    return tuple(_one(target, name, batch) for target, name in zip(inputs, columns, strict=True))
 
 
 def _guess(target: Tensor, batch: pa.RecordBatch) -> str:

@@ -211,6 +211,17 @@ def test_inputs_of_several_names_must_be_there() -> None:
         fed(inputs, {"age": [1]})
     with pytest.raises(ModelError, match="each takes the column of its name"):
         fed(inputs, {"age": [1], "town": ["x"]}, features=["age"])
+    with pytest.raises(ModelError, match="name one column for each"):
+        fed(inputs, {"town": [1], "x": ["x"]}, features=["town", "x"])  # the model's town is another place
+
+
+def test_inputs_of_several_names_may_be_called_otherwise_in_the_log() -> None:
+    inputs = [Tensor("age", "float", (None, 1)), Tensor("town", "string", (None, 1))]
+    for columns in ({"Age": [7], "Town": ["x"]}, {"years": [7], "town": ["x"]}):
+        found = fed(inputs, columns, features=[*columns]).tensors
+        assert (found["age"].item(), found["town"].item()) == (7, "x")
+    crossed = fed(inputs, {"town": ["x"], "age": [7]}, features=["town", "age"]).tensors
+    assert (crossed["age"].item(), crossed["town"].item()) == (7, "x")
 
 
 @pytest.mark.parametrize("value", [datetime.date(2026, 1, 1), b"bytes", {"a": 1}])
