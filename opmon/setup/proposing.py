@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opmon import plugins
 from opmon.abc import Registry
 from opmon.errors import InputError, OpmonError, UnavailableError
+from opmon.jobs.versions import rows_of, said_of
 from opmon.setup.answers import Said, answered
 from opmon.setup.by_flavor import by_flavor
 from opmon.setup.by_log import by_log
@@ -20,6 +21,7 @@ from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
 from opmon.setup.world import Answers, World
+from opmon.stages.versions import versions_meant
 from opmon.types import ModelVersion
 
 _ORDER = ("model", "problem", "scoring", "convert_sklearn", "scores", "classes", "inputs", "source", "columns", "round")
@@ -110,8 +112,20 @@ def _answering(
     problem = next(choice.value for choice in choices if choice.key == ("problem",))
     classes = answers.classes or tuple(sorted(set(map(str, answers.predictions.tolist()))))
     left = [name for name in log.rows.column_names if name not in {*taken, *(choice.value for choice in placed)}]
-    said = answered(log, left, answers, problem, classes)
+    said = answered(log, left, _of_version(world, answers, placed), problem, classes)
     return [*choices, *placed, *said.choices, *_named(said, answers, problem), *_rest(log, placed)], said.remarks
+
+
+def _of_version(world: World, answers: Answers, placed: Sequence[Choice]) -> Answers:
+    """The answers to the rows that this version answered in production, where the log says which did."""
+    names = [choice.value for choice in placed if choice.key == ("columns", "model_version")]
+    for name in names:
+        column = world.log.column(name)
+        meant = versions_meant(said_of(column, name), name, world.model, world.registry)
+        kept = rows_of(column, name, world.model.version, meant)[answers.rows]
+        if kept.any():
+            return replace(answers, rows=answers.rows[kept], predictions=answers.predictions[kept])
+    return answers
 
 
 def _named(said: Said, answers: Answers, problem: str) -> Iterator[Choice]:

@@ -48,6 +48,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
         return onnx.load_from_string(to_onnx(model, VALUES[:1], target_opset=17, **options).SerializeToString())
 
     bench.register(graph(fitted(CODES), options={"zipmap": False}), "codes", NAMES)
+    for targets in (1 - CODES, CODES):
+        bench.register(graph(fitted(targets), options={"zipmap": False}), "turned", NAMES)
     bench.register(graph(fitted(10 * VALUES[:, 0] + 50, LinearRegression())), "price", NAMES)
     bench.register(graph(fitted(np.stack([VALUES[:, 0]] * 3, 1), LinearRegression())), "three", NAMES)
     frame = {name: VALUES[:, place].astype(float) for place, name in enumerate(NAMES)}
@@ -128,6 +130,17 @@ def test_fields_inside_of_columns_are_found(init: Written) -> None:
     assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through"), out
     assert monitor["inputs"] == {"features": ["features.age", "features.income", "features.amount"]}
     assert monitor["columns"]["prediction"] == "response.label"
+    assert monitor["classes"] == {"paid": 0, "default": 1}
+
+
+def test_answers_of_another_version_are_not_held_against_this_one(init: Written, shop: Workbench) -> None:
+    """Version 1 of ``turned`` says the opposite of version 2, which is watched."""
+    mine = np.arange(ROWS) % 2 == 0
+    said = np.where(mine, WORDS, np.where(WORDS == "paid", "default", "paid"))
+    code, out, monitor = init("turned", {"decision": said, "model_version": np.where(mine, "v2", "v1")})
+    assert code == DONE, out
+    assert monitor["columns"]["prediction"] == "decision"
+    assert monitor["columns"]["model_version"] == "model_version"
     assert monitor["classes"] == {"paid": 0, "default": 1}
 
 
