@@ -1,16 +1,13 @@
-"""What the model said of a batch, put together from what it said of pieces of it."""
+"""What the model said of a batch: of those of its rows that could be scored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from opmon.scoring.graph.compiled import bounded
-from opmon.scoring.outputs.meaning import Answers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,44 +45,3 @@ class Traced:
     tensors: Mapping[str, NDArray[Any]]
     classes: tuple[str, ...] | None = None
     """All that a prediction can be; None for regression, and where it cannot be told."""
-
-
-Piece = tuple[Answers, Sequence[NDArray[Any]]]
-"""The answers on some rows, and their variables, then activations and predicted classes, where these are outputs."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Said:
-    """The model's answers on a whole batch, its variables, and the layer's activations where they were asked for."""
-
-    answers: Answers
-    variables: Mapping[str, NDArray[np.float32]]
-    activations: NDArray[np.float32] | None
-    predicted: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, pieces: Sequence[Piece], names: Sequence[str]) -> Said:
-        """Of a batch in ``pieces``; ``names`` are the variables among their outputs."""
-        whole = joined([answers for answers, _ in pieces])
-        columns = [np.concatenate(column) for column in zip(*(outputs for _, outputs in pieces), strict=True)]
-        traced = columns[len(names) :]
-        count = len(whole.valid)
-        return cls(
-            whole,
-            {name: bounded(column) for name, column in zip(names, columns, strict=False)},
-            traced[0].reshape(count, -1) if traced else None,
-            traced[1] if len(traced) > 1 else np.zeros(count, np.int64),
-        )
-
-
-def joined(answers: Sequence[Answers]) -> Answers:
-    if len(answers) == 1:
-        return answers[0]
-    names = answers[0].variables
-    return Answers(
-        np.concatenate([answer.predictions for answer in answers]),
-        {name: np.concatenate([answer.variables[name] for answer in answers]) for name in names},
-        np.concatenate([answer.valid for answer in answers]),
-        sum(answer.unlike for answer in answers),
-        answers[0].classes,
-    )

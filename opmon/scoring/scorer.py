@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,10 @@ from opmon.scoring.inputs.feeding import Feeding
 from opmon.scoring.inputs.readers import Reader, ReaderPlan
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.loading import load
-from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.outputs.meaning import Outputs, Predictions, Scores
 from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
-from opmon.scoring.scored import Piece, Said, Scored, Traced
+from opmon.scoring.scored import Scored, Traced
 from opmon.scoring.session import Session
 from opmon.spellings import Classes
 from opmon.types import Batch, Problem
@@ -143,23 +143,25 @@ class Scorer:
         """
         refused = Counter() if refused is None else refused
         names = (*self.outputs.names, *self._traced)
-        for (batch, whole), found in self.runner.stream(names, ahead(self._prepared(batches), depth=1), self._read):
+        for (batch, whole), found in self.runner.stream(
+            names, ahead(self._prepared(batches), depth=1), self._read_traced
+        ):
             fed = whole.without(found.failed)
             refused.update(fed.rejected.values())
             if not found.pieces:
                 continue
-            said = Said.of(found.pieces, ())
-            activations = said.activations
-            if activations is None:
-                activations = np.empty((len(said.answers.valid), 0), np.float32)
+            said = Predictions.joined(found.pieces)
+            count, activations, predicted = len(said.valid), said.activations, said.predicted
+            activations = np.empty((count, 0), np.float32) if activations is None else activations
+            predicted = np.zeros(count, np.int64) if predicted is None else predicted
             finite = np.isfinite(activations).all(axis=1)
-            refused.update(_no_answer(fed.gap(place)) for place in np.flatnonzero(~said.answers.valid).tolist())
-            refused.update([_NO_ACTIVATION] * int((said.answers.valid & ~finite).sum()))
-            valid = said.answers.valid & finite
+            refused.update(_no_answer(fed.gap(place)) for place in np.flatnonzero(~said.valid).tolist())
+            refused.update([_NO_ACTIVATION] * int((said.valid & ~finite).sum()))
+            valid = said.valid & finite
             tensors = {name: values[valid] for name, values in fed.tensors.items()}
             rows = (batch.first_row + fed.rows)[valid]
-            predicted, answers = said.predicted[valid], said.answers
-            yield Traced(rows, activations[valid], predicted, answers.predictions[valid], tensors, answers.classes)
+            predictions = said.predictions[valid]
+            yield Traced(rows, activations[valid], predicted[valid], predictions, tensors, said.classes)
 
     def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
         """The model's outputs called ``names`` for rows that are tensors already, as many as there are."""
@@ -190,18 +192,35 @@ class Scorer:
             return ()
         return tuple(name for name in TRACED if any(item.name == name for item in self.session.outputs))
 
-    def _read(self, outputs: Sequence[Any]) -> Piece:
-        count = len(self.outputs.names)
-        return self.outputs.read(outputs[:count]), outputs[count:]
+    def _read(self, outputs: Sequence[Any]) -> Predictions:
+        """What the outputs of :meth:`score` say of some rows."""
+        said = self._read_traced([*outputs[: len(self.outputs.names)], *outputs[self._own :]])
+        columns = outputs[len(self.outputs.names) : self._own]
+        own = {name: bounded(np.array(column)) for name, column in zip(self.variables, columns, strict=True)}
+        return replace(said, variables={**said.variables, **own})
 
-    def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Piece]) -> Scored:
+    def _read_traced(self, outputs: Sequence[Any]) -> Predictions:
+        """The same without the variables that are computed in the graph."""
+        count = len(self.outputs.names)
+        said, traced = self.outputs.read(outputs[:count]), outputs[count:]
+        if not traced:
+            return said
+        activations = traced[0].reshape(len(said.valid), -1)
+        return replace(said, activations=activations, predicted=traced[1] if len(traced) > 1 else None)
+
+    @property
+    def _own(self) -> int:
+        """How many outputs come before those that are traced."""
+        return len(self.outputs.names) + len(self.variables)
+
+    def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Predictions]) -> Scored:
         rejected = {batch.first_row + row: reason for row, reason in fed.rejected.items()}
         if not pieces:
             nothing = np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
             return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, rejected, missing=fed.missing)
-        said = Said.of(pieces, list(self.variables))
-        found = {**said.answers.variables, **said.variables, **self._outside(said)}
-        rows, good = batch.first_row + fed.rows, said.answers.valid
+        said = Predictions.joined(pieces)
+        found = {**said.variables, **self._outside(said)}
+        rows, good = batch.first_row + fed.rows, said.valid
         for place in np.flatnonzero(~good).tolist():
             rejected[int(rows[place])] = _no_answer(fed.gap(place))
         activations = said.activations if self.traced else None
@@ -210,12 +229,11 @@ class Scorer:
             for row in rows[good & ~finite].tolist():
                 rejected[row] = _NO_ACTIVATION
             good = good & finite
-        predictions = said.answers.predictions
+        predictions = said.predictions
         if not good.all():
             found = {name: values[good] for name, values in found.items()}
             rows, activations = rows[good], None if activations is None else activations[good]
             predictions = predictions[good]
-        answers = said.answers
         return Scored(
             batch.slice_index,
             rows,
@@ -223,17 +241,19 @@ class Scorer:
             found,
             rejected,
             activations,
-            answers.unlike,
-            answers.classes,
+            said.unlike,
+            said.classes,
             fed.missing,
         )
 
-    def _outside(self, said: Said) -> dict[str, NDArray[np.float32]]:
+    def _outside(self, said: Predictions) -> dict[str, NDArray[np.float32]]:
         """The variables of heads that are no graph: for the whole batch at once, which is quicker for many classes."""
+        if said.activations is None:
+            return {}
+        predicted = np.zeros(len(said.valid), np.int64) if said.predicted is None else said.predicted
         return {
-            name: np.maximum(bounded(np.asarray(function(said.activations, said.predicted), np.float32)), FLOOR)
+            name: np.maximum(bounded(np.asarray(function(said.activations, predicted), np.float32)), FLOOR)
             for name, function in self.functions.items()
-            if said.activations is not None
         }
 
 

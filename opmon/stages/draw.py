@@ -20,7 +20,7 @@ from opmon.adjudication import Asked
 from opmon.errors import NotFoundError, SourceError
 from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
-from opmon.stages.frames import ACTIVATIONS, NAME, VARIABLE, FrameFile
+from opmon.stages.frames import NAME, VARIABLE, read_frame, read_inputs
 from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.store import draws, queue, rounds
@@ -33,33 +33,34 @@ log = logging.getLogger(__name__)
 
 def draw_round(work: Toolbox, round_: Round) -> None:
     """The first wave, which for most samplers is the only one."""
-    sampler, frame = sampler_of(round_.plan), load_frame(work, round_)
-    if not len(frame):
+    sampler, path = sampler_of(round_.plan), frame_path(work, round_)
+    frame = _seen_by(sampler, path)
+    if not frame.size:
         problem = (
             f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
             f"{round_.duplicates} came before"
         )
         close_without_estimate(work, round_, problem)
         return
-    if sampler.activation_levels is not None and ACTIVATIONS not in frame.names:
+    if sampler.activation_levels is not None and frame.activations is None:
         log.warning("round %d of %s has a frame without activations: it is scored again", round_.number, work.name)
         with work.write() as connection:
             rounds.update(connection, round_.id, state=RoundState.OPENED, problem=None)
         return
-    drawn = sampler.draw(_seen_by(sampler, frame), round_.plan.budget, generator(round_, wave=0))
-    _queue(work, round_, frame, drawn, drawn.unique_positions, state=RoundState.DRAWN)
+    drawn = sampler.draw(frame, round_.plan.budget, generator(round_, wave=0))
+    _queue(work, round_, path, drawn, drawn.unique_positions, state=RoundState.DRAWN)
 
 
 def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     """Another wave, where the sampler is adaptive and its budget not spent; false where there is none."""
     sampler = sampler_of(round_.plan)
-    frame = load_frame(work, round_)
+    path = frame_path(work, round_)
     rng = generator(round_, wave=round_.waves)
-    drawn = sampler.next_batch(_seen_by(sampler, frame), round_.plan.budget, sample, rng)
+    drawn = sampler.next_batch(_seen_by(sampler, path), round_.plan.budget, sample, rng)
     if len(drawn) == len(sample.draw):
         return False
     new = np.setdiff1d(drawn.unique_positions, sample.draw.positions)
-    _queue(work, round_, frame, drawn, new, state=RoundState.LABELLING)
+    _queue(work, round_, path, drawn, new, state=RoundState.LABELLING)
     return True
 
 
@@ -78,28 +79,28 @@ def generator(round_: Round, wave: int) -> np.random.Generator:
     return np.random.default_rng([round_.plan.seed, zlib.crc32(round_.monitor.encode()), round_.number, wave])
 
 
-def load_frame(work: Toolbox, round_: Round) -> FrameFile:
-    """From the work folder, or from MLflow where another machine made it."""
+def frame_path(work: Toolbox, round_: Round) -> Path:
+    """The round's frame, in the work folder, or from MLflow where another machine made it."""
     path = work.round_folder(round_) / NAME
     if not path.exists():
         if round_.run_id is None:
             raise NotFoundError(f"round {round_.number} of {round_.monitor} has no frame yet")
         path = work.registry.download(round_.run_id, NAME, path.parent)
-    return FrameFile.open(Path(path))
+    return Path(path)
 
 
-def _seen_by(sampler: Sampler, frame: FrameFile) -> Frame:
+def _seen_by(sampler: Sampler, path: Path) -> Frame:
     """The frame as far as the sampler looks at it."""
-    return frame.frame(activations=sampler.activation_levels is not None, predictions=sampler.looks_at_predictions)
+    return read_frame(path, activations=sampler.activation_levels is not None, predictions=sampler.looks_at_predictions)
 
 
-def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
+def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
     """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them."""
     ordered = np.sort(chosen)
-    inputs = frame.inputs(ordered)
+    inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
     capture(work, round_, ordered, rows)
-    tasks = dict(zip(ordered.tolist(), _tasks(work, frame, ordered, inputs, rows), strict=True))
+    tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     now = work.clock()
     with work.write() as connection:
@@ -115,14 +116,12 @@ def _queue(work: Toolbox, round_: Round, frame: FrameFile, drawn: Draw, chosen: 
         )
 
 
-def _tasks(
-    work: Toolbox, frame: FrameFile, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table
-) -> Iterator[Asked]:
+def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
     for position, known, row in zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), strict=True):
         prediction = str(known["prediction"])
         shown = {"model prediction": prediction} if work.settings.labels.show_prediction else {}
-        variables = {name: known[VARIABLE + name] for name in frame.variables}
+        variables = {name.removeprefix(VARIABLE): known[name] for name in known if name.startswith(VARIABLE)}
         payload = payload_of(row, work.settings.columns, work.source.answers) | shown
         yield Asked(position, str(known["id"]), prediction, variables, payload)
 

@@ -22,11 +22,12 @@ from opmon.config import ColumnSettings, MonitorSettings
 from opmon.errors import NotFoundError, OpmonError
 from opmon.jobs.parts import Part, read_sample
 from opmon.reports.drift import ColumnDrift, DriftSummary
-from opmon.stages.frames import VARIABLE, FrameFile
+from opmon.stages.frames import VARIABLE, read_frame, read_inputs
 from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.rounds import Round
+from opmon.types import Frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,15 +51,13 @@ def not_sampled(columns: ColumnSettings) -> frozenset[str]:
     return frozenset(name for _, name in columns.named)
 
 
-def advise_drift(
-    work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], frame: FrameFile
-) -> dict[str, Any] | None:
+def advise_drift(work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], path: Path) -> dict[str, Any] | None:
     """Report the drift into the round's run; what the round keeps of it, or None where there is nothing to compare."""
     settings = work.settings.drift
-    if not settings.enabled or not len(frame):
+    if not settings.enabled or not (frame := read_frame(path)).size:
         return None
     folder = work.round_folder(round_)
-    current = _columns(work, round_, parts, frame)
+    current = _columns(work, round_, parts, path, frame)
     pq.write_table(current, folder / NAME)
     work.registry.log_artifact(run_id, folder / NAME)
     try:
@@ -99,12 +98,12 @@ def summary_of(kept: Mapping[str, Any] | None) -> DriftSummary | None:
     return DriftSummary(columns, skipped=kept["skipped"], problem=kept["problem"])
 
 
-def _columns(work: Toolbox, round_: Round, parts: Sequence[Part], frame: FrameFile) -> pa.Table:
+def _columns(work: Toolbox, round_: Round, parts: Sequence[Part], path: Path, frame: Frame) -> pa.Table:
     """The sampled columns, and beside them the model's own answers and variables."""
     rng = np.random.default_rng([work.settings.seed, round_.number, 1])
-    size = min(len(frame), work.settings.drift.max_rows)
-    chosen = np.sort(rng.choice(len(frame), size=size, replace=False, shuffle=False))
-    answered = frame.inputs(chosen, ["prediction", *(VARIABLE + name for name in frame.variables)])
+    size = min(frame.size, work.settings.drift.max_rows)
+    chosen = np.sort(rng.choice(frame.size, size=size, replace=False, shuffle=False))
+    answered = read_inputs(path, chosen, ["prediction", *(VARIABLE + name for name in frame.variables)])
     samples = [read_sample(part.sample) for part in parts if part.sample.exists()]
     raw = pa.concat_tables(samples, promote_options="permissive") if samples else pa.table({})
     size = min(size, raw.num_rows) if raw.num_columns else size

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from opmon.types import Columns, Floats, Frame
+from opmon.types import Columns, Frame
 
 NAME = "frame.parquet"
 VARIABLE, ACTIVATIONS = "variable.", "activations"
@@ -59,86 +58,64 @@ def _writer(path: Path) -> Iterator[Any]:
             writer.close()
 
 
-@dataclass(frozen=True, eq=False)
-class FrameFile:
-    """The scored inputs with the way back to their rows in the production log."""
+def read_frame(path: Path, *, activations: bool = False, predictions: bool = False) -> Frame:
+    """What a sampler draws from; a variable is read when it is asked for, the predictions and the levels of the
+    layer's neurons now, where they are wanted and there."""
+    with pq.ParquetFile(path) as file:
+        names, rows = file.schema_arrow.names, file.metadata.num_rows
+    variables = [name.removeprefix(VARIABLE) for name in names if name.startswith(VARIABLE)]
+    return Frame(
+        Columns(variables, lambda name: _column(path, VARIABLE + name).to_numpy()),
+        predictions=_predictions(path) if predictions else None,
+        activations=_levels(path) if activations and ACTIVATIONS in names else None,
+        size=rows,
+    )
 
-    path: Path
-    names: tuple[str, ...]
-    """Its columns."""
-    rows: int
 
-    @classmethod
-    def open(cls, path: Path) -> FrameFile:
-        """The frame in a file."""
-        with pq.ParquetFile(path) as file:
-            return cls(path, tuple(file.schema_arrow.names), file.metadata.num_rows)
+def read_inputs(path: Path, positions: NDArray[np.int64], columns: Sequence[str] | None = None) -> pa.Table:
+    """Single inputs, by their positions in ascending order, all columns but the activations, or those that are named;
+    one row group at a time."""
+    tables, first = [], 0
+    with pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        names = [name for name in schema.names if name != ACTIVATIONS] if columns is None else list(columns)
+        for number in range(file.num_row_groups):
+            rows = file.metadata.row_group(number).num_rows
+            low, high = np.searchsorted(positions, [first, first + rows])
+            if low < high:
+                wanted = pa.array(positions[low:high] - first)
+                tables.append(file.read_row_group(number, columns=names).take(wanted))
+            first += rows
+    if not tables:
+        return pa.schema([schema.field(name) for name in names]).empty_table()
+    return pa.concat_tables(tables).combine_chunks()
 
-    def __len__(self) -> int:
-        return self.rows
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names of its auxiliary variables."""
-        return tuple(name.removeprefix(VARIABLE) for name in self.names if name.startswith(VARIABLE))
+def _predictions(path: Path) -> NDArray[Any]:
+    """The predictions that are judged: production's own where they were logged."""
+    judged = _column(path, "prediction")
+    if pa.types.is_floating(judged.type):
+        return judged.to_numpy()  # type: ignore[no-any-return]
+    return judged.to_pandas().to_numpy(dtype=object)  # type: ignore[no-any-return]
 
-    def variable(self, name: str) -> Floats:
-        """One auxiliary variable."""
-        return self._column(VARIABLE + name).to_numpy()  # type: ignore[no-any-return]
 
-    @property
-    def prediction(self) -> NDArray[Any]:
-        """The predictions that are judged: production's own where they were logged."""
-        found = self._column("prediction")
-        if pa.types.is_floating(found.type):
-            return found.to_numpy()  # type: ignore[no-any-return]
-        return found.to_pandas().to_numpy(dtype=object)  # type: ignore[no-any-return]
+def _levels(path: Path) -> NDArray[np.uint8]:
+    """Row group by row group into one array: as a column they would be in memory twice."""
+    with pq.ParquetFile(path) as file:
+        width = file.schema_arrow.field(ACTIVATIONS).type.byte_width
+        levels = np.empty((file.metadata.num_rows, width), np.uint8)
+        done = 0
+        for number in range(file.num_row_groups):
+            for chunk in file.read_row_group(number, columns=[ACTIVATIONS])[ACTIVATIONS].chunks:
+                part = np.frombuffer(chunk.buffers()[1], np.uint8, len(chunk) * width, chunk.offset * width)
+                levels[done : done + len(chunk)] = part.reshape(-1, width)
+                done += len(chunk)
+    return levels
 
-    @property
-    def activations(self) -> NDArray[np.uint8] | None:
-        """The levels of the layer's neurons, row group by row group into one array: as a column they would be in memory
-        twice; None where it has none."""
-        if ACTIVATIONS not in self.names:
-            return None
-        with pq.ParquetFile(self.path) as file:
-            width = file.schema_arrow.field(ACTIVATIONS).type.byte_width
-            levels = np.empty((self.rows, width), np.uint8)
-            done = 0
-            for number in range(file.num_row_groups):
-                for chunk in file.read_row_group(number, columns=[ACTIVATIONS])[ACTIVATIONS].chunks:
-                    part = np.frombuffer(chunk.buffers()[1], np.uint8, len(chunk) * width, chunk.offset * width)
-                    levels[done : done + len(chunk)] = part.reshape(-1, width)
-                    done += len(chunk)
-        return levels
 
-    def frame(self, *, activations: bool = False, predictions: bool = False) -> Frame:
-        """What a sampler draws from; a variable is read when it is asked for."""
-        return Frame(
-            Columns(self.variables, self.variable),
-            predictions=self.prediction if predictions else None,
-            activations=self.activations if activations else None,
-            size=self.rows,
-        )
-
-    def inputs(self, positions: NDArray[np.int64], columns: Sequence[str] | None = None) -> pa.Table:
-        """Single inputs, by their positions in ascending order, all columns but the activations, or those that are
-        named; one row group at a time."""
-        names = [name for name in self.names if name != ACTIVATIONS] if columns is None else list(columns)
-        tables, first = [], 0
-        with pq.ParquetFile(self.path) as file:
-            for number in range(file.num_row_groups):
-                rows = file.metadata.row_group(number).num_rows
-                low, high = np.searchsorted(positions, [first, first + rows])
-                if low < high:
-                    wanted = pa.array(positions[low:high] - first)
-                    tables.append(file.read_row_group(number, columns=names).take(wanted))
-                first += rows
-            schema = pa.schema([file.schema_arrow.field(name) for name in names])
-        return pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
-
-    def _column(self, name: str) -> pa.ChunkedArray:
-        with pq.ParquetFile(self.path) as file:
-            return file.read(columns=[name])[name]
+def _column(path: Path, name: str) -> pa.ChunkedArray:
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=[name])[name]
 
 
 def levels_as_bytes(levels: NDArray[np.uint8]) -> pa.Array:

@@ -11,7 +11,8 @@ from opmon.adjudication import Asked
 from opmon.jobs.model import Answering
 from opmon.quantities import Problem, loss
 from opmon.stages.captured import captured
-from opmon.stages.draw import fetch_table, load_frame
+from opmon.stages.draw import fetch_table, frame_path
+from opmon.stages.frames import read_inputs
 from opmon.stages.models import way_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store.rounds import Round
@@ -46,7 +47,8 @@ def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions:
     chosen = np.unique(np.asarray(positions, dtype=np.int64))
     table = captured(work, round_, chosen)
     if table is None:  # drawn by a release that captured nothing: the log may still have it
-        table = fetch_table(work, round_, load_frame(work, round_).inputs(chosen, ["slice", "row"]))
+        inputs = read_inputs(frame_path(work, round_), chosen, ["slice", "row"])
+        table = fetch_table(work, round_, inputs)
     return _answers(work.rivals[model.uri], chosen, table, round_.plan.problem)
 
 

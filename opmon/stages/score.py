@@ -14,7 +14,7 @@ from opmon.jobs.score import heard, score
 from opmon.scoring.scorer import Scorer
 from opmon.stages.assembly import Assembled, assemble
 from opmon.stages.drift import advise_drift
-from opmon.stages.frames import NAME, FrameFile
+from opmon.stages.frames import NAME
 from opmon.stages.originals import Agreement, require_agreement
 from opmon.stages.score_jobs import jobs_of
 from opmon.stages.toolbox import Toolbox
@@ -41,7 +41,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
         work.registry.log_artifact(own, path)
         if compared is not None:
             work.registry.tag_run(own, {"opmon.conversion": str(compared)})
-        drift = advise_drift(work, round_, own, parts, FrameFile.open(path))
+        drift = advise_drift(work, round_, own, parts, path)
     starts_at, ends_at = found.span or (None, None)
     with work.write() as connection:
         seen.remember(connection, round_, found.hashes)

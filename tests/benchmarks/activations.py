@@ -46,7 +46,8 @@ def main() -> None:
 def measure(count: int, neurons: int) -> dict[str, Any]:
     from opmon.config import Settings
     from opmon.monitor import Monitor
-    from opmon.stages.draw import load_frame
+    from opmon.stages.draw import frame_path
+    from opmon.stages.frames import read_frame
     from opmon.stages.toolbox import sampler_of
     from opmon.store import rounds
 
@@ -75,7 +76,7 @@ def measure(count: int, neurons: int) -> dict[str, Any]:
         with watch.store.read() as connection:
             round_ = rounds.get(connection, "network", 1)
         with watch._at_work() as work:
-            frame = load_frame(work, round_).frame(activations=True)
+            frame = read_frame(frame_path(work, round_), activations=True)
             size = sum(path.stat().st_size for path in work.round_folder(round_).glob("*.parquet"))
         began = time.perf_counter()
         sampler_of(round_.plan).draw(frame, 200, np.random.default_rng(0))

@@ -144,7 +144,7 @@ def carried(value: Any, depth: int = 2) -> set[str]:
     return set()
 
 
-ANSWERS = ("NewTask", "Task", "Label", "Answered", "Answer", "Part", "FrameFile", "Estimate", "Revision")
+ANSWERS = ("Asked", "Task", "Label", "Part", "Estimate", "Revision")
 """What holds the input otherwise than as rows and columns."""
 
 

@@ -26,7 +26,7 @@ from opmon.samplers.sections import sections_of
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.scored import Scored
 from opmon.stages import draw, open, score
-from opmon.stages.frames import NAME, FrameFile, levels_as_bytes, write_frame
+from opmon.stages.frames import NAME, levels_as_bytes, read_frame, read_inputs, write_frame
 from opmon.stages.levels import Levels
 from opmon.store import draws, revisions, rounds
 from opmon.types import Draw, Frame
@@ -78,8 +78,9 @@ def one(monitor: Any, number: int = 1) -> rounds.Round:
         return rounds.get(connection, monitor.settings.name, number)
 
 
-def frame_of(monitor: Any, tmp_path: Path, number: int = 1) -> FrameFile:
-    return FrameFile.open(monitor.registry.download(one(monitor, number).run_id, NAME, tmp_path / f"frame-{number}"))
+def frame_of(monitor: Any, tmp_path: Path, number: int = 1) -> Frame:
+    path = monitor.registry.download(one(monitor, number).run_id, NAME, tmp_path / f"frame-{number}")
+    return read_frame(path, activations=True)
 
 
 def hidden_layer(workbench: Any, rows: np.ndarray) -> np.ndarray:
@@ -125,7 +126,7 @@ def test_a_frame_without_activations_is_scored_again(network: Any, lite: str, tm
         score.score_round(work, one(monitor))
         path = work.round_folder(one(monitor)) / NAME
         pq.write_table(pq.read_table(path).drop_columns("activations"), path)
-        assert FrameFile.open(path).activations is None
+        assert read_frame(path, activations=True).activations is None
     assert monitor.advance().problems == []
     assert one(monitor).state == "labelling"
 
@@ -315,9 +316,9 @@ def test_frames_with_and_without_activations_are_read_back(tmp_path: Path) -> No
     numbers = np.arange(70_000)
     table = pa.table({"row": numbers, "variable.x": numbers / 2, "activations": levels_as_bytes(codes)})
     assert write_frame(tmp_path / NAME, [table[:100], table[100:]]) == 70_000
-    found = FrameFile.open(tmp_path / NAME)
+    found = read_frame(tmp_path / NAME, activations=True)
     np.testing.assert_array_equal(found.activations, codes)
-    np.testing.assert_array_equal(found.frame().variable("x"), numbers / 2)
-    assert found.inputs(np.array([0, 99, 100, 69_999]))["row"].to_pylist() == [0, 99, 100, 69_999]
+    np.testing.assert_array_equal(found.variable("x"), numbers / 2)
+    assert read_inputs(tmp_path / NAME, np.array([0, 99, 100, 69_999]))["row"].to_pylist() == [0, 99, 100, 69_999]
     write_frame(tmp_path / NAME, [table.drop_columns("activations")])
-    assert FrameFile.open(tmp_path / NAME).activations is None
+    assert read_frame(tmp_path / NAME, activations=True).activations is None

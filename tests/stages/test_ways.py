@@ -14,7 +14,8 @@ import pytest
 from opmon.checks.monitor import check_monitor
 from opmon.config import ColumnSettings, Settings
 from opmon.errors import InputError, OpmonError
-from opmon.stages.draw import load_frame
+from opmon.stages.draw import frame_path
+from opmon.stages.frames import read_frame
 from opmon.stages.payloads import payload_of
 from opmon.store import revisions, rounds
 
@@ -50,7 +51,7 @@ def closed(workbench: Any, monitor: Any) -> Any:
     with monitor.store.read() as connection:
         round_ = rounds.get(connection, workbench.name, 1)
     with monitor._at_work() as work:
-        frame = load_frame(work, round_).frame(predictions=True)
+        frame = read_frame(frame_path(work, round_), predictions=True)
         variables, predictions = set(frame.variables), frame.predictions
     workbench.answer(monitor)
     assert monitor.advance().problems == []

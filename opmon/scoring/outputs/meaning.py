@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid,
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Problem
 
+T = TypeVar("T", bound=np.generic)
 Scores = Literal["auto", "probabilities", "logits", "independent"]
 SCORES: tuple[str, ...] = ("auto", "probabilities", "logits", "independent")
 _FEW = 20
@@ -22,7 +23,7 @@ _FEW = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Predictions:
     """What the model said of some inputs; ``valid`` is false where its answer is not a number, or no probabilities."""
 
     predictions: NDArray[Any]
@@ -32,6 +33,31 @@ class Answers:
     """How many labels are not of the class with the greatest score."""
     classes: tuple[str, ...] | None = None
     """All that a prediction can be; None for regression, and where it cannot be told."""
+    activations: NDArray[np.float32] | None = None
+    """Those of the layer, one row per input, where they were asked for."""
+    predicted: NDArray[np.int64] | None = None
+    """The column of the predicted class, where activations were asked for and there are classes."""
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Predictions]) -> Predictions:
+        """What was said of all inputs, from what was said of some at a time."""
+        first = pieces[0]
+        if len(pieces) == 1:
+            return first
+        return cls(
+            np.concatenate([piece.predictions for piece in pieces]),
+            {name: np.concatenate([piece.variables[name] for piece in pieces]) for name in first.variables},
+            np.concatenate([piece.valid for piece in pieces]),
+            sum(piece.unlike for piece in pieces),
+            first.classes,
+            _stacked([piece.activations for piece in pieces]),
+            _stacked([piece.predicted for piece in pieces]),
+        )
+
+
+def _stacked(arrays: Sequence[NDArray[T] | None]) -> NDArray[T] | None:
+    given = [array for array in arrays if array is not None]
+    return np.concatenate(given) if given else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +78,7 @@ class Outputs:
     def names(self) -> tuple[str, ...]:
         return (self.score,) if self.labels is None else (self.score, self.labels.output)
 
-    def read(self, results: Sequence[Any]) -> Answers:
+    def read(self, results: Sequence[Any]) -> Predictions:
         """Predictions and auxiliary variables from the values of ``names``."""
         score = np.asarray(results[0])
         if self.problem == "regression":
@@ -77,7 +103,7 @@ class Outputs:
                 raise ModelError(self.unlike(unlike, count))
             if self.labels.proven and unlike == count and len(classes) == 2:
                 unlike = 0  # the two scores of a support vector machine are the wrong way round: that tells nothing
-        return Answers(predictions, variables_of(probabilities, ranking), valid, unlike, self._vocabulary(classes))
+        return Predictions(predictions, variables_of(probabilities, ranking), valid, unlike, self._vocabulary(classes))
 
     def _labelled(
         self, labels: Labels, values: NDArray[Any], valid: NDArray[np.bool_], classes: tuple[str, ...]
@@ -107,7 +133,7 @@ class Outputs:
         """What is said of labels that are not of the class with the greatest score."""
         return unlike_words(count, of, self)
 
-    def _numbers(self, score: NDArray[Any]) -> Answers:
+    def _numbers(self, score: NDArray[Any]) -> Predictions:
         values = score.reshape(len(score), -1)
         if values.shape[1] != 1:
             raise ModelError(
@@ -115,7 +141,7 @@ class Outputs:
                 f"one. Export the model with that one output, or set problem: classification."
             )
         numbers = values[:, 0].astype(np.float64)
-        return Answers(numbers, {}, np.isfinite(numbers))
+        return Predictions(numbers, {}, np.isfinite(numbers))
 
     def _probabilities(self, score: NDArray[Any]) -> NDArray[np.floating[Any]]:
         if sum(size > 1 for size in score.shape[1:]) > 1:
