@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,10 +101,3 @@ def _shortest(low: float, high: float) -> float:
 
 def _is_code(text: str) -> bool:
     return text.removeprefix("-").isdigit() or text in ("true", "false")
-
-
-def as_names(values: Any) -> Names:
-    """Answers as their canonical names."""
-    from opmon.values import canonical_classes
-
-    return canonical_classes(np.asarray(values))

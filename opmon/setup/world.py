@@ -27,14 +27,12 @@ ROWS = 1000
 
 @dataclass(frozen=True)
 class Answers:
-    """What was answered to the first rows of the log: ``rows`` are those that could be."""
+    """What was answered to the first rows of the log: ``rows`` are those that could be scored."""
 
     scorer: Answering
     rows: NDArray[np.int64]
     predictions: NDArray[Any]
     classes: tuple[str, ...] | None
-    refused: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -75,4 +73,4 @@ def answers_of(scorer: Answering, scored: Sequence[Scored], count: int) -> Answe
     reason = next(iter(found.rejected.values()), "")
     if 2 * refused > count:
         raise ModelError(f"{refused} of {count} inputs cannot be scored: {reason}")
-    return Answers(scorer, found.rows, found.predictions, found.classes, refused, reason)
+    return Answers(scorer, found.rows, found.predictions, found.classes)

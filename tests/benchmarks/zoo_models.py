@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,9 @@ class Animal:
     """The original's own answers to the first rows, so many times over as are asked for."""
     trust: bool = False
     way: str = "onnx"
+    """The one that is to be chosen."""
     refused: str = ""
     """Words of the refusal, where no monitor can watch it."""
-    columns: dict[str, Any] = field(default_factory=dict)
 
 
 def requirements() -> dict[str, Any]:
@@ -135,6 +135,7 @@ def sklearn_animals() -> Iterator[Animal]:
             truth[PROD],
             lambda count: model.predict(many(frame[PROD], count)),
             trust=True,
+            way="converted",
             **more,
         )
 
