@@ -1,0 +1,53 @@
+"""The contracts of opmon: what can be plugged in, every hook with its default.
+
+A plugin subclasses one of these classes, implements what is abstract and overrides what differs::
+
+    from dataclasses import dataclass
+    from opmon.abc import Sampler
+
+    @dataclass(frozen=True)
+    class EveryTenth(Sampler):
+        start: int = 0
+
+        def draw(self, frame, budget, rng): ...
+
+It is named in the entry-point group that :data:`opmon.plugins.GROUPS` gives for its kind, made with the keyword
+arguments of the configuration, and checked against its contract when it is loaded. Nobody asks afterwards what it is or
+has: every hook may be called on every plugin of its kind. A frozen dataclass is the usual form, so that a wrong name or
+value is an error when the configuration is read.
+
+Contracts lie below everything that implements them: they know values, arrays and nothing else of opmon.
+"""
+
+from __future__ import annotations
+
+from opmon.abc.action import Action
+from opmon.abc.estimator import Estimator
+from opmon.abc.executor import Executor, J, R
+from opmon.abc.head import ArrayFunction, Head
+from opmon.abc.label_provider import LabelProvider
+from opmon.abc.perturbation import Perturbation
+from opmon.abc.plugin import Plugin
+from opmon.abc.registry import Converter, Registry, RunStatus
+from opmon.abc.rule import Rule
+from opmon.abc.sampler import Sampler
+from opmon.abc.source import Source
+
+__all__ = [
+    "Action",
+    "ArrayFunction",
+    "Converter",
+    "Estimator",
+    "Executor",
+    "Head",
+    "J",
+    "LabelProvider",
+    "Perturbation",
+    "Plugin",
+    "R",
+    "Registry",
+    "Rule",
+    "RunStatus",
+    "Sampler",
+    "Source",
+]

@@ -1,0 +1,49 @@
+"""The contract of estimators: what labels say of all inputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.abc.plugin import Plugin
+from opmon.bets import Terms
+from opmon.types import Estimate, Sample
+
+if TYPE_CHECKING:
+    from opmon.estimators.tally import Tally
+
+
+class Estimator(Plugin, ABC):
+    """Turns the outcomes of one design's draws into an estimate with an interval. Pure."""
+
+    @abstractmethod
+    def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
+        """The estimate from the answered draws, with a two-sided interval of ``level``."""
+
+    def coefficients(self, sample: Sample) -> NDArray[np.float64] | None:
+        """``a_k`` of the mean loss ``Σ a_k y_k``, decided by design and response alone, 0 for a draw without an answer;
+        None where the estimate is no such sum. Slices, ratios and paired comparisons need it."""
+        return None
+
+    def tally(self, sample: Sample) -> Tally | None:
+        """What the draws tell of parts of the frame, from which several rounds make one interval; None where the design
+        does not tell: rolling estimates then join the rounds' intervals, which are wider."""
+        return None
+
+    def variance(self, sample: Sample, values: NDArray[np.float64]) -> float | None:
+        """The estimated variance of ``Σ a_k values_k``; None where the design does not tell."""
+        return None
+
+    bets: ClassVar[bool] = False
+    """Whether :meth:`terms` tells something, so that rules may bet on the design's draws."""
+
+    def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms | None:
+        """Each draw as an estimate of the mean of ``losses`` on its own, given which of the draws have an answer; None
+        where that is not known: rules that bet on draws are then refused when the configuration is read.
+
+        :class:`opmon.decisions.draw_values.DrawValues` says what must hold of them.
+        """
+        return None

@@ -1,0 +1,49 @@
+"""The contract of label providers: where tasks are answered."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import ClassVar, Self
+
+from opmon.abc.plugin import Plugin
+from opmon.types import Pulled, Task
+
+
+class LabelProvider(Plugin, ABC):
+    """Hands tasks to annotators and brings back what they say. Tasks are known by their key.
+
+    It may be called again with what it was called with before: opmon is killed between handing tasks over and noting
+    that it did, or between hearing answers and keeping them, and asks again. A call that takes longer than
+    ``patience`` is not waited for, and a provider that fails is left alone for a while; both cost nothing else.
+
+    Raises :class:`~opmon.errors.UnavailableError` where trying again later is right.
+    """
+
+    patience: ClassVar[float] = 60.0
+    """For how many seconds a call is waited for."""
+    batch: ClassVar[int] = 500
+    """How many tasks are handed over in one call, at most."""
+
+    def bind(self, monitor: str) -> Self:
+        """The same provider for the tasks of one monitor."""
+        return self
+
+    def check(self) -> str:
+        """One line that says what answered, or an error."""
+        return f"{type(self).__name__} needs no check"
+
+    @abstractmethod
+    def push(self, tasks: Sequence[Task]) -> None:
+        """Hand tasks over, in this order; one that is there already, by its key, stays as it is."""
+
+    @abstractmethod
+    def pull(self, since: str) -> Pulled:
+        """What was said since the cursor ``since``; ``""`` is the beginning. What is told twice counts once."""
+
+    def reconcile(self, open_keys: Collection[str]) -> Collection[str]:
+        """Which of these tasks, all that were handed over and still wait for an answer, it still has.
+
+        The others are handed over again. What is not among ``open_keys`` need not be asked any more.
+        """
+        return open_keys

@@ -1,0 +1,185 @@
+"""The contract of registries: where models live and results are written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from opmon.abc.plugin import Plugin
+from opmon.errors import DeliveryError, ModelError
+from opmon.types import ModelVersion, Runnable, Signature
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+
+Converter = Callable[[Any, Signature | None], bytes]
+"""``(scikit-learn model, what it was logged to take) -> ONNX``."""
+RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
+
+
+class Registry(Plugin, ABC):
+    """Holds the models that are watched, and keeps what opmon finds out about them.
+
+    Models are addressed as ``models:/NAME@ALIAS`` and ``models:/NAME/VERSION``. What is found out goes into *runs*: one
+    for each model version, which is its history, and one for each round; they hold numbers, parameters and files.
+    Making the object asks nobody anything. It may be used from several threads, and every call may be repeated: opmon
+    is killed and asks again, and nothing may be doubled by that.
+
+    Errors: :class:`~opmon.errors.RegistryUnavailable` where trying again later is right,
+    :class:`~opmon.errors.NotFoundError` where there is no such model, run or file,
+    :class:`~opmon.errors.ModelError` where a model cannot be used, :class:`~opmon.errors.InputError` for what is no
+    address, key or name.
+    """
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where it is, without credentials."""
+
+    @abstractmethod
+    def check(self) -> str:
+        """One line that says what answered, or an error."""
+
+    def give_up(self) -> None:
+        """Wait for nothing any more, now and later: opmon is stopping."""
+        return
+
+    # --- models ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def resolve(self, uri: str) -> ModelVersion:
+        """The version that an address means now."""
+
+    @abstractmethod
+    def fetch_onnx(self, model: ModelVersion, into: Path, converter: Converter | None = None) -> Path:
+        """The version's ONNX file on this machine: where it is, or copied below ``into`` once for each version.
+
+        ``converter`` makes one of a scikit-learn model, where the registry has such models; None: none is loaded.
+        """
+
+    @abstractmethod
+    def registered_at(self, model: ModelVersion) -> datetime:
+        """When the version was registered: whatever was labelled before, it may have been trained on."""
+
+    def signature(self, model: ModelVersion) -> Signature | None:
+        """What the version was logged to take; None where nobody said."""
+        return None
+
+    def original(self, model: ModelVersion, into: Path) -> Any:
+        """The scikit-learn model that its ONNX file was made from. Loading it runs code that is in it."""
+        raise ModelError(f"{type(self).__name__} holds no scikit-learn model that {model.uri} was made from")
+
+    def runnable(self, model: ModelVersion, into: Path) -> Runnable:
+        """The version as it was logged, copied below ``into`` once, and the script that serves it in a process."""
+        raise ModelError(f"{type(self).__name__} runs no models; set scoring: {{by: onnx}} or {{by: logged}}")
+
+    @abstractmethod
+    def version_tags(self, model: ModelVersion) -> dict[str, str]:
+        """The tags of a version."""
+
+    @abstractmethod
+    def tag_version(self, model: ModelVersion, tags: Mapping[str, object]) -> None:
+        """Set tags of a version; the others stay."""
+
+    def set_alias(self, model: ModelVersion, alias: str) -> None:
+        """Let ``models:/NAME@ALIAS`` mean this version."""
+        raise DeliveryError(f"{type(self).__name__} moves no aliases; use the action registry_tag", final=True)
+
+    def remove_alias(self, model: ModelVersion, alias: str) -> None:
+        """Take an alias away, where it means this version; otherwise nothing is done."""
+        raise DeliveryError(f"{type(self).__name__} moves no aliases; use the action registry_tag", final=True)
+
+    # --- runs --------------------------------------------------------------------------------------------------------
+
+    def experiment(self, name: str) -> str:
+        """What :meth:`run` calls the group of runs of this name, made where there is none."""
+        return name
+
+    @abstractmethod
+    def run(
+        self,
+        experiment_id: str,
+        key: str,
+        name: str,
+        parent: str | None = None,
+        tags: Mapping[str, object] | None = None,
+    ) -> str:
+        """The id of the run with this key, made where there is none: one run, however often and by whom it is asked."""
+
+    def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
+        """End a run; one that ended may be told more, and be ended again."""
+        return
+
+    def tag_run(self, run_id: str, tags: Mapping[str, object]) -> None:
+        """Say something of a run that is neither a parameter nor a number."""
+        return
+
+    def log_params(self, run_id: str, params: Mapping[str, object]) -> None:
+        """Keep how a round was made; of a key that is told twice the first value stays."""
+        return
+
+    @abstractmethod
+    def log_metrics(
+        self,
+        run_id: str,
+        metrics: Mapping[str, float | None],
+        step: int,
+        at: datetime,
+        model: ModelVersion | None = None,
+    ) -> None:
+        """Log numbers at a step and moment; the same again is kept once, and None, NaN and infinity are left out."""
+
+    @abstractmethod
+    def metric_history(self, run_id: str, key: str) -> list[tuple[int, datetime, float]]:
+        """All values of a metric as (step, moment, value), by step; empty where there is none of that name."""
+
+    @abstractmethod
+    def log_artifact(self, run_id: str, path: Path, folder: str | None = None) -> None:
+        """Keep a file with the run, in a folder there; one of the same name is replaced."""
+
+    def log_artifacts(self, run_id: str, directory: Path, folder: str | None = None) -> None:
+        """Keep all files below a folder with the run."""
+        for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+            parts = [part for part in (folder, *path.parent.relative_to(directory).parts) if part]
+            self.log_artifact(run_id, path, "/".join(parts) or None)
+
+    @abstractmethod
+    def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
+        """A file or folder of the run, copied below ``into``."""
+
+    def publish(self, model: ModelVersion, tag: str, experiment: str, path: Path) -> str:
+        """Keep a file that belongs to the version, in a run of its own, and name it in the version's ``tag``."""
+        key = f"{tag}:{model.name}:{model.version}".replace("'", "").replace("\\", "")
+        run_id = self.run(self.experiment(experiment), key, f"{model.name} v{model.version}")
+        self.log_artifact(run_id, path)
+        self.finish_run(run_id)
+        self.tag_version(model, {tag: f"{run_id}/{path.name}"})
+        return run_id
+
+    def published(self, model: ModelVersion, tag: str, into: Path) -> Path | None:
+        """The file that :meth:`publish` named in the version's ``tag``, copied below ``into``; None without one."""
+        run_id, _, name = self.version_tags(model).get(tag, "").rpartition("/")
+        if not run_id:
+            return None
+        path = into / run_id / name
+        return path if path.is_file() else self.download(run_id, name, path.parent)
+
+    def run_project(
+        self,
+        uri: str,
+        entry_point: str,
+        parameters: Mapping[str, str],
+        experiment: str,
+        event: str,
+        *,
+        version: str | None = None,
+        backend: str = "local",
+        env_manager: str = "local",
+    ) -> str:
+        """Start the project at ``uri`` for an event, once, and do not wait for it; gives its run."""
+        raise DeliveryError(
+            f"{type(self).__name__} runs no projects; use the action command or webhook to retrain", final=True
+        )

@@ -1,0 +1,65 @@
+"""The contract of rules: what is concluded from estimates."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from opmon.abc.plugin import Plugin
+from opmon.quantities import PROBLEMS, Problem
+from opmon.types import Verdict
+
+if TYPE_CHECKING:
+    from opmon.decisions.case import Case
+
+
+class Rule(Plugin, ABC):
+    """Concludes something from the rounds of one model version, one after another in the order of the rounds. Pure."""
+
+    name: str
+    """What its verdicts and events are known by: a field, so that a monitor may have two of a kind."""
+
+    problems: ClassVar[tuple[Problem, ...]] = PROBLEMS
+    """The problems that it is for."""
+    advisory: ClassVar[bool] = False
+    """Whether its alarms are advice: kept and shown, told to no action, and nothing the model's status follows."""
+    counts: ClassVar[bool] = False
+    """Whether it also judges rounds that end without an estimate."""
+    bets: ClassVar[bool] = False
+    """Whether it bets on the values of draws: with a sampler whose estimator does not tell them (``Estimator.bets``)
+    such a rule is refused when the configuration is read."""
+
+    def rival_version(self) -> str | None:
+        """The address of the model version that is to answer the drawn inputs too; None where it compares with none."""
+        return None
+
+    def watched_robustness(self) -> str | None:
+        """Whose robustness it wants to know: a saved query's name, or ``""`` for that of all tests; None for none."""
+        return None
+
+    def line(self) -> float | None:
+        """The line that figures of the estimates draw for it, in the unit of the estimate; None where it has none."""
+        return None
+
+    def looks_back(self, before: Mapping[str, Any]) -> int | None:
+        """How many of the last final estimates ``case.estimates`` is to hold, this round's among them; None: all.
+
+        ``before`` is what ``case.before`` will be: a rule that keeps there what it needs looks at its own round alone,
+        and judging one costs the same however old the monitor is.
+        """
+        return 1
+
+    @abstractmethod
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on one round.
+
+        What it puts into ``details`` comes back as ``case.before`` with the next round of the same model version.
+        """
+
+    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+        """The verdict on a round that was judged before, now after other rounds before it; None: it stays as it was.
+
+        ``details`` are those of its verdict. Asked for where a label came late for an earlier round.
+        """
+        return None

@@ -1,0 +1,50 @@
+"""The contract of sources: where production's inputs are read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from opmon.abc.plugin import Plugin
+from opmon.types import Batch, Slice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Source(Plugin, ABC):
+    """Reads what production logged. It keeps no state: positions come in, slices go out.
+
+    It goes with the jobs of a round to wherever they run, and must be picklable.
+    """
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The columns with what production answered, as far as the source knows: annotators are not shown them."""
+        return ()
+
+    @abstractmethod
+    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
+        """What can be read now and starts where ``positions`` (part -> last stop) end; oldest first.
+
+        About ``limit`` rows at the most, where it is given.
+        """
+
+    @abstractmethod
+    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """The rows of the slices in order, the same ones every time it is asked.
+
+        Rows that cannot be read, where that does not stop the source, keep their numbers: their slice has fewer rows,
+        and one of its batches says in ``unreadable`` why, and how many.
+        """
+
+    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
+        """The rows of the slices with these numbers alone, in order, and otherwise just as :meth:`read` gives them:
+        with the columns and types that all ``slices`` have together. A job reads its share of a round by it."""
+        wanted = frozenset(numbers)
+        return (batch for batch in self.read(slices) if batch.slice_index in wanted)
+
+    @abstractmethod
+    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Single rows again: for each slice number the row numbers wanted; ordered by slice, then as asked."""
