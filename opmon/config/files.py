@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ def load(path: Path | str | None = None, environment: Mapping[str, str] | None =
     chosen = Path(path or environment.get("OPMON_CONFIG") or DEFAULT_NAME).expanduser()
     document = parse(_text(chosen), str(chosen), environment)
     registry.told_once(document)
+    folder = str(chosen.absolute().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # modules that the file names, such as mine:pixels, may lie beside it
     return checked(document, chosen.absolute().parent, _override(document, environment))
 
 

@@ -53,8 +53,9 @@ class Agreement:
     def refusal(self) -> str:
         """What is said where they are too few."""
         return (
-            f"only {self}, and {percent(LEAST)} must be: another model would be judged. Register the model as ONNX "
-            f"(mlflow.onnx.log_model), or log production's own answers and name their column (columns.prediction)."
+            f"only {self}, and {percent(LEAST)} must be: another model would be judged. Let the model itself answer "
+            f"(scoring: {{by: flavor, trust: true}}), register it as ONNX (mlflow.onnx.log_model), or log production's "
+            f"own answers and name their column (columns.prediction)."
         )
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -403,3 +404,13 @@ def test_a_plugin_that_does_not_import_is_an_error(write, tmp_path: Path) -> Non
 def test_errors_of_a_mapping_name_the_key() -> None:
     with pytest.raises(ConfigError, match=r"^monitors\.digits\.level: must be a number; got 'x'$"):
         Settings.from_mapping({"monitors": {"digits": {**yaml.safe_load(MINIMAL)["monitors"]["digits"], "level": "x"}}})
+
+
+def test_modules_are_looked_for_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "opmon.yaml").write_text(MINIMAL)
+    (tmp_path / "beside_the_file.py").write_text("def pixels(rows):\n    return {}\n")
+    load(tmp_path / "opmon.yaml", {})
+    load(tmp_path / "opmon.yaml", {})
+    assert sys.path.count(str(tmp_path)) == 1
+    assert importlib.import_module("beside_the_file").pixels([]) == {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,27 @@ def encoded(cell: Any, column: str, folder: Path | None) -> bytes | str:
     if cell is None:
         return f"column {column!r} is empty"
     if isinstance(cell, str):
-        return _file(cell, column, folder)
+        cell = _in_text(cell, column) if folder is None or cell.startswith("data:") else _file(cell, column, folder)
+    if isinstance(cell, str):
+        return cell
     if not isinstance(cell, bytes):
         return f"column {column!r} holds a {type(cell).__name__}, not a picture"
     return cell if len(cell) <= MAX_BYTES else f"column {column!r} holds a picture above {MAX_BYTES} bytes"
 
 
-def _file(path: str, column: str, folder: Path | None) -> bytes | str:
-    if folder is None:
-        return f"column {column!r} holds paths: say with inputs.image.folder below which folder"
+def _in_text(text: str, column: str) -> bytes | str:
+    """A picture in base64, as ``data:image/png;base64,...`` or without that beginning."""
+    if len(text) > 2 * MAX_BYTES:
+        return f"column {column!r} holds a picture above {MAX_BYTES} bytes"
+    try:
+        return base64.b64decode(text.partition(",")[2] if text.startswith("data:") else text, validate=True)
+    except (binascii.Error, ValueError):
+        return (
+            f"column {column!r} holds text that is no base64; of paths say with inputs.image.folder below which folder"
+        )
+
+
+def _file(path: str, column: str, folder: Path) -> bytes | str:
     folder = folder.resolve()
     found = (folder / path).resolve()
     if not found.is_relative_to(folder):

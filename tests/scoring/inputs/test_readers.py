@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import sys
 from pathlib import Path
@@ -47,11 +48,15 @@ def test_bytes_paths_and_arrays_are_the_same_picture(pixels, tmp_path) -> None:
         "bytes": [encoded(array) for array in pixels],
         "path": [f"{i}.png" for i in range(4)],
         "both": [{"bytes": encoded(array), "path": None} for array in pixels],
+        "base64": [base64.b64encode(encoded(array)).decode() for array in pixels],
+        "data": [f"data:image/png;base64,{base64.b64encode(encoded(array)).decode()}" for array in pixels],
         "array": [array.ravel().tolist() for array in pixels],
         "nested": pixels.tolist(),
     }
     for name, cells in columns.items():
-        plan = ImageInput(name, folder=tmp_path, mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.3))
+        plan = ImageInput(
+            name, folder=None if name == "base64" else tmp_path, mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.3)
+        )
         fed = plan.reader([FIRST]).tensors(batch(**{name: cells}))
         expected = (pixels / 255 - [0.5, 0.4, 0.3]) / [0.2, 0.25, 0.3]
         assert fed.tensors["x"] == pytest.approx(expected.transpose(0, 3, 1, 2), abs=1e-5), name
