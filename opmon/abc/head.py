@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc.plugin import Plugin
+from opmon.errors import PluginError
 from opmon.types import Training
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Head(Plugin):
 
     def of_columns(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.floating[Any]]:
         """The variable of some inputs from their numbers in :attr:`columns`, NaN where one is missing."""
-        raise NotImplementedError
+        raise PluginError(f"{type(self).__name__} names the columns {self.columns} and has no of_columns() for them")
 
     def nodes(self, graph: MonitorGraph) -> str | None:
         """Add ONNX nodes to the :class:`~opmon.scoring.graph.monitor_graph.MonitorGraph` and name the float32 tensor of

@@ -69,8 +69,12 @@ def _is_score(name: str) -> bool:
 
 
 def _flat(name: str) -> str:
-    """A path's parts as those of one name."""
-    return name.replace(".", "_")
+    """The words of a name, whatever stands between them.
+
+    >>> _flat("request.created-at"), _flat("seen at"), _flat("predictedLabel")
+    ('request_created_at', 'seen_at', 'predicted_Label')
+    """
+    return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).strip("_")
 
 
 def place_columns(log: Log, taken: Sequence[str], registry: Registry, model: ModelVersion) -> Iterator[Choice]:

@@ -32,6 +32,9 @@ def check_head(head: Head, folder: Path, reference: Reference | None = None, mod
 
     assert isinstance(head, Head), f"{type(head).__name__} does not subclass opmon.abc.Head"
     pickle.dumps(head)  # jobs carry it
+    if head.columns:
+        _of_the_log(head)
+        return
     path = network(folder / "network.onnx") if model is None else model
     if reference is None and head.fitted_as is not None:
         usual = np.random.default_rng(3).normal(size=(400, WIDTH)).astype(np.float32)
@@ -75,6 +78,18 @@ def network(path: Path) -> Path:
 def _values(scorer: Any, rows: NDArray[np.float32], size: int) -> NDArray[Any]:
     found = [part.variables["mine"] for part in scorer.score(_batches(rows, size))]
     return np.concatenate(found)
+
+
+def _of_the_log(head: Head) -> None:
+    """A variable of columns of the log: finite and float32 also where values are missing, and it follows the others."""
+    numbers = np.random.default_rng(4).uniform(size=300)
+    given = {name: numbers.copy() for name in head.columns}
+    whole = np.asarray(head.of_columns(given), np.float32)
+    assert whole.shape == (300,), f"{whole.shape} is not one value for each of 300 inputs"
+    assert whole.min() < whole.max(), "all inputs have the same value"
+    gaps = {name: np.where(np.arange(300) % 7 == 0, np.nan, values) for name, values in given.items()}
+    assert np.isfinite(np.asarray(head.of_columns(gaps))).all(), "a value is not finite where one is missing"
+    assert all((given[name] == numbers).all() for name in given), "the columns that it is given are changed"
 
 
 def _batches(rows: NDArray[np.float32], size: int) -> Iterator[Batch]:

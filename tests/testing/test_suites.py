@@ -15,7 +15,7 @@ import pytest
 from opmon import plugins
 from opmon.abc import Action, Executor, Head, Perturbation, Rule, Sampler
 from opmon.decisions.case import Case
-from opmon.errors import OpmonError
+from opmon.errors import OpmonError, PluginError
 from opmon.samplers._checks import checked_budget
 from opmon.sources.files import Files
 from opmon.testing import (
@@ -48,6 +48,20 @@ def test_perturbations(name: str) -> None:
 @pytest.mark.parametrize("name", HEADS)
 def test_heads(name: str, tmp_path: Path) -> None:
     check_head(plugins.make("head", name), tmp_path)
+
+
+class Names(Head):
+    """Names columns and computes nothing of them."""
+
+    columns = ("risk",)  # type: ignore[assignment]
+
+
+def test_a_variable_of_the_log_is_a_head_too(tmp_path: Path) -> None:
+    for suspicious in ("high", "low"):
+        check_head(plugins.make("head", "column", {"column": "risk", "suspicious": suspicious}), tmp_path)
+
+    with pytest.raises(PluginError, match=r"Names names the columns \('risk',\) and has no of_columns"):
+        check_head(Names(), tmp_path)
 
 
 RULES: dict[str, dict[str, Any]] = {
