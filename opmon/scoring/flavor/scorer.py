@@ -14,6 +14,7 @@ from opmon.errors import ModelError, SourceError
 from opmon.scoring.flavor.process import ModelFailed, Worker, WorkerFailed
 from opmon.scoring.inputs.classes import class_names
 from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.outputs.planning import chosen_classes
 from opmon.scoring.scored import Scored
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Batch, Problem, Signature
@@ -153,15 +154,7 @@ class FlavorScorer:
             return self.classes
         if self.classes is None:
             return own
-        spelt = self.spellings.all_named(own, self.classes)
-        if spelt is not None:
-            return spelt
-        if len(own) != len(self.classes) or not all(name.removeprefix("-").isdigit() for name in own):
-            raise ModelError(
-                f"classes are {', '.join(self.classes[:10])}, and the model's own are {', '.join(own[:10])}: give each "
-                f"name with the model's spelling of it, such as classes: {{{self.classes[0]}: {own[0]}, …}}"
-            )
-        return self.classes
+        return chosen_classes(self.classes, own, self.spellings)
 
     def _read(
         self,

@@ -47,7 +47,7 @@ def plan_outputs(
     origin = None if label is None else _origin(model, label, width)
     own = _own(model, score, origin)
     spellings = Spellings.of(classes) if isinstance(classes, Mapping) else AS_SPELT
-    chosen = own if classes is None else _chosen(tuple(map(canonical_class, classes)), own, spellings)
+    chosen = own if classes is None else chosen_classes(tuple(map(canonical_class, classes)), own, spellings)
     if chosen is not None and width is not None and len(chosen) != max(width, 2):
         raise ModelError(
             f"output {score} has {width} columns, and there are {len(chosen)} classes ({', '.join(chosen[:10])}); give "
@@ -112,7 +112,7 @@ def _own(model: Any, score: Tensor, origin: Origin | None) -> tuple[str, ...] | 
     return (classifier_labels(node) or None) if node is not None else None
 
 
-def _chosen(given: tuple[str, ...], own: tuple[str, ...] | None, spellings: Spellings) -> tuple[str, ...]:
+def chosen_classes(given: tuple[str, ...], own: tuple[str, ...] | None, spellings: Spellings) -> tuple[str, ...]:
     """The given names in the order of the model's columns."""
     if len(set(given)) != len(given):
         raise InputError(f"classes must differ from each other; got {', '.join(given)}")
