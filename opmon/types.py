@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
+    from numpy.typing import ArrayLike
 
-Floats = NDArray[np.floating[Any]]
-Positions = NDArray[np.int64]
+Array: TypeAlias = NDArray[Any]
+"""Values of one dtype that the data decide: numbers, text, truth values, objects."""
+Floats: TypeAlias = NDArray[np.floating[Any]]
+"""Numbers in single or double precision."""
+Positions: TypeAlias = NDArray[np.int64]
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""Anything that JSON can hold."""
+Document: TypeAlias = Mapping[str, Any]
+"""A JSON object whose keys its reader knows: settings, evidence that was kept, an answer over HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +154,8 @@ class Frame:
     """
 
     variables: Mapping[str, Floats]
-    predictions: NDArray[Any] | None = None
-    activations: NDArray[Any] | None = None
+    predictions: Array | None = None
+    activations: Array | None = None
     size: int = field(default=-1)
 
     def __post_init__(self) -> None:
@@ -178,23 +186,25 @@ class Frame:
             raise InputError(f"the frame has no variable {name!r}; it has: {have}") from None
 
 
-def _numbers(name: str, values: Any) -> Floats:
+def _numbers(name: str, values: ArrayLike) -> Floats:
     """A plain array of floats; float32 and float64 as they are, without a copy."""
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise InputError(f"variable {name!r} has masked values; give every input a number")
-    found = np.asarray(values)
-    if found.ndim != 1:
-        raise InputError(f"variable {name!r} must be one number per input; got shape {found.shape}")
-    if found.dtype.kind not in "fiub":
-        raise InputError(f"variable {name!r} must hold real numbers; got {found.dtype}: convert it with astype(float)")
-    return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
+    numbers = np.asarray(values)
+    if numbers.ndim != 1:
+        raise InputError(f"variable {name!r} must be one number per input; got shape {numbers.shape}")
+    if numbers.dtype.kind not in "fiub":
+        raise InputError(
+            f"variable {name!r} must hold real numbers; got {numbers.dtype}: convert it with astype(float)"
+        )
+    return numbers if numbers.dtype in (np.float32, np.float64) else numbers.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Training:
     """Training data that went through the model, for a variable that learns from it: random samples of each."""
 
-    inputs: NDArray[Any]
+    inputs: Array
     """One row for each input: what the model was given, flat."""
     activations: NDArray[np.float32]
     """Of other inputs: one row of the traced layer's neurons each; without columns where no layer is traced."""
@@ -214,8 +224,8 @@ class Draw:
     design: str
     frame_size: int
     positions: Positions
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    constants: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    columns: Mapping[str, Array] = field(default_factory=dict)
+    constants: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.frame_size < 1:
@@ -335,7 +345,7 @@ class Task:
     monitor: str
     round: int
     input_id: str
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Json]
     key: str = ""
     """Names the task and the database that asked (:mod:`opmon.store.task_keys`): an answer is bound by it."""
     classes: tuple[str, ...] = ()
@@ -400,7 +410,7 @@ class Verdict:
     message: str
     value: float | None = None
     threshold: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Document = field(default_factory=dict)
     """Evidence so far and whatever else the rule wants kept; must be representable as JSON."""
 
     @property

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from opmon.abc import LabelProvider
-from opmon.types import Pulled, Said, Task
+from opmon.types import Json, Pulled, Said, Task
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -92,6 +92,10 @@ def _words(pulled: Pulled) -> set[tuple[str | None, str, str | None]]:
 
 
 def _task(number: int) -> Task:
-    payload = {"text": f'number {number}, "quoted"', "pixels": [0.5, number], "picture": {"base64": "iVBORwA="}}
+    payload: dict[str, Json] = {
+        "text": f'number {number}, "quoted"',
+        "pixels": [0.5, number],
+        "picture": {"base64": "iVBORwA="},
+    }
     key = f"t{number}-0123456789ab"
     return Task(number, "suite", 1 + number // 5, f"input-{number}", payload, key, ("cat", "dog"), NOW)
