@@ -24,11 +24,11 @@ from __future__ import annotations
 from opmon.abc.action import Action
 from opmon.abc.estimator import Estimator
 from opmon.abc.executor import Executor, J, R
-from opmon.abc.head import ArrayFunction, Head
-from opmon.abc.label_provider import LabelProvider
+from opmon.abc.head import ArrayFunction, Head, Training
+from opmon.abc.label_provider import LabelProvider, Pulled, Said
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
-from opmon.abc.registry import Converter, Registry, RunStatus
+from opmon.abc.registry import Converter, Registry, Runnable, RunStatus
 from opmon.abc.rule import Rule
 from opmon.abc.sampler import Sampler
 from opmon.abc.source import Source
@@ -44,10 +44,14 @@ __all__ = [
     "LabelProvider",
     "Perturbation",
     "Plugin",
+    "Pulled",
     "R",
     "Registry",
     "Rule",
     "RunStatus",
+    "Runnable",
+    "Said",
     "Sampler",
     "Source",
+    "Training",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.abc.plugin import Plugin
 from opmon.errors import PluginError
-from opmon.types import Training
+from opmon.types import Array
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
 
 ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
 """``(activations, predicted class) -> value`` of the inputs of a batch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """Training data that went through the model, for a variable that learns from it: random samples of each."""
+
+    inputs: Array
+    """One row for each input: what the model was given, flat."""
+    activations: NDArray[np.float32]
+    """Of other inputs: one row of the traced layer's neurons each; without columns where no layer is traced."""
+    predicted: NDArray[np.int64]
+    """To which class the model counts each of ``activations``."""
 
 
 class Head(Plugin):

@@ -4,10 +4,45 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar, Self
 
 from opmon.abc.plugin import Plugin
-from opmon.types import Pulled, Task
+from opmon.errors import InputError
+from opmon.types import Task
+from opmon.types.moments import require_aware
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an annotator said, as a label provider tells it; ``truth`` is None for a skip.
+
+    The task is named by its key; by the input alone only where nobody was asked, such as for a truth that comes by
+    itself. A correction is said later by the same annotator.
+    """
+
+    task_key: str | None
+    annotator: str
+    truth: str | None
+    at: datetime
+    input_id: str | None = None
+
+    def __post_init__(self) -> None:
+        require_aware(self.at, "at")
+        if self.task_key is None and self.input_id is None:
+            raise InputError("an answer names its task_key, or its input_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What a label provider has heard since it was last asked, in the order in which it was said."""
+
+    said: Sequence[Said]
+    cursor: str
+    """What to ask with the next time."""
+    problems: Sequence[str] = ()
+    """What could not be read, and why; it is told to the user."""
 
 
 class LabelProvider(Plugin, ABC):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from opmon.abc.plugin import Plugin
 from opmon.errors import DeliveryError, ModelError
-from opmon.types import ModelVersion, Runnable, Signature
+from opmon.types import ModelVersion, Signature
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
 Converter = Callable[[Any, Signature | None], bytes]
 """``(scikit-learn model, what it was logged to take) -> ONNX``."""
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """A model that runs in a process of its own.
+
+    ``script`` is run by the model's python with the descriptors of requests and answers, ``model`` and the bytes that
+    it may take: see ``opmon/registry/_worker.py`` for what they say to each other.
+    """
+
+    script: Path
+    model: Path
+    requirements: Path | None = None
+    """What must be installed to run it, as pip reads it."""
+    python: str | None = None
+    """The version of Python that it was logged with."""
 
 
 class Registry(Plugin, ABC):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from opmon.abc import Runnable
 from opmon.errors import ModelError
 from opmon.jobs.identity import identity
 from opmon.scoring.devices import Device
@@ -28,7 +29,7 @@ from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
 from opmon.spellings import AS_SPELT, Classes, Spellings
-from opmon.types import Batch, Problem, Runnable, Signature
+from opmon.types import Batch, Problem, Signature
 
 if TYPE_CHECKING:
     from opmon.abc import Head

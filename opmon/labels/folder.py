@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
-from opmon.abc import LabelProvider
+from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import InputError, StateUnavailable
 from opmon.labels.files import SUFFIXES, Format, read_labels, task_keys, write_tasks
-from opmon.types import Pulled, Said, Task
+from opmon.types import Task
 
 FINISHED = "finished"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
+from opmon.abc import Runnable
 from opmon.errors import ModelError
 from opmon.registry.translation import first_line
-from opmon.types import Runnable
 
 
 def load_original(folder: Path) -> Any:

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from opmon.abc import Converter
+from opmon.abc import Converter, Runnable
 from opmon.errors import ModelError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
 from opmon.registry.originals import load_original, runnable
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
-from opmon.types import ModelVersion, Runnable, Signature
+from opmon.types import ModelVersion, Signature
 
 
 class MlflowRegistry(Tracking):

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
-from opmon.abc import LabelProvider
+from opmon.abc import LabelProvider, Pulled, Said
 from opmon.config import MonitorSettings
 from opmon.errors import InputError, OpmonError, UnavailableError
 from opmon.stages.toolbox import Toolbox
 from opmon.store import handing, queue
 from opmon.store.engine import Connection
 from opmon.store.matching import match
-from opmon.types import Label, Pulled, Said
+from opmon.types import Label
 
 log = logging.getLogger(__name__)
 

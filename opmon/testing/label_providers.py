@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from opmon.abc import LabelProvider
-from opmon.types import Json, Pulled, Said, Task
+from opmon.abc import LabelProvider, Pulled, Said
+from opmon.types import Json, Task
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import pytest
 
-from opmon.abc import LabelProvider
+from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import UnavailableError
 from opmon.stages.labelling import Desk
 from opmon.store import queue, rounds
-from opmon.types import Pulled, Said, Task
+from opmon.types import Task
 
 
 @dataclass(frozen=True)

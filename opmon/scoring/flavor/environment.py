@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from opmon import locks
+from opmon.abc import Runnable
 from opmon.errors import ModelError
-from opmon.types import Runnable
 
 log = logging.getLogger(__name__)
 

@@ -45,7 +45,7 @@ class Worker:
 
     python: str
     script: Path
-    """What serves the model; see :class:`~opmon.types.Runnable`."""
+    """What serves the model; see :class:`~opmon.abc.Runnable`."""
     model: Path
     timeout: float = 300.0
     """Seconds for one batch; loading the model may take longer."""

@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from opmon.abc import Head
+from opmon.abc import Head, Training
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 from opmon.scoring.heads._autoencoder_training import Kind, Weights, fit_autoencoder
-from opmon.types import Training
 
 
 @dataclass(frozen=True)

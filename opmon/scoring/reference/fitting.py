@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from opmon.abc import Head
+from opmon.abc import Head, Training
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.compiled import columns_of
 from opmon.scoring.graph.file import read_model
@@ -26,7 +26,7 @@ from opmon.scoring.reference.fitted import Reference, model_hash
 from opmon.scoring.scored import Traced
 from opmon.scoring.scorer import Scorer
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Batch, Problem, Training
+from opmon.types import Batch, Problem
 from opmon.values import canonical_classes
 from opmon.wording import counted, told
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.abc import Head
-from opmon.types import Training
+from opmon.abc import Head, Training
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
-from opmon.abc import LabelProvider
+from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import UnavailableError
-from opmon.types import Pulled, Said, Task
+from opmon.types import Task
 
 COLUMNS = ("task", "input", "shown", "label", "skip", "who", "when")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from opmon.abc import Runnable
 from opmon.errors import ModelError
 from opmon.scoring.flavor.environment import python_of
-from opmon.types import Runnable
 
 
 def model(folder: Path, requirements: str | None = "nothing-at-all==1.0\n") -> Runnable:

@@ -4,20 +4,13 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
-from opmon.types import Draw, Sample, Verdict
+from opmon.types import Draw, Sample
 
 DRAW = Draw("srs", 10, np.arange(3))
 
 
 def test_sample_without_a_problem_takes_any_losses() -> None:
     assert Sample(DRAW, np.array([0.0, 1.0, 7.0])).problem is None
-
-
-def test_what_is_advised_is_not_shown_as_ok() -> None:
-    assert Verdict("drift", "ok", "", details={"advice": True}).word == "advice"
-    assert Verdict("drift", "ok", "", details={"advice": False}).word == "ok"
-    assert Verdict("floor", "alarm", "").word == "alarm"
-    assert Verdict("drift", "unknown", "", details={"advice": True}).word == "unknown"
 
 
 def test_sample_of_a_regression_takes_any_losses() -> None:

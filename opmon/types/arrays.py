@@ -1,0 +1,15 @@
+"""Names for arrays."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+"""Values of one dtype that the data decide: numbers, text, truth values, objects."""
+Floats: TypeAlias = NDArray[np.floating[Any]]
+"""Numbers in single or double precision."""
+Positions: TypeAlias = NDArray[np.int64]
+"""Places in a frame."""
