@@ -144,3 +144,21 @@ def share_digits(share: float) -> int:
     if not 1e-12 < distance < 0.1:
         return 1
     return min(math.ceil(-math.log10(distance) - 1e-9), _MOST_DIGITS)
+
+
+def pointed(what: str, text: str, start: int, stop: int, message: str) -> str:
+    """A message with the place in ``text`` under it.
+
+    >>> print(pointed("the query", "zoom >", 6, 7, "a value is missing"))
+    the query cannot be read: a value is missing
+      zoom >
+            ^
+    """
+    line_start = text.rfind("\n", 0, start) + 1
+    line_stop = text.find("\n", start)
+    line = text[line_start : line_stop if line_stop >= 0 else len(text)]
+    low = max(0, start - line_start - 60)
+    shown = "".join(c if c.isprintable() else "?" for c in line[low : low + 110])
+    under = max(1, min(stop - start, len(shown) - (start - line_start - low)))
+    place = " " * (start - line_start - low) + "^" * under
+    return f"{what} cannot be read: {message}\n  {shown}\n  {place}"

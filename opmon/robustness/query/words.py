@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from opmon.errors import InputError
+from opmon.wording import pointed
 
 LONGEST = 2000
 _WORD = re.compile(
@@ -63,21 +64,8 @@ def words_of(text: str) -> list[Word]:
 
 
 def marked(text: str, start: int, stop: int, message: str) -> InputError:
-    """An error with the place in the question under the text.
-
-    >>> print(marked("zoom >", 6, 7, "a value is missing"))
-    the query cannot be read: a value is missing
-      zoom >
-            ^
-    """
-    line_start = text.rfind("\n", 0, start) + 1
-    line_stop = text.find("\n", start)
-    line = text[line_start : line_stop if line_stop >= 0 else len(text)]
-    low = max(0, start - line_start - 60)
-    shown = "".join(c if c.isprintable() else "?" for c in line[low : low + 110])
-    under = max(1, min(stop - start, len(shown) - (start - line_start - low)))
-    place = " " * (start - line_start - low) + "^" * under
-    return InputError(f"the query cannot be read: {message}\n  {shown}\n  {place}")
+    """An error with the place in the question under the text."""
+    return InputError(pointed("the query", text, start, stop, message))
 
 
 def _unreadable(text: str, at: int) -> InputError:
