@@ -24,6 +24,13 @@ class Source(Plugin, ABC):
         """The columns with what production answered, as far as the source knows: annotators are not shown them."""
         return ()
 
+    def begins(self) -> Mapping[str, str]:
+        """Where a monitor that has read nothing yet starts (part -> position): what lies before is none of its inputs.
+
+        It is asked until it says something, and that is kept; a part that it does not name is read from its beginning.
+        """
+        return {}
+
     @abstractmethod
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now and starts where ``positions`` (part -> last stop) end; oldest first.

@@ -7,7 +7,6 @@ file, the line, the key, the value and what is allowed.
 from __future__ import annotations
 
 from opmon.config.example import render_example
-from opmon.config.fields import duration
 from opmon.config.files import load
 from opmon.config.groups import (
     ColumnSettings,
@@ -23,6 +22,7 @@ from opmon.config.groups import (
 from opmon.config.plugged import ActionSettings, HeadSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
 from opmon.config.redaction import Address
 from opmon.config.settings import MonitorSettings, Settings
+from opmon.durations import duration
 from opmon.redaction import without_password
 
 __all__ = [

@@ -11,10 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from opmon.config.redaction import Address
+from opmon.durations import duration, show_duration
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])\Z")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_LONGEST = timedelta(days=3660)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
@@ -29,22 +27,6 @@ def absolute(path: str, folder: Path) -> str:
         return path
     joined = folder / Path(path).expanduser()
     return f"{joined}/" if path.endswith("/") and len(path) > 1 else str(joined)
-
-
-def duration(value: Any) -> timedelta:
-    """
-    >>> duration("90m")
-    datetime.timedelta(seconds=5400)
-    """
-    if isinstance(value, timedelta):
-        return value
-    match = _DURATION.match(value.strip()) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("must be a number with its unit, such as 30s, 15m, 1h, 7d or 2w")
-    number, unit = float(match.group(1)), _UNITS[match.group(2)]
-    if number > 10**9 or not timedelta() < timedelta(**{unit: number}) <= _LONGEST:
-        raise ValueError("must be longer than 0s and at most 3660d")
-    return timedelta(**{unit: number})
 
 
 def _no_boolean(value: Any) -> Any:
@@ -120,14 +102,6 @@ def _sqlite_below(value: Any, info: ValidationInfo) -> Any:
 
 def _show(address: Address) -> str:
     return str(address)
-
-
-def show_duration(value: timedelta) -> str:
-    seconds = value.total_seconds()
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"
 
 
 Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(show_duration)]

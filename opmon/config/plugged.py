@@ -29,10 +29,11 @@ from pydantic import (
 
 from opmon import plugins
 from opmon.abc import Plugin, Rule
-from opmon.config.fields import Count, Duration, absolute, folder_of, show_duration
+from opmon.config.fields import Count, Duration, absolute, folder_of
 from opmon.config.part import Part, at_key, unknown, unknown_key
 from opmon.config.problems import words
 from opmon.config.redaction import shown
+from opmon.durations import show_duration
 from opmon.errors import PluginError
 from opmon.triggers.silence import Silence
 

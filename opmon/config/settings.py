@@ -14,7 +14,7 @@ from opmon import plugins, quantities
 from opmon.abc import Head, Rule, Sampler, Source
 from opmon.config import document as documents
 from opmon.config.device import DeviceChoice, DeviceSettings
-from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, duration, whole
+from opmon.config.fields import Count, DatabaseAddress, LocalPath, Number, whole
 from opmon.config.groups import (
     ColumnSettings,
     DriftSettings,
@@ -39,6 +39,7 @@ from opmon.config.problems import config_error
 from opmon.config.registry import told_once
 from opmon.config.robustness import RobustnessSettings
 from opmon.config.scoring import ScoringSettings
+from opmon.durations import duration
 from opmon.errors import InputError, NotFoundError
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device

@@ -42,6 +42,9 @@ class Nested(Source):
     def answers(self) -> tuple[str, ...]:
         return self.source.answers
 
+    def begins(self) -> Mapping[str, str]:
+        return self.source.begins()
+
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self.source.pending(positions, limit)
 

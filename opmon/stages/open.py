@@ -39,9 +39,7 @@ class Opened:
 
 def open_round(work: Toolbox) -> Opened | None:
     """Open the next round, or one for each model version that answered; None where there is nothing to open yet."""
-    with work.store.read() as connection:
-        stands = positions.read(connection, work.name)
-    slices = work.source.pending(stands, work.settings.round.max_inputs)
+    slices = work.source.pending(_stands(work), work.settings.round.max_inputs)
     if not slices:
         _forget_wait(work)
         return None
@@ -53,6 +51,19 @@ def open_round(work: Toolbox) -> Opened | None:
     received, meant = _versions(work, slices, model)
     _require_layer(work, model, received)
     return _open_each(work, slices, model, received, meant)
+
+
+def _stands(work: Toolbox) -> Mapping[str, str]:
+    """Where the monitor stands in the log: where its rounds stopped, or where the source says that it begins."""
+    with work.store.read() as connection:
+        stands = positions.read(connection, work.name)
+    if stands:
+        return stands
+    begins = work.source.begins()
+    if begins:
+        with work.write() as connection:
+            positions.move(connection, work.name, begins)
+    return begins
 
 
 def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> Opened:
