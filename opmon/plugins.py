@@ -15,10 +15,11 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Literal, overload
 
 from opmon import abc
 from opmon.errors import InputError, OpmonError, PluginError
+from opmon.types import Document
 from opmon.wording import did_you_mean, nearest
 
 GROUPS: Mapping[str, str] = {
@@ -55,14 +56,14 @@ def names(kind: str) -> list[str]:
     return sorted(_registered(kind))
 
 
-def load(kind: str, name: str) -> Callable[..., Any]:
-    """The class registered as ``name``; a name that is not there or does not import is an error that says so."""
+def load(kind: str, name: str) -> Callable[..., abc.Plugin]:
+    """What makes the plugin registered as ``name``, or an error that says why there is none."""
     registered = _registered(kind)
     if name not in registered:
         raise PluginError(_unknown(kind, name, registered))
     entry = registered[name]
     try:
-        factory: Callable[..., Any] = entry.load()
+        factory: Callable[..., abc.Plugin] = entry.load()
     except OpmonError:
         raise
     except Exception as exc:  # a plugin may fail in any way; all are told the same way
@@ -75,12 +76,50 @@ def load(kind: str, name: str) -> Callable[..., Any]:
     return factory
 
 
-def make(kind: str, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+@overload
+def class_of(kind: Literal["estimator"], name: str) -> type[abc.Estimator]: ...
+@overload
+def class_of(kind: Literal["rule"], name: str) -> type[abc.Rule]: ...
+@overload
+def class_of(kind: Literal["head"], name: str) -> type[abc.Head]: ...
+@overload
+def class_of(kind: Literal["registry"], name: str) -> type[abc.Registry]: ...
+def class_of(kind: str, name: str) -> type[abc.Plugin]:
+    """The class registered as ``name``, for the facts that stand in it."""
+    factory = load(kind, name)
+    if not (isinstance(factory, type) and issubclass(factory, abc.Plugin)):
+        raise PluginError(f"{kind} {name!r} ({_registered(kind)[name].value}) is no class, as a {kind} must be")
+    return factory
+
+
+@overload
+def make(kind: Literal["sampler"], name: str, arguments: Document | None = None) -> abc.Sampler: ...
+@overload
+def make(kind: Literal["estimator"], name: str, arguments: Document | None = None) -> abc.Estimator: ...
+@overload
+def make(kind: Literal["source"], name: str, arguments: Document | None = None) -> abc.Source: ...
+@overload
+def make(kind: Literal["rule"], name: str, arguments: Document | None = None) -> abc.Rule: ...
+@overload
+def make(kind: Literal["action"], name: str, arguments: Document | None = None) -> abc.Action: ...
+@overload
+def make(kind: Literal["perturbation"], name: str, arguments: Document | None = None) -> abc.Perturbation: ...
+@overload
+def make(kind: Literal["head"], name: str, arguments: Document | None = None) -> abc.Head: ...
+@overload
+def make(kind: Literal["registry"], name: str, arguments: Document | None = None) -> abc.Registry: ...
+@overload
+def make(kind: Literal["label_provider"], name: str, arguments: Document | None = None) -> abc.LabelProvider: ...
+@overload
+def make(kind: Literal["executor"], name: str, arguments: Document | None = None) -> abc.Executor: ...
+@overload
+def make(kind: str, name: str, arguments: Document | None = None) -> abc.Plugin: ...
+def make(kind: str, name: str, arguments: Document | None = None) -> abc.Plugin:
     """An instance of what is registered as ``name``, made with ``arguments``."""
     return made(kind, name, load(kind, name), arguments)
 
 
-def made(kind: str, name: str, factory: Callable[..., Any], arguments: Mapping[str, Any] | None = None) -> Any:
+def made(kind: str, name: str, factory: Callable[..., abc.Plugin], arguments: Document | None = None) -> abc.Plugin:
     """An instance by ``factory``, checked; ``name`` is what errors call it."""
     arguments = dict(arguments or {})
     allowed = parameters(factory)
@@ -103,7 +142,7 @@ def made(kind: str, name: str, factory: Callable[..., Any], arguments: Mapping[s
 
 
 def _require_levels(sampler: abc.Sampler) -> None:
-    levels: Any = sampler.activation_levels
+    levels: object = sampler.activation_levels
     if levels is not None and (isinstance(levels, bool) or not isinstance(levels, int) or not 2 <= levels <= 256):
         raise PluginError(
             f"{type(sampler).__name__}.activation_levels is a whole number in 2..256, or None; got {levels!r}"
@@ -129,7 +168,7 @@ def _abstract(made: type) -> frozenset[str]:
     return getattr(made, "__abstractmethods__", frozenset())
 
 
-def parameters(factory: Callable[..., Any]) -> list[str]:
+def parameters(factory: Callable[..., object]) -> list[str]:
     """The keyword arguments a plugin takes."""
     if dataclasses.is_dataclass(factory):
         return [f.name for f in dataclasses.fields(factory) if f.init]

@@ -111,7 +111,8 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
     settings = settings_of(path)
     chosen = settings.monitor(one_monitor(settings, monitor))
     known: dict[str, Any] = {"quantity": chosen.quantity, "problem": chosen.problem, "level": chosen.level}
-    known |= {"variables": chosen.at_hand, "aim": float(chosen.sampler.parameters.get("aim", 0.5))}
+    aim = chosen.sampler.parameters.get("aim")
+    known |= {"variables": chosen.at_hand, "aim": float(aim) if isinstance(aim, int | float) else 0.5}
     with open_store(settings.database.get_secret_value()).read() as connection:
         latest = revisions.newest_final(connection, chosen.name)
         lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)

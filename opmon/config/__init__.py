@@ -6,6 +6,7 @@ file, the line, the key, the value and what is allowed.
 
 from __future__ import annotations
 
+from opmon.config.actions import ActionSettings
 from opmon.config.example import render_example
 from opmon.config.files import load
 from opmon.config.groups import (
@@ -17,11 +18,14 @@ from opmon.config.groups import (
     MlflowSettings,
     RollingSettings,
     RoundSettings,
-    ScheduleSettings,
 )
-from opmon.config.plugged import ActionSettings, HeadSettings, Plugged, RuleSettings, SamplerSettings, SourceSettings
+from opmon.config.kinds import HeadSettings, SamplerSettings, SourceSettings
+from opmon.config.monitor import MonitorSettings
+from opmon.config.plugged import Plugged
 from opmon.config.redaction import Address
-from opmon.config.settings import MonitorSettings, Settings
+from opmon.config.rules import RuleSettings
+from opmon.config.schedule import ScheduleSettings
+from opmon.config.settings import Settings
 from opmon.durations import duration
 from opmon.redaction import without_password
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from opmon.config.fields import Count, Duration, LocalPath, Number, TrackingAddress
+from opmon.config.kinds import ProviderSettings
 from opmon.config.part import Part, at_key
-from opmon.config.plugged import ProviderSettings
 
 
 class MlflowSettings(Part):
@@ -62,7 +60,7 @@ class MissingSettings(Part):
 
     @field_validator("numbers", mode="before")
     @classmethod
-    def _nan(cls, value: Any) -> Any:
+    def _nan(cls, value: object) -> object:
         nan = value != value or (isinstance(value, str) and value.strip().lower() in ("nan", ".nan"))
         return None if nan else value
 
@@ -116,7 +114,7 @@ class ColumnSettings(Part):
 
     @field_validator("scores", mode="before")
     @classmethod
-    def _one_or_several(cls, value: Any) -> Any:
+    def _one_or_several(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
@@ -176,44 +174,3 @@ class RollingSettings(Part):
         if self.rounds is None and self.within is None:
             raise ValueError("must hold rounds (such as 5), within (such as 30d), or both: the narrower one counts")
         return self
-
-
-class ScheduleSettings(Part):
-    """When ``opmon serve`` looks at the monitor: ``every`` some time, or at the times of ``cron``."""
-
-    every: Duration | None = None
-    cron: str | None = None
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> Self:
-        if (self.every is None) == (self.cron is None):
-            raise ValueError('must hold either every (such as 10m) or cron (such as "0 * * * *")')
-        if self.every is not None and self.every.total_seconds() < 1:
-            raise at_key("every", "must be at least 1s")
-        return self
-
-    def next_after(self, last: datetime) -> datetime | None:
-        """The first of its times after ``last``; None where cron names a day that never comes."""
-        if self.every is not None:
-            return last + self.every
-        from apscheduler.triggers.cron import CronTrigger
-
-        trigger = CronTrigger.from_crontab(self.cron, timezone=UTC)
-        found: datetime | None = trigger.get_next_fire_time(None, last + timedelta(microseconds=1))
-        return found
-
-    @field_validator("cron")
-    @classmethod
-    def _crontab(cls, value: str | None) -> str | None:
-        if value is not None:
-            from apscheduler.triggers.cron import CronTrigger
-
-            if re.search(r"(?<![/\d])\d", value.split()[-1] if len(value.split()) == 5 else ""):
-                raise ValueError("must name weekdays, such as mon-fri: the numbers mean other days in other crons")
-            try:
-                CronTrigger.from_crontab(value)
-            except ValueError as exc:
-                raise ValueError(
-                    f'must be five fields: minute hour day month weekday, such as "0 * * * *" ({exc})'
-                ) from exc
-        return value

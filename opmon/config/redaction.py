@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import SecretStr
 
 from opmon.redaction import HIDDEN, is_secret_name, shown_address, without_password
+from opmon.types import Json
 
 _ADDRESSES = frozenset({"database", "tracking_uri", "registry_uri"})
 """Keys that hold one address: more of what could be a password is hidden in it than in any other text."""
 _HTTP_PATH = re.compile(r"^(https?://[^/?#\s]+)[/?#].+$", re.IGNORECASE | re.DOTALL)
 
 
-def shown(value: Any, name: str = "") -> Any:
+def shown(value: object, name: str = "") -> Json:
     """The value as it may be shown: what a secret name holds is hidden, at any depth, and so are passwords in
     URLs and, under the name ``url``, the path of a web address, which can be as good as a password."""
     if value is not None and is_secret_name(name):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, InstanceOf, ValidationInfo, field_validator, model_validator
 
 from opmon import plugins
+from opmon.abc import Perturbation
 from opmon.config.fields import Count, LocalPath, Number, absolute, folder_of, whole
 from opmon.config.part import Part, at_key
 from opmon.config.plugged import Plugged
@@ -28,12 +29,13 @@ class PerturbationSettings(Plugged):
 
     kind = "perturbation"
     own = ("type", "name")
+    plugin: InstanceOf[Perturbation] = Field(repr=False)
     name: str = ""
     """What queries call it; its type, where nothing is given."""
 
     @model_validator(mode="before")
     @classmethod
-    def _named(cls, data: Any) -> Any:
+    def _named(cls, data: object) -> object:
         if isinstance(data, str):
             data = {"type": data}
         if not isinstance(data, Mapping):
@@ -81,7 +83,7 @@ class RobustnessSettings(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _prefixed(cls, data: Any, info: ValidationInfo) -> Any:
+    def _prefixed(cls, data: object, info: ValidationInfo) -> object:
         """``zoom`` of kind image is the plugin ``image.zoom``; the lexicon that a synonym names is read."""
         if not isinstance(data, Mapping) or not isinstance(data.get("perturbations"), list | tuple):
             return data
@@ -128,7 +130,7 @@ class RobustnessSettings(Part):
         return dict(NAMED) if len(self.perturbations) >= 3 and self.space.highest >= 3 else {}
 
 
-def _full(entry: Any, prefix: str, known: list[str]) -> Any:
+def _full(entry: object, prefix: str, known: list[str]) -> object:
     named = {"type": entry} if isinstance(entry, str) else entry
     if isinstance(named, Mapping) and isinstance(named.get("type"), str):
         kind = named["type"]
@@ -138,7 +140,7 @@ def _full(entry: Any, prefix: str, known: list[str]) -> Any:
     return entry
 
 
-def _with_words(entry: Any, folder: Path) -> Any:
+def _with_words(entry: object, folder: Path) -> object:
     """``lexicon: words.txt`` of a synonym as the words of that file, one per line with its synonyms after it."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("lexicon"), str):
         return entry

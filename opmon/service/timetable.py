@@ -12,16 +12,16 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from opmon.config import ScheduleSettings
+from opmon.config.schedule import INSTANT
 
 log = logging.getLogger(__name__)
 
 JUMP = timedelta(seconds=5)
 """A time of day that differs by so much from what it should be has jumped."""
-_INSTANT = timedelta(microseconds=1)
 
 
 class Schedule(Protocol):
@@ -62,24 +62,22 @@ class Interval:
 class Cron:
     """Due at times of the day, in UTC."""
 
-    trigger: Any
+    next_after: Callable[[datetime], datetime | None]
     next_at: datetime | None
 
     @classmethod
-    def begin(cls, expression: str, last: datetime | None, now: datetime) -> Cron:
-        from apscheduler.triggers.cron import CronTrigger
-
-        trigger = CronTrigger.from_crontab(expression, timezone=UTC)
-        return cls(trigger, trigger.get_next_fire_time(None, now if last is None else last + _INSTANT))
+    def begin(cls, next_after: Callable[[datetime], datetime | None], last: datetime | None, now: datetime) -> Cron:
+        """Due at its first time after ``last``; from now on where that is not known."""
+        return cls(next_after, next_after(now - INSTANT if last is None else last))
 
     def is_due(self, now: datetime, moment: float) -> bool:
         if self.next_at is None or now < self.next_at:
             return False
-        self.next_at = self.trigger.get_next_fire_time(None, now + _INSTANT)
+        self.next_at = self.next_after(now)
         return True
 
     def clock_jumped(self, now: datetime) -> None:
-        again = self.trigger.get_next_fire_time(None, now)
+        again = self.next_after(now - INSTANT)
         if self.next_at is not None and again is not None:
             self.next_at = min(self.next_at, again)  # a time that the jump went over stays due
 
@@ -125,6 +123,6 @@ class Timetable:
 def schedule_of(settings: ScheduleSettings, last: datetime | None, now: datetime, moment: float) -> Schedule:
     """The schedule that the configuration means."""
     if settings.cron is not None:
-        return Cron.begin(settings.cron, last, now)
+        return Cron.begin(settings.next_after, last, now)
     assert settings.every is not None
     return Interval.begin(max(1.0, settings.every.total_seconds()), last, now, moment)

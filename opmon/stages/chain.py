@@ -101,7 +101,7 @@ def _restated(
     for entry in later:
         before = verdict.details
         try:
-            again = rule.rule.restate(before, entry.verdict.details)
+            again = rule.plugin.restate(before, entry.verdict.details)
         except Exception:
             log.exception("rule %s failed on what it had kept of round %d", rule.name, entry.number)
             break

@@ -114,7 +114,7 @@ def _hear(work: Toolbox, round_: Round, tasks: Sequence[Asked], sample: Sample) 
     rivals: dict[str, NDArray[np.float64]] = {}
     robustness: dict[str, float] = {}
     for settings in work.settings.rules:
-        address, query = settings.rule.rival_version(), settings.rule.watched_robustness()
+        address, query = settings.plugin.rival_version(), settings.plugin.watched_robustness()
         try:
             if address is not None:
                 found = rival_outcomes(work, round_, tasks, sample, address)

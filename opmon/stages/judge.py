@@ -67,7 +67,7 @@ def conclusions(
 def looks_back(rule: RuleSettings, chain: Chain) -> int | None:
     """How many of the last estimates the rule is shown; a fault of its own, which stops nothing, leaves it one."""
     try:
-        return rule.rule.looks_back(details_before(rule, chain))
+        return rule.plugin.looks_back(details_before(rule, chain))
     except Exception:
         log.exception("rule %s failed", rule.name)
         return 1
@@ -76,7 +76,7 @@ def looks_back(rule: RuleSettings, chain: Chain) -> int | None:
 def judge(rule: RuleSettings, case: Case, before: Mapping[str, Any]) -> Verdict:
     """What the rule says; a fault of its own is told and stops nothing else."""
     try:
-        verdict = rule.rule.judge(replace(case, before=before))
+        verdict = rule.plugin.judge(replace(case, before=before))
     except Exception as exc:
         log.exception("rule %s failed", rule.name)
         message = f"the rule failed on this round ({type(exc).__name__}: {exc}); its evidence is unchanged"
@@ -107,7 +107,7 @@ def judge_counts(work: Toolbox, round_: Round, asked: int) -> list[Conclusion]:
     )
     with work.store.read() as connection:
         chains = read_chains(work, connection, round_)
-    rules = [rule for rule in work.settings.rules if rule.rule.counts and chains.of[rule.name].own is None]
+    rules = [rule for rule in work.settings.rules if rule.plugin.counts and chains.of[rule.name].own is None]
     return conclusions(rules, replace(chains, gone={}), round_.number, lambda _: case)
 
 

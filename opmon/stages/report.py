@@ -209,5 +209,5 @@ def _parameters(round_: Round) -> dict[str, Any]:
 
 def _threshold(work: Toolbox) -> float | None:
     """The line to draw into the figure: that of the first rule which has one."""
-    lines = (settings.rule.line() for settings in work.settings.rules)
+    lines = (settings.plugin.line() for settings in work.settings.rules)
     return next((line for line in lines if line is not None), None)

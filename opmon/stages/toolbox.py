@@ -119,7 +119,7 @@ class Toolbox:
         """A version was downloaded: those go that no open round, no monitor and no rule needs any more."""
         with self.store.read() as connection:
             needed = rounds.versions_needed(connection, new.name) | {new.version}
-        rivals = (rule.rule.rival_version() for rule in self.settings.rules)
+        rivals = (rule.plugin.rival_version() for rule in self.settings.rules)
         try:
             named = [self.registry.resolve(uri) for uri in (self.settings.model, *rivals) if uri is not None]
         except OpmonError as exc:
@@ -161,7 +161,7 @@ class Toolbox:
 
 def sampler_of(plan: RoundPlan) -> Sampler:
     """The sampler that a round's plan names."""
-    return cast(Sampler, plugins.make("sampler", plan.sampler, plan.parameters))
+    return plugins.make("sampler", plan.sampler, plan.parameters)
 
 
 def levels_of(plan: RoundPlan) -> int | None:

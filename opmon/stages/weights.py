@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import cast
 
 from opmon import plugins
 from opmon.estimators._linear import LinearEstimator
@@ -12,7 +13,7 @@ from opmon.types import Sample
 def linear(sample: Sample) -> LinearEstimator | None:
     """The estimator of a sample's design, where it is one weighted sum."""
     estimator = plugins.make("estimator", sample.draw.design)
-    return None if estimator.coefficients(sample) is None else estimator
+    return None if estimator.coefficients(sample) is None else cast(LinearEstimator, estimator)
 
 
 def weight_of(sample: Sample) -> dict[int, float] | None:

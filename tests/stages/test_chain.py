@@ -73,7 +73,7 @@ class World:
         classes = np.where(np.arange(BUDGET) % 2, "a", "b")
         case = Case(number, estimates, sample, SimpleRandomEstimator(), classes=classes, class_names=("a", "b"))
         found = conclude(
-            self.rule, self.chain(number), number, lambda before: self.rule.rule.judge(replace(case, before=before))
+            self.rule, self.chain(number), number, lambda before: self.rule.plugin.judge(replace(case, before=before))
         )
         self._write(number, found)
 

@@ -1,0 +1,146 @@
+"""Checks that the keys of one monitor fit together: its problem, variables, sampler, rules and way of scoring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opmon import plugins
+from opmon.config.part import at_key, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opmon.config.monitor import MonitorSettings
+
+FREE = ("confidence", "margin", "entropy", "gini")
+"""The variables that come with the probabilities of a classifier, and need not be listed."""
+
+
+def check(monitor: MonitorSettings) -> None:
+    """Raise an error at the first key that does not fit the others."""
+    for check_one in _CHECKS:
+        check_one(monitor)
+
+
+def _sampler_fits_problem(monitor: MonitorSettings) -> None:
+    of_classes = [
+        name for name in monitor.drawn_by if monitor.problem == "regression" and _needs_classes(monitor, name)
+    ]
+    if of_classes:
+        raise at_key(
+            "sampler", f"the variable {of_classes[0]!r} is of classification only; for regression use type: srs"
+        )
+
+
+def _unit_is_of_numbers(monitor: MonitorSettings) -> None:
+    if monitor.unit is not None and monitor.problem == "classification":
+        raise at_key("unit", "is that of a regression's labels; classes have none: leave it out")
+
+
+def _rules_fit_problem(monitor: MonitorSettings) -> None:
+    for rule in monitor.rules:
+        if monitor.problem not in rule.plugin.problems:
+            fitting = [
+                name for name in plugins.names("rule") if monitor.problem in plugins.class_of("rule", name).problems
+            ]
+            raise at_key(
+                "rules",
+                f"{rule.type!r} is no rule for problem: {monitor.problem}, which is told by its "
+                f"{monitor.quantity.name}; the rules for it are: {', '.join(fitting)}",
+            )
+
+
+def _variables_are_known(monitor: MonitorSettings) -> None:
+    for head in monitor.variables:
+        if monitor.problem == "regression" and head.plugin.of_classes:
+            others = ", ".join(name for name in plugins.names("head") if not plugins.class_of("head", name).of_classes)
+            raise at_key("variables", f"{head.type!r} is of classification only; for regression use {others}")
+    free = FREE if monitor.problem == "classification" else ()
+    known = {*free, *(head.name for head in monitor.variables)}
+    for name in monitor.drawn_by:
+        if name not in known and name not in plugins.names("head"):
+            raise at_key(
+                "sampler", f"the variable {name!r}: {unknown(name, [*known, *plugins.names('head')], 'variable')}"
+            )
+
+
+def _log_has_what_is_read(monitor: MonitorSettings) -> None:
+    by, columns = monitor.scoring.by, monitor.columns
+    if by == "logged":
+        if columns.prediction is None and (not columns.scores or monitor.problem == "regression"):
+            also = "" if monitor.problem == "regression" else ", or columns.scores the ones with the scores"
+            raise at_key("columns", f"scoring: {{by: logged}} needs prediction, the column with the answer{also}")
+        rival = next((rule for rule in monitor.rules if rule.plugin.rival_version() is not None), None)
+        if rival is not None:
+            raise at_key("rules", f"{rival.type!r} asks another version, and scoring: {{by: logged}} runs no model")
+    elif columns.scores:
+        raise at_key("columns", f"scores are read with scoring: {{by: logged}}, and scoring.by is {by}")
+
+
+def _graph_is_run_where_needed(monitor: MonitorSettings) -> None:
+    by = monitor.scoring.by
+    if by == "onnx":
+        return
+    if monitor.convert_sklearn:
+        raise at_key("convert_sklearn", f"makes an ONNX graph, and scoring.by is {by}: leave it out")
+    inside = [*monitor.heads]
+    inside += [name for name in monitor.drawn_by if name in FREE and name not in monitor.at_hand]
+    if inside:
+        raise at_key(
+            "variables",
+            f"{inside[0]!r} comes from the model's ONNX graph, which scoring: {{by: {by}}} does not run; name a "
+            f"column of the log instead, such as variables: {{risk: score_column}}",
+        )
+    if monitor.sampler.plugin.activation_levels is not None:
+        raise at_key("sampler", f"{monitor.sampler.type!r} looks at a layer of the ONNX graph; scoring.by is {by}")
+    if monitor.robustness is not None:
+        raise at_key("robustness", f"changed inputs are answered by the ONNX graph; scoring.by is {by}: leave it out")
+
+
+def _design_can_be_bet_on(monitor: MonitorSettings) -> None:
+    """Rules that bet on draws know those of some designs; another one would be taken for what it is not."""
+    design = monitor.sampler.plugin.design or monitor.sampler.type
+    betting = [rule.type for rule in monitor.rules if rule.plugin.bets]
+    if betting and not _tells_bets(design):
+        raise at_key(
+            "rules",
+            f"{betting[0]} bets on draws, and the estimator of the sampler {monitor.sampler.type!r} (design "
+            f"{design!r}) does not tell what they are worth in bets; use the rule accuracy_below, or another "
+            f'sampler. A sampler whose draws are of a known design says so: design = "srs"',
+        )
+
+
+def _names_differ(monitor: MonitorSettings) -> None:
+    for key, names in (
+        ("variables", [head.name for head in monitor.variables]),
+        ("rules", [rule.name for rule in monitor.rules]),
+        ("actions", [action.name for action in monitor.actions]),
+    ):
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise at_key(key, f"two of them are called {twice!r}; give each a 'name:' of its own")
+
+
+_CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
+    _sampler_fits_problem,
+    _unit_is_of_numbers,
+    _rules_fit_problem,
+    _variables_are_known,
+    _log_has_what_is_read,
+    _graph_is_run_where_needed,
+    _design_can_be_bet_on,
+    _names_differ,
+)
+
+
+def _needs_classes(monitor: MonitorSettings, variable: str) -> bool:
+    """Whether a variable, listed or known by its type, is of a model that tells classes apart."""
+    listed = {head.name: head.plugin for head in monitor.variables}
+    if variable in listed:
+        return listed[variable].of_classes
+    return variable in plugins.names("head") and plugins.class_of("head", variable).of_classes
+
+
+def _tells_bets(design: str) -> bool:
+    """Whether the estimator of a design says what its draws are worth in bets."""
+    return design in plugins.names("estimator") and plugins.class_of("estimator", design).bets

@@ -1,0 +1,73 @@
+"""The keys that name a plugin of one kind: the sampler, the source, the registry, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field, InstanceOf, model_validator
+
+from opmon.abc import Executor, Head, LabelProvider, Registry, Sampler, Source
+from opmon.config.fields import Count
+from opmon.config.plugged import Plugged
+
+
+class SamplerSettings(Plugged):
+    """Which inputs are worth a label, and how many of them in a round."""
+
+    kind = "sampler"
+    own = ("type", "budget")
+    plugin: InstanceOf[Sampler] = Field(repr=False)
+    budget: Count = 100
+
+
+class SourceSettings(Plugged):
+    """Where production logs its inputs."""
+
+    kind = "source"
+    default_type = "files"
+    plugin: InstanceOf[Source] = Field(repr=False)
+
+
+class RegistrySettings(Plugged):
+    """What holds the models, where that is not MLflow."""
+
+    kind = "registry"
+    plugin: InstanceOf[Registry] = Field(repr=False)
+
+
+class ProviderSettings(Plugged):
+    """Who is handed the tasks and brings back the answers."""
+
+    kind = "label_provider"
+    default_type = "files"
+    plugin: InstanceOf[LabelProvider] = Field(repr=False)
+
+
+class ExecutorSettings(Plugged):
+    """Where the jobs of a round run: a type alone, or with its parameters."""
+
+    kind = "executor"
+    default_type = "local"
+    plugin: InstanceOf[Executor] = Field(repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: object) -> object:
+        return {"type": data} if isinstance(data, str) else data
+
+
+class HeadSettings(Plugged):
+    """An auxiliary variable that is computed in the model's graph: its name, or its type, name and parameters."""
+
+    kind = "head"
+    own = ("type", "name")
+    plugin: InstanceOf[Head] = Field(repr=False)
+    name: str = Field(default="", pattern=r"^[A-Za-z][A-Za-z0-9_]{0,49}$")
+    """What the variable is called; the type, where nothing is given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: object) -> object:
+        if isinstance(data, str):
+            data = {"type": data}
+        return {"name": data.get("type"), **data} if isinstance(data, Mapping) else data

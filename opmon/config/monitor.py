@@ -1,0 +1,243 @@
+"""The keys of one monitor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from opmon import plugins, quantities
+from opmon.abc import Head, Source
+from opmon.config.actions import ActionSettings
+from opmon.config.consistency import FREE, check
+from opmon.config.device import DeviceChoice, DeviceSettings
+from opmon.config.fields import Count, LocalPath, Number, whole
+from opmon.config.groups import (
+    ColumnSettings,
+    DriftSettings,
+    InputSettings,
+    LabelSettings,
+    RollingSettings,
+    RoundSettings,
+)
+from opmon.config.kinds import ExecutorSettings, HeadSettings, SamplerSettings, SourceSettings
+from opmon.config.part import Part
+from opmon.config.robustness import RobustnessSettings
+from opmon.config.rules import RuleSettings
+from opmon.config.schedule import ScheduleSettings
+from opmon.config.scoring import ScoringSettings
+from opmon.durations import duration
+from opmon.errors import InputError
+from opmon.quantities import Problem, Quantity
+from opmon.scoring.devices import Device
+from opmon.spellings import AS_SPELT, Spellings
+from opmon.values import canonical_class
+
+if TYPE_CHECKING:
+    from opmon.queries.watch import Watch
+
+_MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
+
+
+def _class_name(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be text: put yes, no, true, false in quotes")
+    return canonical_class(value) if isinstance(value, int | float | str) else value
+
+
+ClassName = Annotated[str, BeforeValidator(_class_name)]
+ClassNames: TypeAlias = tuple[ClassName, ...] | dict[ClassName, tuple[ClassName, ...]] | None
+
+
+class MonitorSettings(Part):
+    """A watch over one registered model."""
+
+    derived: ClassVar[frozenset[str]] = frozenset({"name", "before"})
+
+    name: str = ""
+    before: tuple[str, ...] = Field(default=(), exclude=True)
+    """The monitors of the same registered model that come before this one in the configuration."""
+    model: str
+    problem: Problem = "classification"
+    unit: Annotated[str, Field(min_length=1, max_length=20)] | None = None
+    classes: ClassNames = None
+    convert_sklearn: bool = False
+    device: DeviceChoice = "auto"
+    threads: Count | None = None
+    scores: Literal["auto", "probabilities", "logits", "independent"] = "auto"
+    output: str | None = None
+    scoring: ScoringSettings = ScoringSettings()
+    variables: tuple[HeadSettings, ...] = ()
+    layer: str | None = None
+    reference: LocalPath | None = None
+    inputs: InputSettings = InputSettings()
+    source: SourceSettings
+    columns: ColumnSettings = ColumnSettings()
+    executor: ExecutorSettings = Field(default={})  # type: ignore[assignment]
+    round: RoundSettings = RoundSettings()
+    sampler: SamplerSettings
+    level: Number = 0.95
+    labels: LabelSettings = LabelSettings()
+    rolling: RollingSettings = RollingSettings(rounds=5)
+    rules: tuple[RuleSettings, ...] = ()
+    actions: tuple[ActionSettings, ...] = Field(default=({"type": "registry_tag"},))  # type: ignore[arg-type]
+    drift: DriftSettings = DriftSettings()
+    robustness: RobustnessSettings | None = None
+    schedule: ScheduleSettings = ScheduleSettings(every=duration("10m"))
+    seed: Annotated[int, BeforeValidator(whole), Field(ge=0, lt=2**63)] = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_sampler(cls, data: object) -> object:
+        """opmon's own; the plain random one for a regression model without a variable to draw by."""
+        if not isinstance(data, Mapping):
+            return data
+        sampler = {} if data.get("sampler") is None else data["sampler"]
+        if isinstance(sampler, Mapping) and "type" not in sampler:
+            kind = "srs" if data.get("problem") == "regression" and not data.get("variables") else "adaptive"
+            return {**data, "sampler": {"type": kind, **sampler}}
+        return data
+
+    @field_validator("variables", mode="before")
+    @classmethod
+    def _columns_by_name(cls, value: object) -> object:
+        """``{risk: score}`` is short for a variable ``risk`` that is the log's column ``score``."""
+        if not isinstance(value, Mapping):
+            return value
+        return [
+            {"type": "column", "name": name, **(told if isinstance(told, Mapping) else {"column": told})}
+            for name, told in value.items()
+        ]
+
+    @field_validator("model")
+    @classmethod
+    def _registered(cls, value: str) -> str:
+        if not _MODEL.match(value):
+            raise ValueError("must be the address of a registered model: models:/name@alias or models:/name/3")
+        return value
+
+    @field_validator("level")
+    @classmethod
+    def _share(cls, value: float) -> float:
+        if not 0 < value < 1:
+            hint = f" (did you mean {value / 100:g}?)" if 1 < value < 100 else ""
+            raise ValueError(f"must lie strictly between 0 and 1{hint}")
+        return value
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        """One spelling of a class need not be in a list."""
+        if not isinstance(value, Mapping):
+            return value
+        listed = {name: () if text is None else text for name, text in value.items()}
+        return {name: text if isinstance(text, list | tuple) else (text,) for name, text in listed.items()}
+
+    @field_validator("classes")
+    @classmethod
+    def _distinct(cls, value: ClassNames) -> ClassNames:
+        if value is not None and (len(set(value)) < len(value) or len(value) < 2):
+            raise ValueError("must name at least two classes, each once, in the order of the model's output")
+        if isinstance(value, Mapping):
+            try:
+                Spellings.of(value)
+            except InputError as exc:
+                raise ValueError(f"must tell classes apart: {exc}") from exc
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        check(self)
+        return self
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the monitor estimates."""
+        return quantities.of(self.problem, self.unit)
+
+    @property
+    def watch(self) -> Watch:
+        """What the views of the monitor depend on."""
+        from opmon.queries.watch import Watch
+
+        return Watch(
+            name=self.name,
+            quantity=self.quantity,
+            acting_rules=tuple(rule.name for rule in self.rules if rule.acts),
+            advising_rules=tuple(rule.name for rule in self.rules if not rule.acts),
+            rolling_rounds=self.rolling.rounds,
+            rolling_within=self.rolling.within,
+            min_inputs=self.round.min_inputs,
+            max_age=self.round.max_age,
+            next_after=self.schedule.next_after,
+        )
+
+    @property
+    def model_name(self) -> str:
+        """The registered model that is watched, whichever version."""
+        address = _MODEL.match(self.model)
+        assert address is not None
+        return address["name"]
+
+    @property
+    def reads(self) -> Source:
+        """The source, with what lies inside its columns where that is named, such as ``features.age``."""
+        from opmon.sources.nested import Nested, is_path
+
+        inputs = self.inputs
+        named = [*(inputs.features or ()), *(name for _, name in self.columns.named)]
+        named += [each.column for each in (inputs.image, inputs.text) if each is not None]
+        named += [inputs.tensor] if inputs.tensor else []
+        named += [column for head in self.logged_variables.values() for column in head.columns]
+        paths = tuple(dict.fromkeys(name for name in named if is_path(name)))
+        return Nested(self.source.plugin, paths) if paths else self.source.plugin
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names of the classes in the order of the model's output, where the configuration gives them."""
+        return None if self.classes is None else tuple(self.classes)
+
+    @property
+    def spellings(self) -> Spellings:
+        """What else the model, the log and annotators call the classes."""
+        return Spellings.of(self.classes) if isinstance(self.classes, Mapping) else AS_SPELT
+
+    @property
+    def at_hand(self) -> tuple[str, ...]:
+        """The variables that a frame of this monitor holds."""
+        scored = self.scoring.by != "logged" or bool(self.columns.scores)
+        free = FREE if self.problem == "classification" and scored else ()
+        return tuple(dict.fromkeys((*free, *(head.name for head in self.variables))))
+
+    @property
+    def runs_on(self) -> Device:
+        """The device as scoring takes it."""
+        return self.device.chosen if isinstance(self.device, DeviceSettings) else self.device
+
+    @property
+    def logged_variables(self) -> dict[str, Head]:
+        """The variables that come from columns of the log, by name."""
+        return {name: head for name, head in self._wanted().items() if head.columns}
+
+    @property
+    def heads(self) -> dict[str, Head]:
+        """The variables to compute in the graph, by name: those that are listed, and the sampler's own.
+
+        What comes with the probabilities anyway is not among them.
+        """
+        return {name: head for name, head in self._wanted().items() if not head.columns}
+
+    def _wanted(self) -> dict[str, Head]:
+        """The variables that are listed or drawn by, by name, without those that come with the probabilities."""
+        heads = {head.name: head.plugin for head in self.variables}
+        for name in self.drawn_by:
+            if name not in heads and name not in FREE:
+                heads[name] = plugins.make("head", name)
+        return {name: head for name, head in heads.items() if name not in FREE or self.problem == "regression"}
+
+    @property
+    def drawn_by(self) -> tuple[str, ...]:
+        """The variables that the sampler names."""
+        return self.sampler.plugin.drawn_by()
