@@ -1,4 +1,4 @@
-"""How many inputs a model is given at once: by the memory they take, by trying, and never what was too much before."""
+"""The number of inputs that a model is given at once: by memory, by trying, and never more than was too much before."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.errors import ModelError, OutOfMemory
+from opmon.types import Array
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 BUDGET = 256 << 20
 """Bytes that the activations of all inputs that are worked on may take."""
@@ -22,7 +25,7 @@ _LEAST, _LANES = 256, 8
 """Fewer inputs than this at once, or more lanes, gain nothing."""
 _PATIENCE, _TIMED, _ALIKE, _SLOWER, _SPOILT = 0.25, 0.004, 0.97, 0.9, 3
 
-Try = Callable[[int], list[NDArray[Any]]]
+Try = Callable[[int], list[Array]]
 """The model's outputs for so many inputs, the first of those at hand."""
 
 
@@ -50,7 +53,9 @@ class Sizes:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, model: Any, device: str, lanes: int = 1, given: int | None = None, threads: int | None = None) -> Sizes:
+    def of(
+        cls, model: ModelProto, device: str, lanes: int = 1, given: int | None = None, threads: int | None = None
+    ) -> Sizes:
         """For a model on a device: what the user has ``given``, else tried, where no size has to be compiled first.
 
         One of the CPU's ``threads`` is timed by the time that it had, whatever else the machine does.
@@ -127,7 +132,7 @@ class Sizes:
         self.usual = max((size for size, rate in self._rates.items() if rate >= _ALIKE * best), default=self.usual)
 
 
-def lanes_by_memory(model: Any, threads: int, budget: int = BUDGET) -> int:
+def lanes_by_memory(model: ModelProto, threads: int, budget: int = BUDGET) -> int:
     """How many batches are worked on at once: as many as ``threads``, where batches of 256 fit into ``budget`` bytes.
 
     A model of which they do not fit has so much to do for each input that all cores help with the same ones.
@@ -136,7 +141,7 @@ def lanes_by_memory(model: Any, threads: int, budget: int = BUDGET) -> int:
     return max(lanes for lanes in range(1, min(_LANES, threads) + 1) if lanes == 1 or lanes <= room)
 
 
-def size_by_memory(model: Any, lanes: int = 1, budget: int = BUDGET, most: int = USUAL) -> int:
+def size_by_memory(model: ModelProto, lanes: int = 1, budget: int = BUDGET, most: int = USUAL) -> int:
     """The largest power of two, at most ``most``, whose activations fit into ``budget`` bytes, so often as ``lanes``.
 
     What one input needs is taken from the shapes: twice the largest sum of what one operator takes and gives.
@@ -145,7 +150,7 @@ def size_by_memory(model: Any, lanes: int = 1, budget: int = BUDGET, most: int =
     return int(2 ** math.floor(math.log2(min(most, max(1, budget // lanes // max(row, 1))))))
 
 
-def _largest_step(model: Any) -> int:
+def _largest_step(model: ModelProto) -> int:
     """The most bytes of one input's activations that a single operator reads and writes; unknown sizes count as 1."""
     from opmon.scoring.graph.layers import shapes_of
 
@@ -161,10 +166,11 @@ def _largest_step(model: Any) -> int:
     return max((sum(map(size, (*node.input, *node.output))) for node in model.graph.node), default=0)
 
 
-def _same(few: list[NDArray[Any]], many: list[NDArray[Any]]) -> bool:
+def _same(few: list[Array], many: list[Array]) -> bool:
     return all(_bits(some) == _bits(all_[: len(some)]) for some, all_ in zip(few, many, strict=True))
 
 
-def _bits(values: NDArray[Any]) -> Any:
+def _bits(values: Array) -> object:
+    """The exact contents of an array, to compare by."""
     values = np.asarray(values)
     return values.tolist() if values.dtype.kind == "O" else values.tobytes()

@@ -7,19 +7,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.errors import ModelError, OutOfMemory
 from opmon.scoring._batching import Sizes
 from opmon.scoring.session import Session
+from opmon.types import Array
 
 T = TypeVar("T")
 R = TypeVar("R")
-Tensors = Mapping[str, NDArray[Any]]
-Outputs = list[Any]
+Tensors = Mapping[str, Array]
+Outputs = list[Array]
 Part = tuple[Tensors, int]
 """Some rows, and the number of the first of them."""
 _WAITING, _TASKS = 2, 4
@@ -29,8 +29,7 @@ _BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found(Generic[R]):
-    """What was read of the outputs for some rows, in pieces and in order, without the rows that the model failed on:
-    why, by number."""
+    """What was read of the outputs for some rows, in pieces and in order, and why the model ``failed`` on others."""
 
     pieces: Sequence[R]
     failed: Mapping[int, str]
@@ -48,7 +47,7 @@ class Runner:
     sizes: Sizes = field(default_factory=Sizes)
     lanes: int = 1
 
-    def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
+    def run(self, names: Sequence[str], tensors: Tensors) -> list[Array]:
         """The outputs called ``names`` for all rows; an error where the model does not run on one of them."""
         ((_, found),) = self.stream(names, [(None, tensors)], lambda outputs: outputs)
         if found.failed:

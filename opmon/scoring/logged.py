@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +14,12 @@ from opmon.errors import SourceError
 from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.inputs.scores import scores_of
-from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.variables import variables_of
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, too_many
 from opmon.scoring.scored import Scored
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Batch, Problem
+from opmon.types import Array, Batch, Json, Problem
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class LoggedScorer:
             self.classes,
         )
 
-    def _numbers(self, rows: pa.RecordBatch, rejected: dict[int, str]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _numbers(self, rows: pa.RecordBatch, rejected: dict[int, str]) -> tuple[Array, NDArray[np.bool_]]:
         name = self.columns.prediction or self.columns.scores[0]
         column = decoded(_column(rows, name))
         said = is_said(name, column)
@@ -98,10 +97,10 @@ class LoggedScorer:
 
     def _classified(
         self, rows: pa.RecordBatch, rejected: dict[int, str]
-    ) -> tuple[NDArray[Any], NDArray[np.bool_], dict[str, NDArray[np.float32]], int]:
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int]:
         count = rows.num_rows
         variables: dict[str, NDArray[np.float32]] = {}
-        best: NDArray[Any] | None = None
+        best: Array | None = None
         valid = np.zeros(count, dtype=bool)
         if self.columns.scores:
             best, valid, variables = self._scored(rows)
@@ -131,7 +130,7 @@ class LoggedScorer:
         unlike = 0 if best is None else int((best != predictions)[good & valid].sum())
         return predictions, good, variables, unlike
 
-    def _scored(self, rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[np.bool_], dict[str, NDArray[np.float32]]]:
+    def _scored(self, rows: pa.RecordBatch) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]]]:
         """The class with the greatest score, where there are scores, and the variables that come with them.
 
         Where there are none, all classes count as equally likely: nothing is more suspicious.
@@ -140,11 +139,11 @@ class LoggedScorer:
         matrix, classes = scores_of(names, [_column(rows, name) for name in names], self.classes, self.spellings)
         if self.classes is None:
             self.classes = classes
-        meaning: Any = "probabilities" if self.meaning == "auto" else self.meaning
+        meaning: Meaning = "probabilities" if self.meaning == "auto" else self.meaning
         outputs = Outputs(self.problem, names[0], None, meaning, classes)
         there: NDArray[np.bool_] = np.asarray(np.isfinite(matrix).all(axis=1))
         count, width = len(matrix), max(matrix.shape[1], 2)
-        best: NDArray[Any] = np.full(count, "", np.str_)
+        best: Array = np.full(count, "", np.str_)
         flat = {name: values[0] for name, values in variables_of(np.full((1, width), 1 / width)).items()}
         variables: dict[str, NDArray[np.float32]] = {
             name: np.full(count, value, np.float32) for name, value in flat.items()
@@ -161,12 +160,12 @@ class LoggedScorer:
         self.classes = self.classes or answers.classes
         return best, valid, variables
 
-    def describe(self) -> Mapping[str, Any]:
-        """What ``opmon check`` shows of it."""
-        told: dict[str, Any] = {"answers": f"column {self.columns.prediction or self.columns.scores[0]}"}
+    def describe(self) -> dict[str, Json]:
+        """The facts that ``opmon check`` shows."""
+        facts: dict[str, Json] = {"answers": f"column {self.columns.prediction or self.columns.scores[0]}"}
         if self.columns.scores:
-            told["scores"] = f"{', '.join(self.columns.scores[:6])} ({self.meaning})"
-        return told | {"classes": None if self.classes is None else list(self.classes)}
+            facts["scores"] = f"{', '.join(self.columns.scores[:6])} ({self.meaning})"
+        return facts | {"classes": None if self.classes is None else list(self.classes)}
 
 
 def _column(rows: pa.RecordBatch, name: str) -> pa.Array:

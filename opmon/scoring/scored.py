@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from opmon.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,14 +22,14 @@ class Scored:
 
     slice_index: int
     rows: NDArray[np.int64]
-    predictions: NDArray[Any]
+    predictions: Array
     variables: Mapping[str, NDArray[np.float32]]
     rejected: Mapping[int, str]
     activations: NDArray[np.float32] | None = None
     unlike: int = 0
     """How many of the predictions, which are the model's own labels, are not the class with the greatest score."""
     classes: tuple[str, ...] | None = None
-    """All that a prediction can be; None for regression, and where it cannot be told."""
+    """The classes that a prediction can be; None for regression, and where they are not known."""
     missing: Mapping[str, int] = field(default_factory=dict)
     """In how many rows of the batch a column that the model takes has no value."""
 
@@ -41,7 +42,7 @@ class Traced:
     activations: NDArray[np.float32]
     predicted: NDArray[np.int64]
     """The column of the predicted class; 0 for regression."""
-    predictions: NDArray[Any]
-    tensors: Mapping[str, NDArray[Any]]
+    predictions: Array
+    tensors: Mapping[str, Array]
     classes: tuple[str, ...] | None = None
-    """All that a prediction can be; None for regression, and where it cannot be told."""
+    """The classes that a prediction can be; None for regression, and where they are not known."""

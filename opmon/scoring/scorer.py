@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Scored, Traced
 from opmon.scoring.session import Session
 from opmon.spellings import Classes
-from opmon.types import Batch, Problem
+from opmon.types import Array, Batch, Json, Problem
 
 if TYPE_CHECKING:
     from opmon.abc import Head
@@ -119,8 +119,8 @@ class Scorer:
         """The names of the classes in the order of the score's columns, where they are known."""
         return self.outputs.classes
 
-    def describe(self) -> dict[str, Any]:
-        """What ``opmon check`` shows of it."""
+    def describe(self) -> dict[str, Json]:
+        """The facts that ``opmon check`` shows."""
         return {
             "device": self.session.device,
             "placement": str(self.session.placement),
@@ -163,7 +163,7 @@ class Scorer:
             predictions = said.predictions[valid]
             yield Traced(rows, activations[valid], predicted[valid], predictions, tensors, said.classes)
 
-    def run(self, names: Sequence[str], tensors: Tensors) -> list[NDArray[Any]]:
+    def run(self, names: Sequence[str], tensors: Tensors) -> list[Array]:
         """The model's outputs called ``names`` for rows that are tensors already, as many as there are."""
         return self.runner.run(names, tensors)
 
@@ -192,14 +192,14 @@ class Scorer:
             return ()
         return tuple(name for name in TRACED if any(item.name == name for item in self.session.outputs))
 
-    def _read(self, outputs: Sequence[Any]) -> Predictions:
+    def _read(self, outputs: Sequence[Array]) -> Predictions:
         """What the outputs of :meth:`score` say of some rows."""
         said = self._read_traced([*outputs[: len(self.outputs.names)], *outputs[self._own :]])
         columns = outputs[len(self.outputs.names) : self._own]
         own = {name: bounded(np.array(column)) for name, column in zip(self.variables, columns, strict=True)}
         return replace(said, variables={**said.variables, **own})
 
-    def _read_traced(self, outputs: Sequence[Any]) -> Predictions:
+    def _read_traced(self, outputs: Sequence[Array]) -> Predictions:
         """The same without the variables that are computed in the graph."""
         count = len(self.outputs.names)
         said, traced = self.outputs.read(outputs[:count]), outputs[count:]

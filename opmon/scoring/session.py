@@ -11,13 +11,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from opmon.errors import InputError, ModelError, OutOfMemory
 from opmon.scoring._failures import first_line, is_shortage, why_not_loaded
 from opmon.scoring.devices import CUDA, DEVICES, TENSORRT, Device, Providers, short_name
 from opmon.scoring.placement import Placement
+from opmon.types import Array
 
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, NodeArg
 _log = logging.getLogger(__name__)
 _QUIET, _WARNING = 4, 2
 
@@ -48,18 +52,18 @@ class Session:
     placement: Placement
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    _session: Any
+    _session: InferenceSession
     threads: int | None = None
     """How many the CPU's part of it has; None for all cores."""
     bound: tuple[str, int] | None = None
     """The device and its number whose memory inputs and outputs are bound to: for a GPU."""
 
-    def run(self, outputs: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+    def run(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
         """The values of ``outputs``; :class:`OutOfMemory` where a smaller batch may fit."""
         try:
             if self.bound is not None and self._can_bind(outputs):
                 return self._run_bound(outputs, feeds, *self.bound)
-            results: list[Any] = self._session.run(list(outputs), dict(feeds))
+            results: list[Array] = self._session.run(list(outputs), dict(feeds))
         except Exception as exc:  # ONNX Runtime's errors have no common class but Exception
             given = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in feeds.items())
             if is_shortage(exc):
@@ -75,16 +79,16 @@ class Session:
         asked = [item for item in self.outputs if item.name in outputs]
         return all(item.is_numeric for item in (*self.inputs, *asked))
 
-    def _run_bound(self, outputs: Sequence[str], feeds: Mapping[str, Any], device: str, number: int) -> list[Any]:
-        """One copy to the device and one back; what stays inside never leaves it."""
+    def _run_bound(self, outputs: Sequence[str], feeds: Mapping[str, Array], device: str, number: int) -> list[Array]:
+        """Run with one copy to the device and one back; what stays inside never leaves it."""
         binding = self._session.io_binding()
         for name, value in feeds.items():
             binding.bind_cpu_input(name, value)
         for name in outputs:
             binding.bind_output(name, device, number)
         self._session.run_with_iobinding(binding)
-        found: list[Any] = binding.copy_outputs_to_cpu()
-        return found
+        results: list[Array] = binding.copy_outputs_to_cpu()
+        return results
 
 
 def open_session(
@@ -141,7 +145,7 @@ def provider_missing(provider: str) -> str | None:
     return _driver_missing(ort) if provider in (CUDA, TENSORRT) else None
 
 
-def _driver_missing(ort: Any) -> str | None:
+def _driver_missing(ort: ModuleType) -> str | None:
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -183,11 +187,12 @@ def _libraries(provider: str) -> str:
 
 
 @functools.cache
-def _onnxruntime() -> Any:
+def _onnxruntime() -> ModuleType:
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # must be there before the import
     import onnxruntime
 
-    return onnxruntime
+    module: ModuleType = onnxruntime
+    return module
 
 
 @functools.cache
@@ -195,7 +200,7 @@ def _say_once(message: str) -> None:
     _log.info(message)
 
 
-def _load(model: Path | bytes, providers: Providers, threads: int | None, folder: Path | None) -> Any:
+def _load(model: Path | bytes, providers: Providers, threads: int | None, folder: Path | None) -> InferenceSession:
     ort = _onnxruntime()
     options = ort.SessionOptions()
     options.log_severity_level = _QUIET
@@ -215,10 +220,10 @@ def _load(model: Path | bytes, providers: Providers, threads: int | None, folder
         ort.set_default_logger_severity(_WARNING)
 
 
-def _described(session: Any, asked: Providers, threads: int | None) -> Session:
+def _described(session: InferenceSession, asked: Providers, threads: int | None) -> Session:
     """The session, and where ONNX Runtime placed the operators."""
-    found = session.get_provider_graph_assignment_info()
-    operators = [(part.ep_name, node.op_type) for part in found for node in part.get_nodes()]
+    parts = session.get_provider_graph_assignment_info()
+    operators = [(part.ep_name, node.op_type) for part in parts for node in part.get_nodes()]
     placement = Placement.of(session.get_providers(), operators)
     on_cuda = placement.device in (short_name(CUDA), short_name(TENSORRT))
     return Session(
@@ -232,6 +237,6 @@ def _described(session: Any, asked: Providers, threads: int | None) -> Session:
     )
 
 
-def _tensor(item: Any) -> Tensor:
+def _tensor(item: NodeArg) -> Tensor:
     kind = str(item.type).removeprefix("tensor(").removesuffix(")") if item.type.startswith("tensor(") else item.type
     return Tensor(item.name, kind, tuple(size if isinstance(size, int) else None for size in item.shape or ()))

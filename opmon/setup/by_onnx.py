@@ -56,7 +56,7 @@ def _labels(path: Path) -> bool:
     """Whether the graph has an output with the model's own label."""
     from onnx import TensorProto
 
-    kinds = {TensorProto.STRING: "string", TensorProto.INT64: "int64", TensorProto.INT32: "int32"}
+    kinds: dict[int, str] = {TensorProto.STRING: "string", TensorProto.INT64: "int64", TensorProto.INT32: "int32"}
     return any(kinds.get(item.type.tensor_type.elem_type) in KINDS for item in read_model(path).graph.output)
 
 

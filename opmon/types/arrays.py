@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 """Values of one dtype that the data decide: numbers, text, truth values, objects."""
-Floats: TypeAlias = NDArray[np.floating[Any]]
+Floats: TypeAlias = NDArray[np.floating]
 """Numbers in single or double precision."""
 Positions: TypeAlias = NDArray[np.int64]
 """Places in a frame."""

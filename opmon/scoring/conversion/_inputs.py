@@ -1,15 +1,18 @@
-"""The inputs of a converted model: as its signature says, or else as the model does, as exact as it computes."""
+"""The inputs of a converted model: by its signature, or else by the model, and as exact as it computes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion._parts import takes_text
 from opmon.types import Signature
 
-Inputs = list[tuple[str, Any]]
+if TYPE_CHECKING:
+    from skl2onnx.common.data_types import TensorType
+    from sklearn.base import BaseEstimator
+Inputs: TypeAlias = "list[tuple[str, TensorType]]"
 NAME = "X"
 """The input that takes all numbers, or the text, where the signature has no name for it."""
 _NUMBERS = frozenset({"double", "float", "long", "integer"})
@@ -17,7 +20,7 @@ _SINGLE = frozenset({"float", "float32", "float16"})
 _TEXTS = frozenset({"string", "str", "object", "<U0"})
 
 
-def possible_inputs(model: Any, signature: Signature | None) -> Iterator[Inputs]:
+def possible_inputs(model: BaseEstimator, signature: Signature | None) -> Iterator[Inputs]:
     """The ways to give the model its inputs, best first: numbers in float64 as scikit-learn takes them, or float32."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
@@ -38,13 +41,13 @@ def possible_inputs(model: Any, signature: Signature | None) -> Iterator[Inputs]
             yield [(name, _column(kind, numbers)) for name, kind in columns]
 
 
-def _column(kind: str, numbers: Any) -> Any:
+def _column(kind: str, numbers: type[TensorType]) -> TensorType:
     from skl2onnx.common.data_types import Int64TensorType, StringTensorType
 
     return {"string": StringTensorType, "boolean": Int64TensorType}.get(kind, numbers)([None, 1])
 
 
-def _tensor(kind: str, shape: tuple[int, ...], numbers: Any) -> Any:
+def _tensor(kind: str, shape: tuple[int, ...], numbers: type[TensorType]) -> TensorType:
     from skl2onnx.common.data_types import StringTensorType
 
     sizes = [None, *(shape[1:] or (1,))]
@@ -56,8 +59,8 @@ def _name_of_text(signature: Signature | None) -> str:
     return (names[0] if len(names) == 1 else None) or NAME
 
 
-def _width(model: Any, signature: Signature | None) -> int:
-    """How many numbers the model takes."""
+def _width(model: BaseEstimator, signature: Signature | None) -> int:
+    """The number of columns that the model takes."""
     width = getattr(model, "n_features_in_", None)
     if width is None and signature and signature.columns:
         width = len(signature.columns)

@@ -1,16 +1,20 @@
-"""What a scikit-learn model is made of: the estimators inside of pipelines, searches and ensembles."""
+"""The parts of a scikit-learn model: the estimators inside of pipelines, searches and ensembles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
-def parts_of(model: Any) -> Iterator[Any]:
+def parts_of(model: BaseEstimator) -> Iterator[BaseEstimator]:
     """The model and all estimators in it, however deep."""
     from sklearn.base import BaseEstimator
 
-    waiting, seen = [model], {}
+    waiting: list[object] = [model]
+    seen: dict[int, object] = {}
     while waiting:
         item = waiting.pop()
         if id(item) in seen:
@@ -25,8 +29,8 @@ def parts_of(model: Any) -> Iterator[Any]:
             waiting += [value for value in item.values() if not isinstance(value, int | float | str)]
 
 
-def takes_text(model: Any) -> bool:
-    """Whether the first thing that happens to an input is that it is cut into words: it is one text, and no table."""
+def takes_text(model: BaseEstimator) -> bool:
+    """Whether the input of a model is a text and not a table: the first thing it does is to cut it into words."""
     from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
     from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
     from sklearn.pipeline import FeatureUnion, Pipeline

@@ -1,18 +1,22 @@
-"""Text as scikit-learn counts it: its pattern of words, and the logarithm of a count."""
+"""Converters of text that count words as scikit-learn does: by its pattern, and with its logarithm of a count."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.scoring.conversion._parts import parts_of
-from opmon.scoring.conversion._trees import Converter
+from opmon.scoring.conversion._trees import Converter, Options
 
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope, Variable
+    from sklearn.base import BaseEstimator
 _DEFAULT = r"(?u)\b\w\w+\b"
 _SPOKEN = r"[\p{L}\p{N}_]{2,}"
 """To RE2 ``\\w`` and ``\\b`` know no letters beyond a to z; skl2onnx writes ``[a-zA-Z0-9_]+``, which is not it."""
 
 
-def spoken_patterns(model: Any) -> dict[Any, Any]:
+def spoken_patterns(model: BaseEstimator) -> Options:
     """The options of skl2onnx for the parts of a model that cut text by scikit-learn's own pattern."""
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -24,14 +28,14 @@ def spoken_patterns(model: Any) -> dict[Any, Any]:
 
 
 def text_converters() -> dict[type, Converter]:
-    """What skl2onnx is to use for weighted counts of words instead of its own."""
+    """The converters of weighted counts of words that take the place of skl2onnx's own."""
     from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
     return {TfidfTransformer: _convert, TfidfVectorizer: _convert}
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Of a count n above zero 1 + log n is taken; skl2onnx takes log(1 + n)."""
+def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
+    """Take 1 + log n of a count n above zero; skl2onnx takes log(1 + n)."""
     from skl2onnx.common._registration import get_converter
 
     write, weights = get_converter(operator.type), operator.raw_operator
@@ -48,7 +52,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         operator.inputs.set_element(0, given)
 
 
-def _logarithm(scope: Any, container: Any, counts: Any) -> Any:
+def _logarithm(scope: Scope, container: ModelComponentContainer, counts: Variable) -> Variable:
     """log max(n, 1) + sign n, a variable like ``counts``."""
     from skl2onnx.common.data_types import guess_proto_type
 

@@ -1,16 +1,23 @@
-"""Trees as scikit-learn computes them: their inputs in float32, whatever the rest takes, and votes that are counted."""
+"""Converters of trees that compute as scikit-learn does: inputs in float32 whatever the rest takes, and whole votes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from opmon.errors import ModelError
 
-Converter = Callable[[Any, Any, Any], None]
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope
+    from sklearn.base import BaseEstimator
+Converter: TypeAlias = "Callable[[Scope, Operator, ModelComponentContainer], None]"
+Options = Mapping[int, Mapping[str, object]]
+"""Options of skl2onnx for parts of a model, by their id."""
+
 _ENSEMBLES = ("RandomForest", "ExtraTrees", "GradientBoosting", "HistGradientBoosting")
 _WITH_TENSORS = 3
 """The version of ONNX's trees from which their numbers may be in float64."""
@@ -18,7 +25,7 @@ _LISTS = ("nodeids", "treeids", "ids")
 
 
 def tree_converters() -> dict[type, Converter]:
-    """What skl2onnx is to use for models of trees instead of its own."""
+    """The converters of models of trees that take the place of skl2onnx's own."""
     from sklearn import ensemble, tree
 
     kinds = [getattr(ensemble, f"{name}{task}") for name in _ENSEMBLES for task in ("Classifier", "Regressor")]
@@ -28,7 +35,7 @@ def tree_converters() -> dict[type, Converter]:
     return dict.fromkeys(kinds, _convert)
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
     from skl2onnx.common._registration import get_converter
 
     write, categories = get_converter(operator.type), getattr(operator.raw_operator, "is_categorical_", None)
@@ -43,8 +50,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 @contextmanager
-def _in_single(scope: Any, operator: Any, container: Any) -> Iterator[None]:
-    """Numbers in float64 are cast to float32 and back: ONNX Runtime has no trees that give float64."""
+def _in_single(scope: Scope, operator: Operator, container: ModelComponentContainer) -> Iterator[None]:
+    """Cast numbers in float64 to float32 and back: ONNX Runtime has no trees that give float64."""
     from onnx import TensorProto
     from skl2onnx.common._apply_operation import apply_cast
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
@@ -73,11 +80,11 @@ def _in_single(scope: Any, operator: Any, container: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _rewritten(scope: Any, operator: Any, container: Any) -> Iterator[None]:
-    """Nodes get whole numbers where skl2onnx has truth values, and forests count their votes."""
+def _rewritten(scope: Scope, operator: Operator, container: ModelComponentContainer) -> Iterator[None]:
+    """Write nodes with whole numbers where skl2onnx has truth values, and let forests count their votes."""
     write, trees = container.add_node, _trees_of_forest(operator.raw_operator)
 
-    def rewrite(kind: str, inputs: Any, outputs: Any, **attributes: Any) -> None:
+    def rewrite(kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
         attributes = dict(_attribute(name, value) for name, value in attributes.items())
         if kind == "TreeEnsembleClassifier" and trees:
             _count(scope, container, write, inputs, outputs, attributes, trees)
@@ -92,11 +99,11 @@ def _rewritten(scope: Any, operator: Any, container: Any) -> Iterator[None]:
 
 
 def _count(
-    scope: Any,
-    container: Any,
+    scope: Scope,
+    container: ModelComponentContainer,
     write: Callable[..., None],
-    inputs: Any,
-    outputs: Any,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
     attributes: dict[str, Any],
     trees: int,
 ) -> None:
@@ -141,23 +148,23 @@ def _count(
     write("Gather", [names["names"], names["at"]], [label], name=scope.get_unique_operator_name("Gather"))
 
 
-def _trees_of_forest(model: Any) -> int:
-    """How many trees vote; 0 where they do not, or on several questions."""
+def _trees_of_forest(model: BaseEstimator) -> int:
+    """The number of trees that vote; 0 where they do not, or on several questions."""
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
     forest = isinstance(model, RandomForestClassifier | ExtraTreesClassifier) and model.n_outputs_ == 1
     return len(model.estimators_) if forest else 0
 
 
-def _compares_doubles(operator: Any) -> bool:
-    """Whether it is of the kind of trees that scikit-learn gives its inputs in float64."""
+def _compares_doubles(operator: Operator) -> bool:
+    """Whether these are trees to which scikit-learn gives their inputs in float64."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     return "HistGradientBoosting" in operator.type and isinstance(operator.inputs[0].type, DoubleTensorType)
 
 
-def _attribute(name: str, value: Any) -> tuple[str, Any]:
-    """An attribute as ONNX wants it: truth values are whole numbers, and a list in float64 is a tensor."""
+def _attribute(name: str, value: object) -> tuple[str, object]:
+    """An attribute as ONNX takes it: truth values are whole numbers, and a list in float64 is a tensor."""
     from onnx import numpy_helper
 
     if isinstance(value, np.ndarray) and value.dtype == np.float64:

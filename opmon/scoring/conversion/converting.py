@@ -5,33 +5,36 @@ from __future__ import annotations
 import json
 import logging
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
 from opmon.scoring.conversion._inputs import Inputs, possible_inputs
 from opmon.scoring.conversion._parts import parts_of
 from opmon.scoring.conversion._texts import spoken_patterns, text_converters
-from opmon.scoring.conversion._trees import tree_converters
+from opmon.scoring.conversion._trees import Options, tree_converters
 from opmon.scoring.graph.adapting import adapted
 from opmon.scoring.session import open_session
 from opmon.types import Signature
 from opmon.values import canonical_class
 
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from sklearn.base import BaseEstimator
 OPSET = {"": 18, "ai.onnx.ml": 3}
 _LONGEST = 160
 """So many characters of a reason are told."""
 _log = logging.getLogger(__name__)
 
 
-def convert(model: Any, signature: Signature | None = None) -> bytes:
+def convert(model: object, signature: Signature | None = None) -> bytes:
     """The model as ONNX; a classifier has ``label`` and a matrix ``probabilities``, and its classes as metadata."""
-    _require_estimator(model)
-    _settle(model)
+    estimator = _required(model)
+    _settle(estimator)
     reason = "nothing is known of its inputs"
-    for inputs in possible_inputs(model, signature):
+    for inputs in possible_inputs(estimator, signature):
         try:
-            data = _described(_graph(model, inputs), model)
+            data = _described(_graph(estimator, inputs), estimator)
             open_session(_as_run(data), "cpu", 1)
         except Exception as exc:  # noqa: BLE001 - skl2onnx raises whatever its converters raise
             reason = _short(exc)
@@ -51,7 +54,8 @@ def _short(exc: Exception) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _require_estimator(model: Any) -> None:
+def _required(model: object) -> BaseEstimator:
+    """The model, which must be an estimator of scikit-learn."""
     from sklearn.base import BaseEstimator
 
     if not isinstance(model, BaseEstimator) or not hasattr(model, "predict"):
@@ -59,10 +63,11 @@ def _require_estimator(model: Any) -> None:
             f"what is logged as a scikit-learn model is a {type(model).__module__}.{type(model).__qualname__}, which "
             f"is no estimator that predicts: register the model as ONNX (mlflow.onnx.log_model)"
         )
+    return model
 
 
-def _settle(model: Any) -> None:
-    """Change what has no part in predictions, and which skl2onnx does not take."""
+def _settle(model: BaseEstimator) -> None:
+    """Change settings that have no part in predictions and that skl2onnx does not take."""
     from sklearn.ensemble import VotingClassifier
 
     for part in parts_of(model):
@@ -70,21 +75,22 @@ def _settle(model: Any) -> None:
             part.flatten_transform = False
 
 
-def _graph(model: Any, inputs: Inputs) -> Any:
+def _graph(model: BaseEstimator, inputs: Inputs) -> ModelProto:
     from skl2onnx import convert_sklearn
     from skl2onnx.common._registration import get_converter
     from sklearn.base import is_classifier
 
-    def converted(options: dict[Any, Any]) -> Any:
+    def converted(options: Options) -> ModelProto:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return convert_sklearn(
+            graph: ModelProto = convert_sklearn(
                 model,
                 initial_types=inputs,
                 options=options,
                 target_opset=OPSET,
                 custom_conversion_functions={**tree_converters(), **text_converters()},
             )
+            return graph
 
     get_converter("SklearnLinearSVC").get_allowed_options().setdefault("zipmap", [True, False])  # it is asked for it
     patterns = spoken_patterns(model)
@@ -96,26 +102,25 @@ def _graph(model: Any, inputs: Inputs) -> Any:
         return converted(patterns)
 
 
-def _described(graph: Any, model: Any) -> bytes:
-    """With the names of the classes, and whether the scores are probabilities."""
+def _described(graph: ModelProto, model: BaseEstimator) -> bytes:
+    """The file of a graph, with the names of the classes and whether the scores are probabilities in its metadata."""
     from sklearn.base import is_classifier
 
     classes = getattr(model, "classes_", None)
-    told: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     if is_classifier(model) and classes is not None and getattr(classes, "ndim", 0) == 1:
-        told["classes"] = json.dumps([canonical_class(name) for name in classes.tolist()])
+        metadata["classes"] = json.dumps([canonical_class(name) for name in classes.tolist()])
         if not hasattr(model, "predict_proba"):
-            told["scores"] = "logits"
-    for key, value in told.items():
+            metadata["scores"] = "logits"
+    for key, value in metadata.items():
         entry = graph.metadata_props.add()
         entry.key, entry.value = key, value
     _type_labels(graph)
-    data: bytes = graph.SerializeToString()
-    return data
+    return graph.SerializeToString()
 
 
-def _type_labels(graph: Any) -> None:
-    """Give a label output that is the number of a column the type of a number: one against one has names declared."""
+def _type_labels(graph: ModelProto) -> None:
+    """Declare label outputs that are numbers of columns as numbers: skl2onnx declares names for one against one."""
     import onnx
 
     made_by = {name: node.op_type for node in graph.graph.node for name in node.output}
@@ -128,4 +133,4 @@ def _as_run(data: bytes) -> bytes:
     import onnx
 
     changed = adapted(onnx.load_from_string(data))
-    return data if changed is None else bytes(changed.SerializeToString())
+    return data if changed is None else changed.SerializeToString()

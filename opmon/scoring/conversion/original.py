@@ -1,20 +1,24 @@
-"""A scikit-learn model asked for its own answers, so that a converted one can be held against it."""
+"""The predictions of a scikit-learn model itself, which those of the converted one are compared with."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
 from opmon.scoring.conversion._parts import takes_text
+from opmon.types import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
 
 
-def answers_of(model: Any, tensors: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def answers_of(model: BaseEstimator, tensors: Mapping[str, Array]) -> Array:
     """The model's predictions for inputs that are tensors, as opmon feeds them to the converted one."""
     try:
         with warnings.catch_warnings():
@@ -24,8 +28,8 @@ def answers_of(model: Any, tensors: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         raise ModelError(f"the scikit-learn original does not answer: {type(exc).__name__}: {first_line(exc)}") from exc
 
 
-def _given(model: Any, tensors: Mapping[str, NDArray[Any]]) -> Any:
-    """A text each, a table with the names that the model learned, or a matrix."""
+def _given(model: BaseEstimator, tensors: Mapping[str, Array]) -> Array | pd.DataFrame:
+    """The inputs as the model takes them: texts, a table with the names that it learned, or a matrix."""
     import pandas as pd
 
     if len(tensors) > 1:

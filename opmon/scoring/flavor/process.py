@@ -1,4 +1,4 @@
-"""A worker process as its parent sees it: asked within a time limit, killed when it hangs, started anew after that."""
+"""A worker process: asked within a time limit, killed when it hangs, and started again after that."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 
 from opmon.errors import ModelError
+from opmon.types import Document, Json
 from opmon.wording import counted
 
 _LENGTH = struct.Struct("<q")
@@ -52,16 +53,16 @@ class Worker:
     memory: int | None = None
     """Bytes that the model may take beside what its libraries do."""
     process: subprocess.Popen[bytes] | None = None
-    told: dict[str, Any] = field(default_factory=dict)
-    """What the model said of itself when it was loaded."""
+    told: Document = field(default_factory=dict)
+    """The facts that the model gave of itself when it was loaded."""
     _to: IO[bytes] | None = None
     _from: IO[bytes] | None = None
     _printed: IO[bytes] | None = None
     _late: float | None = None
     """The time limit that was over, where one was."""
 
-    def start(self) -> dict[str, Any]:
-        """Load the model, where that is not done; what it says of itself."""
+    def start(self) -> Document:
+        """Load the model, where that is not done, and return the facts that it gives of itself."""
         if self.process is not None and self.process.poll() is None:
             return self.told
         self.stop()
@@ -99,21 +100,21 @@ class Worker:
             )
         return self.told
 
-    def send(self, rows: bytes | memoryview, header: dict[str, Any]) -> None:
-        """Ask for the answers to a batch, an Arrow stream; :meth:`answer` waits for them."""
+    def send(self, rows: bytes | memoryview, header: Mapping[str, Json]) -> None:
+        """Send a batch, an Arrow stream, to be answered; :meth:`answer` waits for that."""
         self.start()
         assert self._to is not None
-        told = json.dumps(header).encode()
+        line = json.dumps(header).encode()
         try:
             with self._within(self.timeout):
-                for part in (_LENGTH.pack(len(told)), told, _LENGTH.pack(len(rows)), rows):
+                for part in (_LENGTH.pack(len(line)), line, _LENGTH.pack(len(rows)), rows):
                     self._to.write(part)
                 self._to.flush()
         except OSError as exc:
             raise self._ended() from exc
 
-    def answer(self) -> tuple[dict[str, Any], pa.Table]:
-        """What the model says to the batch that was sent."""
+    def answer(self) -> tuple[Document, pa.Table]:
+        """The model's answers to the batch that was sent."""
         with self._within(self.timeout):
             header, body = self._receive()
         self._forget()
@@ -160,7 +161,7 @@ class Worker:
         finally:
             timer.cancel()
 
-    def _receive(self) -> tuple[dict[str, Any], bytes]:
+    def _receive(self) -> tuple[Document, bytes]:
         header = json.loads(self._part())
         return header, self._part()
 
@@ -171,15 +172,15 @@ class Worker:
     def _exactly(self, count: int) -> bytes:
         assert self._from is not None
         try:
-            found = self._from.read(count)
+            data = self._from.read(count)
         except OSError as exc:
             raise self._ended() from exc
-        if len(found) < count:
+        if len(data) < count:
             raise self._ended()
-        return found
+        return data
 
     def _ended(self) -> WorkerFailed:
-        """Why there is no answer; the process is gone for good."""
+        """End the process, and return the reason why there is no answer."""
         process, late, last = self.process, self._late, self._last_words()
         code = None
         if process is not None:
@@ -193,7 +194,7 @@ class Worker:
         return WorkerFailed(f"its process ended ({how}){f': {last}' if last else ''}")
 
     def _forget(self) -> None:
-        """A model that prints without end fills no disk."""
+        """Drop what was printed, so that a model that prints without end does not fill the disk."""
         if self._printed is not None and os.fstat(self._printed.fileno()).st_size > _PRINTED:
             self._printed.truncate(0)
 

@@ -1,10 +1,9 @@
-"""A model asked through its own flavor: slower than ONNX Runtime, and whatever it answers is what it answered."""
+"""Scores by a model's own flavor, in a process of its own: slower than ONNX Runtime, with the answers as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 from opmon.errors import ModelError, SourceError
 from opmon.scoring.flavor.process import ModelFailed, Worker, WorkerFailed
 from opmon.scoring.inputs.classes import class_names
-from opmon.scoring.outputs.meaning import Outputs, Scores
+from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.planning import chosen_classes
 from opmon.scoring.scored import Scored
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Batch, Problem, Signature
+from opmon.types import Array, Batch, Document, Json, Problem, Signature
 from opmon.values import canonical_class
 
 ROWS = 16_384
@@ -28,12 +27,12 @@ _HOPELESS, _FATAL = 24, 8
 """After so many single inputs in a row that the model fails on, the rest is not tried one by one; one that kills the
 process counts as several."""
 
-_Answer = tuple[Mapping[str, Any], pa.Table]
+_Answer = tuple[Document, pa.Table]
 
 
 @dataclass
 class FlavorScorer:
-    """Gives for each batch what the model answers in its own process.
+    """Scores batches by what the model answers in its own process.
 
     A batch on which the model fails, hangs or dies is asked again in pieces, so that a bad input costs only itself.
     """
@@ -57,17 +56,17 @@ class FlavorScorer:
             if batch.rows.num_rows:
                 yield self._answered(batch)
 
-    def describe(self) -> Mapping[str, Any]:
-        """What ``opmon check`` shows of it; loads the model."""
-        told = self.worker.start()
+    def describe(self) -> dict[str, Json]:
+        """The facts that ``opmon check`` shows; loads the model."""
+        facts = self.worker.start()
         return {
-            "flavor": told.get("flavor"),
+            "flavor": facts.get("flavor"),
             "python": self.worker.python,
             "classes": list(self._known() or ()) or None,
         }
 
     def ask(self, rows: pa.RecordBatch) -> _Answer:
-        """What the model says to some rows, as it says it: a header and a table with ``labels``, ``scores`` or both."""
+        """The model's own answer to some rows: a header, and a table with ``labels``, ``scores`` or both."""
         return self._answer(self._given(rows))
 
     def close(self) -> None:
@@ -76,17 +75,17 @@ class FlavorScorer:
     def _answered(self, batch: Batch) -> Scored:
         given = self._given(batch.rows)
         rejected: dict[int, str] = {}
-        parts: list[tuple[NDArray[np.int64], Mapping[str, Any], pa.Table]] = []
-        for start, found in self._asked(given):
-            if isinstance(found, str):
-                rejected[start] = found
+        parts: list[tuple[NDArray[np.int64], Document, pa.Table]] = []
+        for start, answer in self._asked(given):
+            if isinstance(answer, str):
+                rejected[start] = answer
             else:
-                header, table = found
+                header, table = answer
                 parts.append((start + np.arange(table.num_rows), header, table))
         return self._read(batch, parts, rejected)
 
     def _asked(self, rows: pa.RecordBatch) -> Iterator[tuple[int, _Answer | str]]:
-        """By first row: the answers to some rows; the reason for one that has none."""
+        """The answers to some rows, by the number of the first; for a row without one, the reason."""
         start = 0
         while start < rows.num_rows:
             piece = rows.slice(start, self._rows)
@@ -159,13 +158,13 @@ class FlavorScorer:
     def _read(
         self,
         batch: Batch,
-        parts: Sequence[tuple[NDArray[np.int64], Mapping[str, Any], pa.Table]],
+        parts: Sequence[tuple[NDArray[np.int64], Document, pa.Table]],
         rejected: dict[int, str],
     ) -> Scored:
-        told = {batch.first_row + row: reason for row, reason in rejected.items()}
-        nothing: NDArray[Any] = np.empty(0, np.float64 if self.problem == "regression" else np.str_)
+        reasons = {batch.first_row + row: reason for row, reason in rejected.items()}
+        nothing: Array = np.empty(0, np.float64 if self.problem == "regression" else np.str_)
         if not parts:
-            return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, told)
+            return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, reasons)
         rows = np.concatenate([numbers for numbers, _, _ in parts])
         table = pa.concat_tables([part for _, _, part in parts], promote_options="permissive").combine_chunks()
         if self.problem == "regression":
@@ -175,19 +174,19 @@ class FlavorScorer:
         else:
             predictions, good, variables, unlike, classes = self._classified(table, parts[0][1])
         for row in rows[~good].tolist():
-            told[batch.first_row + row] = "the model's answer is not a number, or no probabilities"
+            reasons[batch.first_row + row] = "the model's answer is not a number, or no probabilities"
         return Scored(
             batch.slice_index,
             (batch.first_row + rows[good]).astype(np.int64),
             predictions[good],
             {name: values[good] for name, values in variables.items()},
-            told,
+            reasons,
             None,
             unlike,
             classes,
         )
 
-    def _numbers(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _numbers(self, table: pa.Table) -> tuple[Array, NDArray[np.bool_]]:
         name = "labels" if "labels" in table.column_names else "scores"
         column = table[name].combine_chunks()
         if pa.types.is_fixed_size_list(column.type):
@@ -201,19 +200,19 @@ class FlavorScorer:
         return values, np.isfinite(values)
 
     def _classified(
-        self, table: pa.Table, header: Mapping[str, Any]
-    ) -> tuple[NDArray[Any], NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None]:
+        self, table: pa.Table, header: Document
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None]:
         count = table.num_rows
         good = np.ones(count, dtype=bool)
         variables: dict[str, NDArray[np.float32]] = {}
-        best: NDArray[Any] | None = None
+        best: Array | None = None
         own = header.get("classes")
         classes = self._known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
         if "scores" in table.column_names:
             scores = table["scores"].combine_chunks()
             width = scores.type.list_size
             matrix = np.asarray(scores.flatten()).reshape(count, width)
-            meaning: Any = "probabilities" if self.meaning == "auto" else self.meaning
+            meaning: Meaning = "probabilities" if self.meaning == "auto" else self.meaning
             answers = Outputs(self.problem, "scores", None, meaning, classes).read([matrix])
             variables, good, best, classes = (
                 dict(answers.variables),

@@ -1,21 +1,24 @@
-"""What must be changed in a model's file before this machine can run it; its answers stay the same."""
+"""Changes to a model's graph without which this machine cannot run it; its answers stay the same."""
 
 from __future__ import annotations
 
 import functools
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from opmon.scoring.graph.file import class_names, classifier_labels
+from opmon.scoring.graph.file import class_names, classifier_labels, copied
 from opmon.scoring.graph.locales import another_locale, locale_is_there, locales_of, set_locale
 
-Change = Callable[[Any], None]
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+Change: TypeAlias = "Callable[[ModelProto], None]"
 
 
-def adapted(model: Any) -> Any | None:
+def adapted(model: ModelProto) -> ModelProto | None:
     """A copy with the changes, None where none are needed.
 
     Probabilities come as a matrix instead of one dictionary for each row (ZipMap), text is put in lower case by the
@@ -24,21 +27,20 @@ def adapted(model: Any) -> Any | None:
     changes = [*_zipmaps(model), *_locales(model), *_rows(model)]
     if not changes:
         return None
-    copy = type(model)()
-    copy.CopyFrom(model)
+    copy = copied(model)
     for change in changes:
         change(copy)
     return copy
 
 
-def _zipmaps(model: Any) -> Iterator[Change]:
+def _zipmaps(model: ModelProto) -> Iterator[Change]:
     outputs = {output.name for output in model.graph.output}
     for place, node in enumerate(model.graph.node):
         if node.op_type == "ZipMap" and node.output[0] in outputs:
             yield functools.partial(_without_zipmap, place)
 
 
-def _without_zipmap(place: int, model: Any) -> None:
+def _without_zipmap(place: int, model: ModelProto) -> None:
     import onnx
 
     node = model.graph.node[place]
@@ -52,22 +54,22 @@ def _without_zipmap(place: int, model: Any) -> None:
         entry.key, entry.value = "classes", json.dumps(labels)
 
 
-def _kind_of(model: Any, tensor: str) -> int:
+def _kind_of(model: ModelProto, tensor: str) -> int:
     """The type of a tensor inside of the graph; float where it is not known."""
     import onnx
 
-    known = onnx.shape_inference.infer_shapes(model).graph.value_info
-    kinds = {item.name: int(item.type.tensor_type.elem_type) for item in known}
+    inferred = onnx.shape_inference.infer_shapes(model).graph.value_info
+    kinds = {item.name: int(item.type.tensor_type.elem_type) for item in inferred}
     return kinds.get(tensor) or int(onnx.TensorProto.FLOAT)
 
 
-def _locales(model: Any) -> Iterator[Change]:
+def _locales(model: ModelProto) -> Iterator[Change]:
     for name in sorted(locales_of(model)):
         if not locale_is_there(name):
             yield functools.partial(set_locale, name, another_locale(name))
 
 
-def _rows(model: Any) -> Iterator[Change]:
+def _rows(model: ModelProto) -> Iterator[Change]:
     import onnx
 
     for output in model.graph.output:
@@ -77,7 +79,7 @@ def _rows(model: Any) -> Iterator[Change]:
             yield functools.partial(_one_for_each_input, output.name)
 
 
-def _one_for_each_input(name: str, model: Any) -> None:
+def _one_for_each_input(name: str, model: ModelProto) -> None:
     import onnx
 
     row = f"{name}/row"

@@ -7,24 +7,28 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError
+from opmon.scoring.graph.file import copied
 from opmon.scoring.graph.monitor_graph import ACTIVATIONS, PREDICTED, UNKNOWN, MonitorGraph
 from opmon.scoring.graph.nodes import PREFIX, Nodes
 from opmon.scoring.outputs.meaning import Outputs
 from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.session import Tensor
+from opmon.types import Floats, Json
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from opmon.abc import Head
 
 METADATA = "opmon"
-ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
+ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], Floats]
 _OLDEST, _CONVERTED, _IR = 11, 13, 10
 
 
@@ -32,14 +36,14 @@ _OLDEST, _CONVERTED, _IR = 11, 13, 10
 class Compiled:
     """A model with its variables. ``outside`` are the heads that are computed from its extra outputs, in NumPy."""
 
-    model: Any
+    model: ModelProto
     outputs: Mapping[str, str]
     """The output of each variable."""
     outside: tuple[str, ...]
 
 
 def compile_graph(
-    model: Any,
+    model: ModelProto,
     outputs: Outputs,
     score: Tensor,
     heads: Mapping[str, Head],
@@ -49,9 +53,9 @@ def compile_graph(
     traced: bool = False,
     whole: bool = False,
 ) -> Compiled:
-    """A copy of ``model`` with one output more for each head; its own outputs stay as they are.
+    """A copy of ``model`` with one more output for each head; its own outputs stay as they are.
 
-    With ``raw`` there are also outputs ``<name>_raw``, before normalisation, of heads that have such. ``traced`` adds
+    ``raw`` adds outputs ``<name>_raw``, before normalisation, for the heads that normalise. ``traced`` adds
     the activations and the predicted class. ``whole`` puts into the graph what would be quicker outside of it.
     """
     columns, single = columns_of(outputs, score)
@@ -83,43 +87,42 @@ def compile_graph(
     return Compiled(graph.model, named, tuple(outside))
 
 
-def on_one_thread() -> contextlib.AbstractContextManager[Any]:
-    """For the products of a compilation: they are small, and threads that share one on a busy machine mostly wait."""
+def on_one_thread() -> contextlib.AbstractContextManager[object]:
+    """Limit matrix products to one thread: those of a compilation are small, and threads mostly wait."""
     from threadpoolctl import threadpool_limits
 
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    limits: contextlib.AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
     return limits
 
 
-def serialised(model: Any) -> bytes:
+def serialised(model: ModelProto) -> bytes:
     """The file's bytes; weights in other files stay there."""
     try:
-        data: bytes = model.SerializeToString()
+        return model.SerializeToString()
     except Exception as exc:  # protobuf's error differs from version to version
         raise ModelError(
             f"the model with its reference is larger than the 2 GB an ONNX file may have ({exc}): fit a smaller "
             f"reference (opmon reference --limit), or keep the weights in a file beside the model"
         ) from exc
-    return data
 
 
 def functions_of(
     compiled: Compiled, heads: Mapping[str, Head], reference: Reference | None
 ) -> dict[str, ArrayFunction]:
-    """The NumPy functions of the heads that are no graph."""
-    found: dict[str, ArrayFunction] = {}
+    """The NumPy functions of the heads that are computed outside of the graph."""
+    functions: dict[str, ArrayFunction] = {}
     for name in compiled.outside:
         function = heads[name].function(reference)
         if function is None:
             raise ModelError(
                 f"the variable {name!r} gives neither ONNX nodes for this model nor a NumPy function; leave it out"
             )
-        found[name] = function
-    return found
+        functions[name] = function
+    return functions
 
 
 def bounded(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A value that is no number is the most suspicious there is: the input must still be drawn."""
+    """The values, with those that are not finite made the most or least suspicious: the input must still be drawn."""
     result: NDArray[np.float32] = np.nan_to_num(values, copy=False, nan=1.0, posinf=UNKNOWN, neginf=0.0)
     return result
 
@@ -130,7 +133,7 @@ def is_added(name: str, variables: Mapping[str, str]) -> bool:
 
 
 def columns_of(outputs: Outputs, score: Tensor) -> tuple[int, bool]:
-    """How many classes there are (0: regression), and whether one number tells two of them apart."""
+    """The number of classes (0: regression), and whether one number tells two of them apart."""
     if outputs.problem == "regression":
         return 0, False
     sizes = score.shape[1:]
@@ -144,13 +147,13 @@ def columns_of(outputs: Outputs, score: Tensor) -> tuple[int, bool]:
     return max(width, 2), width == 1
 
 
-def variable_outputs(model: Any) -> dict[str, str]:
+def variable_outputs(model: ModelProto) -> dict[str, str]:
     """The variables that a file written by :func:`compile_graph` gives, and their outputs; empty for other files."""
     for item in model.metadata_props:
         if item.key == METADATA:
             try:
-                found = json.loads(item.value)["variables"]
-                return {str(name): str(output) for name, output in found.items()}
+                variables = json.loads(item.value)["variables"]
+                return {str(name): str(output) for name, output in variables.items()}
             except (ValueError, KeyError, TypeError, AttributeError) as exc:
                 raise ModelError(f"its metadata entry {METADATA!r} cannot be read: {exc}; compile it again") from exc
     return {}
@@ -161,12 +164,11 @@ def _variable(graph: MonitorGraph, tensor: str, name: str) -> None:
     graph.nodes.output(floored, name, np.float32, ["inputs"])
 
 
-def _modern(model: Any) -> Any:
+def _modern(model: ModelProto) -> ModelProto:
     """A copy whose opset has the operators that heads are made of."""
     import onnx
 
-    copy = type(model)()
-    copy.CopyFrom(model)
+    copy = copied(model)
     opset = next((int(item.version) for item in copy.opset_import if item.domain in ("", "ai.onnx")), None)
     if opset is None:
         copy.opset_import.append(onnx.helper.make_opsetid("", 18))
@@ -184,11 +186,11 @@ def _modern(model: Any) -> Any:
 
 
 def _describe(graph: MonitorGraph, named: Mapping[str, str], reference: Reference | None) -> None:
-    told: dict[str, Any] = {"variables": dict(named)}
+    contents: dict[str, Json] = {"variables": dict(named)}
     if reference is not None:
-        told |= {"model_hash": reference.model_hash, "layer": reference.layer, "traces": len(reference.traces)}
+        contents |= {"model_hash": reference.model_hash, "layer": reference.layer, "traces": len(reference.traces)}
     for item in list(graph.model.metadata_props):
         if item.key == METADATA:
             graph.model.metadata_props.remove(item)
     entry = graph.model.metadata_props.add()
-    entry.key, entry.value = METADATA, json.dumps(told)
+    entry.key, entry.value = METADATA, json.dumps(contents)

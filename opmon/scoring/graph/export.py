@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.adapting import adapted
@@ -18,6 +18,8 @@ from opmon.spellings import Classes
 from opmon.types import Problem
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from opmon.abc import Head
 
 ONE_FILE = 1_800_000_000
@@ -66,7 +68,7 @@ def write_monitor_graph(
     return tuple(item.name for item in open_session(target, "cpu").outputs)
 
 
-def _complete(model: Any, outputs: Sequence[Tensor]) -> None:
+def _complete(model: ModelProto, outputs: Sequence[Tensor]) -> None:
     """Give outputs whose shape the file does not say the one that ONNX Runtime finds: the checker wants one."""
     shapes = {item.name: item.shape for item in outputs}
     for item in model.graph.output:
@@ -78,7 +80,7 @@ def _complete(model: Any, outputs: Sequence[Tensor]) -> None:
                     dimension.dim_value = size
 
 
-def _write(model: Any, folder: Path, target: Path, outside: bool, one_file: int) -> None:
+def _write(model: ModelProto, folder: Path, target: Path, outside: bool, one_file: int) -> None:
     import onnx
 
     if outside:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import ModelError
 from opmon.values import canonical_class
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 PASSING = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Dropout"})
 _LABEL_ATTRIBUTES = ("classlabels_strings", "classlabels_int64s", "classlabels_ints")
 
 
-def read_model(path: Path) -> Any:
+def read_model(path: Path) -> ModelProto:
     """The model's graph, without the weights that are kept in other files; those must be in the model's folder."""
     import onnx
 
@@ -31,17 +34,24 @@ def read_model(path: Path) -> Any:
     return model
 
 
-def external_files(model: Any) -> set[str]:
+def external_files(model: ModelProto) -> set[str]:
     """The names of the files that hold weights."""
-    found = set()
+    locations = set()
     for tensor in _tensors(model):
         if tensor.data_location == tensor.EXTERNAL:
-            found |= {entry.value for entry in tensor.external_data if entry.key == "location"} or {""}
-    return found
+            locations |= {entry.value for entry in tensor.external_data if entry.key == "location"} or {""}
+    return locations
 
 
-def last_operator(model: Any, output: str) -> Any | None:
-    """The node that makes an output, seen through those that only pass values on; None where it is an input."""
+def copied(model: ModelProto) -> ModelProto:
+    """A copy of a model that may be changed."""
+    copy = type(model)()
+    copy.CopyFrom(model)
+    return copy
+
+
+def last_operator(model: ModelProto, output: str) -> NodeProto | None:
+    """The node that computes an output, not counting nodes that only pass values on; None where it is an input."""
     made_by = {name: node for node in model.graph.node for name in node.output}
     node = made_by.get(output)
     while node is not None and node.op_type in PASSING and node.input and node.input[0] in made_by:
@@ -49,22 +59,22 @@ def last_operator(model: Any, output: str) -> Any | None:
     return node
 
 
-def class_names(model: Any) -> tuple[str, ...] | None:
+def class_names(model: ModelProto) -> tuple[str, ...] | None:
     """The classes in the order of the scores, where the file's metadata names them (``classes``, a JSON list)."""
     text = metadata_of(model, "classes")
     return None if text is None else _from_metadata(text)
 
 
-def metadata_of(model: Any, key: str) -> str | None:
+def metadata_of(model: ModelProto, key: str) -> str | None:
     """What the file says of itself under a key."""
     return next((str(item.value) for item in model.metadata_props if item.key == key), None)
 
 
-def classifier_labels(node: Any) -> tuple[str, ...]:
-    """The classes that a classifier node chooses from, in the order of its scores; none of other nodes."""
+def classifier_labels(node: NodeProto) -> tuple[str, ...]:
+    """The classes that a classifier node chooses from, in the order of its scores; empty for other nodes."""
     for attribute in node.attribute:
         if attribute.name in _LABEL_ATTRIBUTES:
-            values = list(attribute.strings) or list(attribute.ints)
+            values: list[bytes | int] = list(attribute.strings) or list(attribute.ints)
             if values:
                 return tuple(canonical_class(value) for value in values)
     return ()
@@ -82,14 +92,14 @@ def _from_metadata(text: str) -> tuple[str, ...]:
     )
 
 
-def _tensors(model: Any) -> Iterator[Any]:
+def _tensors(model: ModelProto) -> Iterator[TensorProto]:
     yield from _graph_tensors(model.graph)
     for function in model.functions:
         for node in function.node:
             yield from _node_tensors(node)
 
 
-def _graph_tensors(graph: Any) -> Iterator[Any]:
+def _graph_tensors(graph: GraphProto) -> Iterator[TensorProto]:
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield from (sparse.values, sparse.indices)
@@ -97,7 +107,7 @@ def _graph_tensors(graph: Any) -> Iterator[Any]:
         yield from _node_tensors(node)
 
 
-def _node_tensors(node: Any) -> Iterator[Any]:
+def _node_tensors(node: NodeProto) -> Iterator[TensorProto]:
     for attribute in node.attribute:
         yield from (attribute.t, *attribute.tensors)
         for graph in (attribute.g, *attribute.graphs):

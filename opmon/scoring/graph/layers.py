@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import ModelError
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
 
 _DENSE = frozenset({"Gemm", "MatMul"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
@@ -39,29 +42,28 @@ class Layer:
         return f"{self.name} [{shape}] (of {self.made_by}, into {self.feeds})"
 
 
-def layers(model: Any, score: str) -> tuple[Layer, ...]:
+def layers(model: ModelProto, score: str) -> tuple[Layer, ...]:
     """The hidden layers on the way to the output ``score``, first to last; empty where the model has none.
 
     A hidden layer is what a Gemm, MatMul or Conv with constant weights takes, where weights came before it; the last
     hidden layer is what the last Gemm or MatMul takes.
     """
     graph = _Graph.of(model)
-    found: list[Layer] = []
+    hidden: list[Layer] = []
     for node in graph.ancestors(score):
         if node.op_type not in _DENSE | _CONVOLUTIONS or not any(name in graph.constants for name in node.input[1:2]):
             continue
         name = node.input[0]
-        if graph.is_hidden(name) and all(layer.name != name for layer in found):
-            found.append(graph.layer(name, node.op_type))
-    return tuple(found)
+        if graph.is_hidden(name) and all(layer.name != name for layer in hidden):
+            hidden.append(graph.layer(name, node.op_type))
+    return tuple(hidden)
 
 
-def find_layer(model: Any, score: str, name: str | None = None) -> Layer:
+def find_layer(model: ModelProto, score: str, name: str | None = None) -> Layer:
     """The layer called ``name``, or the last hidden one."""
     if name is not None:
         return _named(model, score, name)
-    found = layers(model, score)
-    dense = [layer for layer in found if layer.feeds in _DENSE]
+    dense = [layer for layer in layers(model, score) if layer.feeds in _DENSE]
     if not dense:
         kinds = sorted({node.op_type for node in model.graph.node})
         raise ModelError(
@@ -72,7 +74,7 @@ def find_layer(model: Any, score: str, name: str | None = None) -> Layer:
     return dense[-1]
 
 
-def _named(model: Any, score: str, name: str) -> Layer:
+def _named(model: ModelProto, score: str, name: str) -> Layer:
     graph = _Graph.of(model)
     if name in graph.made_by and name not in graph.constants:
         node = next((n for n in model.graph.node if n.op_type in _WEIGHTED and name in n.input), None)
@@ -83,15 +85,16 @@ def _named(model: Any, score: str, name: str) -> Layer:
 
 @dataclass(frozen=True)
 class _Graph:
-    made_by: Mapping[str, Any]
+    made_by: Mapping[str, NodeProto]
+    """By tensor, the node that computes it."""
     constants: frozenset[str]
     weighted: frozenset[str]
     """Tensors with weights behind them."""
     shapes: Mapping[str, tuple[int | None, ...]]
-    nodes: tuple[Any, ...]
+    nodes: tuple[NodeProto, ...]
 
     @classmethod
-    def of(cls, model: Any) -> _Graph:
+    def of(cls, model: ModelProto) -> _Graph:
         nodes = tuple(model.graph.node)  # ONNX keeps them in topological order
         constants = {tensor.name for tensor in model.graph.initializer}
         constants |= {tensor.values.name for tensor in model.graph.sparse_initializer}
@@ -105,14 +108,14 @@ class _Graph:
         made_by = {name: node for node in nodes for name in node.output}
         return cls(made_by, frozenset(constants), frozenset(weighted), shapes_of(model), nodes)
 
-    def ancestors(self, tensor: str) -> list[Any]:
+    def ancestors(self, tensor: str) -> list[NodeProto]:
         """The nodes that ``tensor`` is computed with, first to last."""
-        wanted, found = {tensor}, []
+        wanted, behind = {tensor}, []
         for node in reversed(self.nodes):
             if any(name in wanted for name in node.output):
                 wanted |= set(node.input)
-                found.append(node)
-        return found[::-1]
+                behind.append(node)
+        return behind[::-1]
 
     def is_hidden(self, tensor: str) -> bool:
         return tensor in self.weighted and tensor not in self.constants
@@ -132,21 +135,21 @@ class _Graph:
         return node is not None and node.op_type in _CONVOLUTIONS
 
 
-def _has_graphs(node: Any) -> bool:
+def _has_graphs(node: NodeProto) -> bool:
     return any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
 
 
-def shapes_of(model: Any) -> dict[str, tuple[int | None, ...]]:
-    """The shapes that the file or shape inference knows; fewer where inference fails. None is an unknown size."""
+def shapes_of(model: ModelProto) -> dict[str, tuple[int | None, ...]]:
+    """The shapes of tensors, from the file or shape inference; fewer where inference fails. None: an unknown size."""
     import onnx
 
     try:
         inferred = onnx.shape_inference.infer_shapes(model)
     except Exception:  # noqa: BLE001 - a custom operator, a model above 2 GB: no shapes then
         inferred = model
-    found: dict[str, tuple[int | None, ...]] = {}
+    shapes: dict[str, tuple[int | None, ...]] = {}
     for value in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
         if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
             sizes = value.type.tensor_type.shape.dim
-            found[value.name] = tuple(size.dim_value if size.HasField("dim_value") else None for size in sizes)
-    return found
+            shapes[value.name] = tuple(size.dim_value if size.HasField("dim_value") else None for size in sizes)
+    return shapes

@@ -1,14 +1,17 @@
-"""The locales by which a model puts text in lower case: which it wants, and which are on this machine."""
+"""The locales by which a model puts text in lower case: those it asks for, and those on this machine."""
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from opmon.errors import ModelError
 from opmon.scoring.session import open_session
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
 
 _log = logging.getLogger(__name__)
 _DEFAULT = "en_US.UTF-8"
@@ -17,13 +20,13 @@ _OTHERS = ("C.UTF-8", _DEFAULT)
 _PLAIN = "C"
 
 
-def locales_of(model: Any) -> set[str]:
-    """The locales that the model's nodes want."""
+def locales_of(model: ModelProto) -> set[str]:
+    """The locales that the model's nodes ask for."""
     return {_locale_of(node) for node in _normalizers(model.graph.node)}
 
 
-def set_locale(old: str, new: str, model: Any) -> None:
-    """Let the nodes that want ``old`` take ``new``."""
+def set_locale(old: str, new: str, model: ModelProto) -> None:
+    """Replace the locale ``old`` by ``new`` in the nodes that ask for it."""
     import onnx
 
     for node in _normalizers(model.graph.node):
@@ -35,15 +38,15 @@ def set_locale(old: str, new: str, model: Any) -> None:
 
 @functools.cache
 def another_locale(wanted: str) -> str:
-    """A locale that is there, in which the same letters have the same lower case."""
-    found = next((name for name in _OTHERS if locale_is_there(name)), _PLAIN)
-    if found == _PLAIN:
+    """An installed locale in which the same letters have the same lower case."""
+    locale = next((name for name in _OTHERS if locale_is_there(name)), _PLAIN)
+    if locale == _PLAIN:
         _log.warning(
             "the model puts text in lower case by the locale %s; neither it nor another with UTF-8 is installed, so "
             "that only A to Z are: install it for text with other letters",
             wanted,
         )
-    return found
+    return locale
 
 
 @functools.cache
@@ -62,12 +65,12 @@ def locale_is_there(name: str) -> bool:
     return True
 
 
-def _locale_of(node: Any) -> str:
+def _locale_of(node: NodeProto) -> str:
     given = next((item.s.decode() for item in node.attribute if item.name == "locale"), "")
     return given or _DEFAULT
 
 
-def _normalizers(nodes: Sequence[Any]) -> Iterator[Any]:
+def _normalizers(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     """The nodes that change the case of text, also those of the graphs inside of nodes."""
     for node in nodes:
         if node.op_type == "StringNormalizer":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
 from opmon.errors import ModelError
 from opmon.scoring.graph.layers import Layer, find_layer
@@ -18,17 +18,21 @@ from opmon.scoring.outputs.meaning import Outputs
 from opmon.scoring.outputs.variables import EDGE
 from opmon.scoring.reference.densities import has_covariance, kept_neurons
 from opmon.scoring.reference.fitted import Reference, required
+from opmon.types import Array
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, TensorProto
 
 ACTIVATIONS, PREDICTED = f"{PREFIX}activations", f"{PREFIX}predicted"
 FEW_CLASSES = 100
 """With more classes than this, what is scored in large batches is quicker sorted by class outside of the graph."""
 UNKNOWN = 1e30
-"""What is so surprising that it cannot be measured, such as a predicted class that training never saw."""
+"""The value of what is too surprising to be measured, such as a predicted class that training never saw."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The inputs that are predicted as one of ``classes``: ``rows`` None is all inputs."""
+    """The inputs that are predicted as one of ``classes``; ``rows`` is None for all inputs."""
 
     classes: tuple[int, ...]
     rows: str | None
@@ -36,7 +40,7 @@ class Route:
 
 @dataclass(eq=False)
 class MonitorGraph:
-    """What a head works on: the tensors of the model that are of use, and ``nodes`` to add its own."""
+    """The graph that heads are added to: the model's tensors that they need, and ``nodes`` to add their own."""
 
     nodes: Nodes
     outputs: Outputs
@@ -49,23 +53,23 @@ class MonitorGraph:
     whole: bool = False
     """Whether everything must be in the graph, also what would be quicker outside of it."""
     raw: dict[str, str] = field(default_factory=dict)
-    """By the tensor of a variable: the same before it was normalised."""
+    """The tensors of variables before normalisation, by those after it."""
     _made: dict[Hashable, str] = field(default_factory=dict)
 
     @property
-    def model(self) -> Any:
+    def model(self) -> ModelProto:
         return self.nodes.model
 
     @property
     def reference(self) -> Reference:
         return required(self.given_reference)
 
-    def learned(self, name: str) -> Mapping[str, NDArray[Any]]:
-        """What the variables that are ``fitted_as`` this name learned from the training data."""
-        found = self.reference.weights.get(name)
-        if found is None:
+    def learned(self, name: str) -> Mapping[str, Array]:
+        """The arrays that the variables ``fitted_as`` this name learned from the training data."""
+        weights = self.reference.weights.get(name)
+        if weights is None:
             raise ModelError(f"the reference has no {name}: fit it with opmon reference --fit {name}")
-        return found
+        return weights
 
     @property
     def sorted_outside(self) -> bool:
@@ -73,7 +77,7 @@ class MonitorGraph:
         return self.columns > FEW_CLASSES and not self.whole
 
     def once(self, key: Hashable, make: Callable[[], str]) -> str:
-        """What ``make`` gives, made once for each ``key``: heads that need the same tensor share it."""
+        """The tensor that ``make`` gives, made once for each ``key``: heads that need the same one share it."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
@@ -91,7 +95,7 @@ class MonitorGraph:
 
     @functools.cached_property
     def probabilities(self) -> str:
-        """float32 [inputs, classes]."""
+        """The probabilities of the classes, float32 [inputs, classes]."""
         if self.columns == 0:
             raise ModelError(
                 "a regression model has no probabilities: confidence, margin, entropy, gini, dsa need them"
@@ -120,12 +124,12 @@ class MonitorGraph:
 
     @functools.cached_property
     def predicted(self) -> str:
-        """int64 [inputs]: the column of the greatest probability."""
+        """The column of the greatest probability, int64 [inputs]."""
         return self.nodes.add("ArgMax", [self.probabilities], axis=1, keepdims=0)
 
     @functools.cached_property
     def activations(self) -> str:
-        """float32 [inputs, neurons]: the layer's, averaged over space or tokens where it has several of each."""
+        """The layer's activations, averaged over space or tokens where there are several: float32 [inputs, neurons]."""
         nodes, layer = self.nodes, self.layer
         tensor = nodes.cast(layer.name, np.float32)
         rank = 2 if layer.shape is None else len(layer.shape)
@@ -144,19 +148,19 @@ class MonitorGraph:
 
     @functools.cached_property
     def routes(self) -> tuple[Route, ...]:
-        """The inputs by predicted class, small classes together, for those that have traces; regression: one for all.
+        """The inputs by predicted class, small classes together, for classes with traces; regression: one for all.
 
-        What is made of a route's inputs comes back in their order by :meth:`unrouted`.
+        :meth:`unrouted` puts the values of a route's inputs back in the order of all inputs.
         """
         if self.columns == 0:
             return (Route((0,), None),)
         nodes = self.nodes
-        found = self._sets()
-        which, number = local_numbers(found, self.columns)
+        sets = self._sets()
+        which, number = local_numbers(sets, self.columns)
         self._made["number"] = nodes.add("Gather", [nodes.constant(number), self.predicted])
         own = nodes.add("Gather", [nodes.constant(which), self.predicted])
         routes = []
-        for i, classes in enumerate(found):
+        for i, classes in enumerate(sets):
             same = nodes.add("Equal", [own, nodes.constant(i, np.int64)])
             routes.append(Route(classes, nodes.squeeze(nodes.add("NonZero", [same]), [0])))
         return tuple(routes)
@@ -169,7 +173,7 @@ class MonitorGraph:
         return self.once((rows, tensor), lambda: self.nodes.add("Gather", [tensor, rows], axis=0))
 
     def numbers(self, route: Route) -> str:
-        """int64: which of the route's classes each of its inputs is predicted as."""
+        """Which of the route's classes each of its inputs is predicted as, int64."""
         return self.routed(route, self._made["number"])
 
     def rows(self, routes: Sequence[Route]) -> str:
@@ -177,7 +181,7 @@ class MonitorGraph:
         rows = [str(route.rows) for route in routes]
         return self.once(("rows", *rows), lambda: self.nodes.add("Concat", rows, axis=0))
 
-    def unrouted(self, routes: Sequence[Route], values: str, dtype: Any = np.float32) -> str:
+    def unrouted(self, routes: Sequence[Route], values: str, dtype: DTypeLike = np.float32) -> str:
         """One value per input from those of the routes' inputs; ``UNKNOWN`` where the class has no route."""
         nodes = self.nodes
         if routes[0].rows is None:
@@ -208,7 +212,7 @@ class MonitorGraph:
         return nodes.clip(nodes.add("Div", [shifted, span]), 0.0, 1.0)
 
 
-def _tensor(value: float, dtype: Any = np.float32) -> Any:
+def _tensor(value: float, dtype: DTypeLike = np.float32) -> TensorProto:
     from onnx import numpy_helper
 
     return numpy_helper.from_array(np.array([value], dtype))

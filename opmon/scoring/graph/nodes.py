@@ -1,25 +1,32 @@
-"""Nodes added to a model's graph, in the words of the opset that the model is written in."""
+"""Nodes added to a model's graph, written for the opset of the model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike
+
+from opmon.types import Array
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 PREFIX = "opmon/"
 _AXES_ARE_INPUTS = {"Squeeze": 13, "Unsqueeze": 13, "ReduceSum": 13}
 _REDUCTIONS_CHANGED = 18
+_Key = tuple[str, tuple[int, ...], bytes]
+"""The dtype, shape and bytes of a constant."""
 
 
 @dataclass
 class Nodes:
-    """A copy of a graph that grows: what is added is named ``opmon/…`` and leaves the rest as it is."""
+    """A copy of a graph, and the nodes added to it: they are named ``opmon/…`` and leave the rest as it is."""
 
-    model: Any
-    _constants: dict[Any, str] = field(default_factory=dict)
+    model: ModelProto
+    _constants: dict[_Key, str] = field(default_factory=dict)
     _count: int = 0
 
     @property
@@ -41,7 +48,7 @@ class Nodes:
         self.model.graph.node.append(helper.make_node(operator, list(inputs), names, name=own, **attributes))
         return names
 
-    def constant(self, values: Any, dtype: Any = None) -> str:
+    def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> str:
         """A constant tensor; the same small one is kept once."""
         from onnx import numpy_helper
 
@@ -56,7 +63,7 @@ class Nodes:
             self._constants[key] = name
         return name
 
-    def cast(self, tensor: str, dtype: Any) -> str:
+    def cast(self, tensor: str, dtype: DTypeLike) -> str:
         from onnx import helper
 
         return self.add("Cast", [tensor], to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
@@ -71,7 +78,7 @@ class Nodes:
     def unsqueeze(self, tensor: str, axes: Sequence[int]) -> str:
         return self._with_axes("Unsqueeze", tensor, axes)
 
-    def clip(self, tensor: str, low: float, high: float, dtype: Any = np.float32) -> str:
+    def clip(self, tensor: str, low: float, high: float, dtype: DTypeLike = np.float32) -> str:
         least, most = self.constant(low, dtype), self.constant(high, dtype)
         if self.opset < 12:  # Clip took float32 only
             return self.add("Min", [self.add("Max", [tensor, least]), most])
@@ -82,11 +89,11 @@ class Nodes:
         values, positions = self.add_many("TopK", [tensor, self.constant([count], np.int64)], 2, axis=1)
         return values, positions
 
-    def transposed_product(self, tensor: str, matrix: NDArray[Any], bias: NDArray[Any]) -> str:
+    def transposed_product(self, tensor: str, matrix: Array, bias: Array) -> str:
         """``tensor @ matrixᵀ + bias``, in one Gemm."""
         return self.add("Gemm", [tensor, self.constant(np.ascontiguousarray(matrix.T)), self.constant(bias[None, :])])
 
-    def output(self, tensor: str, name: str, dtype: Any, shape: Sequence[str | int | None]) -> None:
+    def output(self, tensor: str, name: str, dtype: DTypeLike, shape: Sequence[str | int | None]) -> None:
         """Make ``tensor`` an output of the graph, called ``name``."""
         from onnx import helper
 

@@ -1,4 +1,4 @@
-"""Which classes share one product with their traces, and how each input meets the traces of its own class there."""
+"""Sets of classes that share one product with their traces, masked so that an input meets those of its own class."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def together(sizes: Mapping[int, int], most: int = TOGETHER) -> list[tuple[int, 
     >>> together({0: 5, 1: 2, 2: 9, 3: 3}, most=6)
     [(1, 3), (0,), (2,)]
     """
-    found: list[tuple[int, ...]] = []
+    sets: list[tuple[int, ...]] = []
     room = -1
     for number in sorted(sizes, key=lambda number: (sizes[number], number)):
         if sizes[number] > room:
-            found.append(())
+            sets.append(())
             room = most
-        found[-1] = (*found[-1], number)
+        sets[-1] = (*sets[-1], number)
         room -= sizes[number]
-    return found
+    return sets
 
 
 def codes(count: int) -> NDArray[np.float32]:
@@ -49,7 +49,7 @@ def forbidding(classes: NDArray[np.int64], count: int) -> NDArray[np.float32]:
 
 
 def local_numbers(sets: Sequence[Sequence[int]], columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each class the set that it is in (−1: in none), and its number there."""
+    """The set of each class (−1: none), and the number of the class in it."""
     which, number = np.full(columns, -1, np.int64), np.zeros(columns, np.int64)
     for i, chosen in enumerate(sets):
         which[list(chosen)], number[list(chosen)] = i, np.arange(len(chosen))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.errors import ModelError
+from opmon.types import Array, Floats
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Linear
 Kind = Literal["sae", "vae"]
-Weights = Mapping[str, NDArray[Any]]
+Weights = Mapping[str, Floats]
 _LATENT, _EPOCHS, _BATCH, _LARGEST = 16, 20, 128, 1 << 16
 
 
@@ -21,7 +24,7 @@ def hidden_size(width: int) -> int:
     return int(np.clip(width // 4, 4, 256))
 
 
-def fit_autoencoder(kind: Kind, inputs: NDArray[Any], seed: int, epochs: int = _EPOCHS) -> Weights:
+def fit_autoencoder(kind: Kind, inputs: Array, seed: int, epochs: int = _EPOCHS) -> Weights:
     """Weights of an autoencoder of ``inputs`` (one row each), standardised by column.
 
     ``sae``: one hidden layer, rectified. ``vae``: a hidden layer, 16 latent normal variables, a hidden layer; the loss
@@ -31,7 +34,7 @@ def fit_autoencoder(kind: Kind, inputs: NDArray[Any], seed: int, epochs: int = _
         raise ModelError(
             f"{kind} is for inputs of at most {_LARGEST} numbers; this model takes {inputs.shape[1]} of {inputs.dtype}"
         )
-    torch = _torch(kind)
+    _require_torch(kind)
     values = inputs.astype(np.float32)
     known = np.isfinite(values)
     totals = np.where(known, values, 0).sum(axis=0, dtype=np.float64)
@@ -39,9 +42,9 @@ def fit_autoencoder(kind: Kind, inputs: NDArray[Any], seed: int, epochs: int = _
     values = np.where(known, values, mean)
     spread = values.std(axis=0, dtype=np.float64).astype(np.float32)
     spread = np.where(spread > 1e-6 * max(float(spread.max()), 1e-30), spread, max(float(spread.mean()), 1e-6))
-    with _own_randomness(torch, seed):
-        layers = _layers(torch, kind, values.shape[1])
-        _train(torch, kind, layers, torch.from_numpy((values - mean) / spread), epochs)
+    with _own_randomness(seed):
+        layers = _layers(kind, values.shape[1])
+        _train(kind, layers, (values - mean) / spread, epochs)
     weights = {"mean": mean, "spread": spread.astype(np.float32)}
     for name, layer in layers.items():
         if name != "variance":
@@ -50,8 +53,10 @@ def fit_autoencoder(kind: Kind, inputs: NDArray[Any], seed: int, epochs: int = _
     return weights
 
 
-def _layers(torch: Any, kind: Kind, width: int) -> dict[str, Any]:
-    hidden, linear = hidden_size(width), torch.nn.Linear
+def _layers(kind: Kind, width: int) -> dict[str, Linear]:
+    from torch.nn import Linear as linear  # noqa: N813
+
+    hidden = hidden_size(width)
     if kind == "sae":
         return {"encode": linear(width, hidden), "decode": linear(hidden, width)}
     latent = min(_LATENT, hidden)
@@ -64,42 +69,47 @@ def _layers(torch: Any, kind: Kind, width: int) -> dict[str, Any]:
     }
 
 
-def _train(torch: Any, kind: Kind, layers: Mapping[str, Any], values: Any, epochs: int) -> None:
+def _train(kind: Kind, layers: Mapping[str, Linear], inputs: Floats, epochs: int) -> None:
+    import torch
+
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    values = values.to(device)
+    values = torch.from_numpy(inputs).to(device)
     parameters = [parameter for layer in layers.values() for parameter in layer.to(device).parameters()]
     optimiser = torch.optim.Adam(parameters, lr=1e-3)
     for _ in range(epochs):
-        for rows in torch.randperm(len(values), device=device).split(_BATCH):
-            loss = _loss(torch, kind, layers, values[rows])
+        for rows in torch.split(torch.randperm(len(values), device=device), _BATCH):
+            loss = _loss(kind, layers, values[rows])
             optimiser.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimiser.step()
 
 
-def _loss(torch: Any, kind: Kind, layers: Mapping[str, Any], x: Any) -> Any:
+def _loss(kind: Kind, layers: Mapping[str, Linear], x: Tensor) -> Tensor:
+    import torch
+
     hidden = torch.relu(layers["encode"](x))
     if kind == "sae":
-        return ((layers["decode"](hidden) - x) ** 2).sum(1).mean()
+        return torch.mean(((layers["decode"](hidden) - x) ** 2).sum(1))
     centre, variance = layers["centre"](hidden), layers["variance"](hidden).clamp(-20, 20)
     latent = centre + torch.randn_like(centre) * torch.exp(variance / 2)
     error = ((layers["decode"](torch.relu(layers["widen"](latent))) - x) ** 2).sum(1)
-    return (error - 0.5 * (1 + variance - centre**2 - variance.exp()).sum(1)).mean()
+    return torch.mean(error - 0.5 * (1 + variance - centre**2 - variance.exp()).sum(1))
 
 
 @contextlib.contextmanager
-def _own_randomness(torch: Any, seed: int) -> Iterator[None]:
-    """torch's global generator, seeded here and put back afterwards."""
+def _own_randomness(seed: int) -> Iterator[None]:
+    """Seed torch's global generator, and put it back afterwards."""
+    import torch
+
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
 
 
-def _torch(kind: str) -> Any:
+def _require_torch(kind: str) -> None:
     try:
-        import torch
+        import torch  # noqa: F401
     except ImportError as exc:
         raise ModelError(
             f"{kind} is fitted with torch, which is not installed: pip install 'opmon[autoencoders]'"
         ) from exc
-    return torch

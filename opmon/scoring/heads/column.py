@@ -1,16 +1,17 @@
-"""A variable that the log holds: a risk, a lag, another model's doubt."""
+"""A variable that is a column of the log: a risk, a lag, another model's doubt."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Head
 from opmon.errors import InputError
+from opmon.types import Array
 
 _FLOOR = 1e-6
 
@@ -36,16 +37,16 @@ class Column(Head):
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
-    def of_columns(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-        found = np.asarray(values[self.column], np.float64)
-        known = np.isfinite(found)
+    def of_columns(self, values: Mapping[str, Array]) -> NDArray[np.float32]:
+        column = np.asarray(values[self.column], np.float64)
+        known = np.isfinite(column)
         if self.suspicious == "low":
-            odd = known & ((found < 0) | (found > 1))
+            odd = known & ((column < 0) | (column > 1))
             if odd.any():
                 raise InputError(
-                    f"column {self.column!r} holds {found[odd][0]:g}, and a variable with suspicious: low is a share "
+                    f"column {self.column!r} holds {column[odd][0]:g}, and a variable with suspicious: low is a share "
                     f"between 0 and 1; name a column that is larger where the model is less sure"
                 )
-            found = 1 - found
-        top = float(found[known].max()) if known.any() else 1.0
-        return np.maximum(np.where(known, found, top), _FLOOR).astype(np.float32)
+            column = 1 - column
+        top = float(column[known].max()) if known.any() else 1.0
+        return np.maximum(np.where(known, column, top), _FLOOR).astype(np.float32)

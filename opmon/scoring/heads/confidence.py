@@ -1,4 +1,4 @@
-"""Confidence: what is missing from certainty."""
+"""Confidence: how far the greatest probability is from 1."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,12 @@ from opmon.scoring.graph.monitor_graph import UNKNOWN
 from opmon.scoring.heads._search import Traces, candidates_for, crowd_of, distinct_of
 from opmon.scoring.reference.distances import floored
 from opmon.scoring.reference.fitted import Reference
+from opmon.types import Floats
 
 
 def sorted_function(
     reference: Reference, limits: tuple[float, float] | None
-) -> Callable[[Traces, NDArray[np.int64]], NDArray[np.floating[Any]]]:
+) -> Callable[[Traces, NDArray[np.int64]], Floats]:
     """DSA of a batch whose inputs are sorted by class, so that each class is one small product."""
     order = np.concatenate([distinct_of(reference, number) for number in reference.classes])
     traces, divisors = reference.traces[order], floored(reference.distances)[order]
@@ -46,7 +46,7 @@ def sorted_function(
             found = np.concatenate([found, np.repeat(found[:, :1], count - found.shape[1], axis=1)], axis=1)
         return found + low
 
-    def values(activations: Traces, predicted: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
+    def values(activations: Traces, predicted: NDArray[np.int64]) -> Floats:
         result = np.full(len(activations), UNKNOWN)
         arranged = np.argsort(predicted, kind="stable")
         sorted_classes = predicted[arranged]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from opmon.scoring.graph.monitor_graph import UNKNOWN, MonitorGraph
 from opmon.scoring.heads._lsa import Surprises
 from opmon.scoring.reference.densities import densities
 from opmon.scoring.reference.fitted import Reference, required
+from opmon.types import Floats
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LikelihoodSurprise(Head):
         kept, fitted = densities(required(reference))
         limits = required(reference).limits.get("lsa")
 
-        def values(activations: NDArray[np.float32], predicted: NDArray[np.int64]) -> NDArray[np.floating[Any]]:
+        def values(activations: NDArray[np.float32], predicted: NDArray[np.int64]) -> Floats:
             result = np.full(len(activations), UNKNOWN)
             order = np.argsort(predicted, kind="stable")
             numbers, starts = np.unique(predicted[order], return_index=True)

@@ -1,4 +1,4 @@
-"""Reconstruction error by an autoencoder that was trained elsewhere: an ONNX file, or a model of the registry."""
+"""Reconstruction error by an autoencoder that was trained elsewhere: an ONNX file or a registered model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.file import external_files, read_model
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 from opmon.scoring.graph.nodes import PREFIX
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class NamedAutoencoder(Head):
         )
 
 
-def _read(path: Path, opset: int) -> Any:
-    """The autoencoder in the opset of the model, its names told apart."""
+def _read(path: Path, opset: int) -> ModelProto:
+    """The autoencoder in the opset of the model, its names prefixed."""
     import onnx
 
     model = read_model(path)
@@ -73,7 +76,7 @@ def _read(path: Path, opset: int) -> Any:
     return onnx.compose.add_prefix(model, f"{PREFIX}autoencoder/")
 
 
-def _appended(graph: MonitorGraph, other: Any) -> str:
+def _appended(graph: MonitorGraph, other: ModelProto) -> str:
     """The nodes of ``other`` at the end of the graph, fed with the model's input; gives their output."""
     target, source = graph.model.graph, other.graph.input[0].name
     for node in other.graph.node:

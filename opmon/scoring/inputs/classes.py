@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,7 +66,7 @@ def plain_numbers(column: str, given: pa.Array) -> NDArray[np.float64]:
         numbers = pc.cast(decoded(given), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
         raise SourceError(f"column {column!r} does not hold numbers ({exc}); correct 'columns'") from exc
-    found: NDArray[Any] = np.asarray(numbers)
-    if not np.isfinite(found).all():
-        raise SourceError(f"column {column!r} holds {found[~np.isfinite(found)][0]}; a prediction is a finite number")
-    return found
+    values: NDArray[np.float64] = np.asarray(numbers)
+    if not np.isfinite(values).all():
+        raise SourceError(f"column {column!r} holds {values[~np.isfinite(values)][0]}; a prediction is a finite number")
+    return values

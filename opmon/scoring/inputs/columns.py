@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError
+from opmon.types import Array
 
-DTYPES: dict[str, Any] = {
+DTYPES: dict[str, type[np.generic]] = {
     "float": np.float32,
     "double": np.float64,
     "float16": np.float16,
@@ -93,7 +93,7 @@ def decoded(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def numbers(name: str, column: pa.Array, dtype: Any, missing: Missing, rejected: Rejections) -> NDArray[Any]:
+def numbers(name: str, column: pa.Array, dtype: type[np.generic], missing: Missing, rejected: Rejections) -> Array:
     """One number, or text, per row; what is returned for a rejected row means nothing."""
     column = decoded(column)
     if dtype is np.object_:
@@ -111,13 +111,13 @@ def numbers(name: str, column: pa.Array, dtype: Any, missing: Missing, rejected:
 
 def fitted(
     name: str,
-    values: NDArray[Any],
+    values: Array,
     gaps: NDArray[np.bool_] | None,
-    dtype: Any,
+    dtype: type[np.generic],
     missing: Missing,
     rejected: Rejections,
     rows: NDArray[np.int64] | None = None,
-) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+) -> tuple[Array, NDArray[np.bool_] | None]:
     """The values in the model's own dtype, finite, whole where it takes whole numbers, and within its range.
 
     And where one is missing, in ``gaps`` or as NaN: the model is given there what ``missing`` says. ``values`` has one
@@ -141,7 +141,7 @@ def fitted(
     return cast, gaps
 
 
-def _fits(values: NDArray[Any], cast: NDArray[Any], dtype: Any) -> bool:
+def _fits(values: Array, cast: Array, dtype: type[np.generic]) -> bool:
     """Whether no value is NaN, infinite, too large or broken by the cast; found in as few passes as can be."""
     if np.issubdtype(dtype, np.floating):
         whole = values.dtype.kind in "iub"
@@ -152,7 +152,7 @@ def _fits(values: NDArray[Any], cast: NDArray[Any], dtype: Any) -> bool:
 
 
 def _set_aside(
-    name: str, bad: NDArray[np.bool_], dtype: Any, rejected: Rejections, rows: NDArray[np.int64] | None
+    name: str, bad: NDArray[np.bool_], dtype: type[np.generic], rejected: Rejections, rows: NDArray[np.int64] | None
 ) -> None:
     wrong = np.asarray(bad.any(axis=tuple(range(1, bad.ndim))))
     mask = np.zeros(rejected.count, dtype=bool)
@@ -161,25 +161,25 @@ def _set_aside(
     rejected.add(mask, lambda row: f"column {name!r} holds a number that is not finite or no {kind}")
 
 
-def can_fill(dtype: Any, missing: Missing) -> bool:
+def can_fill(dtype: type[np.generic], missing: Missing) -> bool:
     """Whether a model can be given something in place of a missing number."""
     return not missing.refuse and bool(np.issubdtype(dtype, np.floating) or np.isfinite(missing.numbers))
 
 
-def _whole(dtype: Any, missing: Missing) -> str:
+def _whole(dtype: type[np.generic], missing: Missing) -> str:
     if missing.refuse:
         return ""
     return f", and the model takes {np.dtype(dtype).name} there: inputs.missing.numbers says what it is given"
 
 
-def _square_sum(values: NDArray[Any]) -> Any:
-    """Finite only if all values are (and small enough): one quick pass, where looking at each value takes three."""
+def _square_sum(values: Array) -> float:
+    """The sum of squares: finite only if all values are (and small enough), which takes one pass and not three."""
     flat = values.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.dot(flat, flat)
+        return float(np.dot(flat, flat))
 
 
-def _plain(name: str, column: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+def _plain(name: str, column: pa.Array) -> tuple[Array, NDArray[np.bool_] | None]:
     """The numbers, and where there is none."""
     kind = column.type
     if pa.types.is_boolean(kind):
@@ -215,7 +215,7 @@ def _parsed(name: str, column: pa.Array, rejected: Rejections) -> tuple[NDArray[
     return values, gaps
 
 
-def _texts(name: str, column: pa.Array, missing: Missing, rejected: Rejections) -> NDArray[Any]:
+def _texts(name: str, column: pa.Array, missing: Missing, rejected: Rejections) -> Array:
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         raise ModelError(f"column {name!r} is {column.type}, and the model takes text there")
     gaps = np.asarray(column.is_null()) if column.null_count else None

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 from pathlib import Path
-from typing import Any
 
 MAX_BYTES = 32 << 20
 
 
-def encoded(cell: Any, column: str, folder: Path | None) -> bytes | str:
+def encoded(cell: object, column: str, folder: Path | None) -> bytes | str:
     """The bytes that a cell of ``column`` holds, or the file that it names; or, as text, why there are none.
 
     Paths are below ``folder``, and nothing outside of it is read.
@@ -42,11 +41,11 @@ def _in_text(text: str, column: str) -> bytes | str:
 
 def _file(path: str, column: str, folder: Path) -> bytes | str:
     folder = folder.resolve()
-    found = (folder / path).resolve()
-    if not found.is_relative_to(folder):
+    file = (folder / path).resolve()
+    if not file.is_relative_to(folder):
         return f"column {column!r} names a file outside of {folder}"
-    if not found.is_file():
+    if not file.is_file():
         return f"column {column!r} names a file that is not there: {path[:120]}"
-    if found.stat().st_size > MAX_BYTES:
+    if file.stat().st_size > MAX_BYTES:
         return f"column {column!r} names a picture above {MAX_BYTES} bytes"
-    return found.read_bytes()
+    return file.read_bytes()

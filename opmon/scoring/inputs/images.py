@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,10 @@ from opmon.scoring.inputs.encoded import encoded
 from opmon.scoring.inputs.lists import is_listed, tensor
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.session import Tensor
+from opmon.types import Array
 
+if TYPE_CHECKING:
+    from PIL import Image
 MAX_PIXELS = 40_000_000
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 
@@ -62,7 +65,7 @@ class ImageInput:
 class ImageReader:
     plan: ImageInput
     input: str
-    dtype: Any
+    dtype: type[np.generic]
     shape: tuple[int, ...]
     height: int
     width: int
@@ -94,14 +97,14 @@ class ImageReader:
         chosen = pixels if len(good) == len(rows) else pixels[np.searchsorted(rows, good)]
         return Fed({self.input: self._laid_out(chosen)}, good, rejected.reasons)
 
-    def _arrays(self, column: pa.Array, rejected: Rejections) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _arrays(self, column: pa.Array, rejected: Rejections) -> tuple[Array, NDArray[np.int64]]:
         """Arrays of pixels, channels last, flat or nested."""
         size = (self.height * self.width * self.channels,)
         values, rows = tensor(self.plan.column, column, size, np.float32, REFUSED, rejected)
         pixels = values.reshape(-1, self.height, self.width, self.channels)
         return pixels, np.arange(len(pixels)) if rows is None else rows
 
-    def _pictures(self, column: pa.Array, rejected: Rejections) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _pictures(self, column: pa.Array, rejected: Rejections) -> tuple[Array, NDArray[np.int64]]:
         cells = column.to_pylist()
         with ThreadPoolExecutor(max_workers=2) as pool:
             found = list(pool.map(self._picture, cells))
@@ -113,7 +116,7 @@ class ImageReader:
         blank = np.empty((0, self.height, self.width, self.channels), np.uint8)
         return np.stack(pixels) if pixels else blank, rows
 
-    def _picture(self, cell: Any) -> NDArray[np.uint8] | str:
+    def _picture(self, cell: object) -> NDArray[np.uint8] | str:
         """The pixels of one picture, or why there are none."""
         from PIL import Image
 
@@ -129,7 +132,7 @@ class ImageReader:
         except Exception as exc:  # noqa: BLE001 - Pillow's decoders raise whatever they like on a corrupt picture
             return f"column {name!r} holds no picture that can be read: {_told(exc)}"
 
-    def _resized(self, picture: Any) -> NDArray[np.uint8]:
+    def _resized(self, picture: Image.Image) -> NDArray[np.uint8]:
         from PIL import Image, ImageOps
 
         size = (self.width, self.height)
@@ -138,10 +141,10 @@ class ImageReader:
             picture = ImageOps.fit(picture, size, how) if self.plan.crop else picture.resize(size, how)
         return np.asarray(picture, np.uint8).reshape(self.height, self.width, self.channels)
 
-    def _laid_out(self, pixels: NDArray[Any]) -> NDArray[Any]:
+    def _laid_out(self, pixels: Array) -> Array:
         plan = self.plan
         if np.issubdtype(self.dtype, np.floating):
-            scaled: NDArray[Any] = pixels.astype(np.float32) * np.float32(plan.scale)
+            scaled: Array = pixels.astype(np.float32) * np.float32(plan.scale)
             if plan.mean != (0.0,) or plan.std != (1.0,):
                 scaled = (scaled - np.asarray(plan.mean, np.float32)) / np.asarray(plan.std, np.float32)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring.inputs.columns import Missing, Rejections, can_fill, decoded, fitted
+from opmon.types import Array
 
 Shape = tuple[int | None, ...]
 
@@ -49,11 +49,11 @@ def tensor(
     name: str,
     column: pa.Array,
     shape: tuple[int, ...],
-    dtype: Any,
+    dtype: type[np.generic],
     missing: Missing,
     rejected: Rejections,
     hint: str = "",
-) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+) -> tuple[Array, NDArray[np.int64] | None]:
     """The rows of the right length, and which they are (None: all of them); one copy at the most.
 
     ``hint`` ends the reason of the others.
@@ -102,7 +102,7 @@ def _wrong(
     return wrong
 
 
-def _values(flat: pa.Array, count: int, size: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+def _values(flat: pa.Array, count: int, size: int) -> tuple[Array, NDArray[np.bool_] | None]:
     """One row of values for each list, and where one is null."""
     gaps = None
     if pa.types.is_boolean(flat.type):
@@ -114,7 +114,12 @@ def _values(flat: pa.Array, count: int, size: int) -> tuple[NDArray[Any], NDArra
 
 
 def _set_aside(
-    name: str, gaps: NDArray[np.bool_], at: NDArray[np.int64], dtype: Any, missing: Missing, rejected: Rejections
+    name: str,
+    gaps: NDArray[np.bool_],
+    at: NDArray[np.int64],
+    dtype: type[np.generic],
+    missing: Missing,
+    rejected: Rejections,
 ) -> None:
     """Refuse the rows with a gap in their list, where the model can be given nothing in its place."""
     if can_fill(dtype, missing):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring.inputs.columns import DTYPES, Rejections
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.session import Tensor
+from opmon.types import Array
+
+Function = Callable[[pa.RecordBatch], ArrayLike | Mapping[str, ArrayLike]]
 
 
 class Reader(Protocol):
@@ -48,7 +51,7 @@ class FunctionInput:
 
 @dataclass(frozen=True)
 class FunctionReader:
-    function: Callable[[pa.RecordBatch], Any]
+    function: Function
     inputs: tuple[Tensor, ...]
     name: str
     columns: tuple[str, ...] = ()
@@ -71,9 +74,7 @@ class FunctionReader:
         rejected.add(mask, lambda row: f"{self.name} gives an infinite number")
         return Fed({name: values[good] for name, values in made.items()}, rows[good], rejected.reasons)
 
-    def _one_by_one(
-        self, batch: pa.RecordBatch, rejected: Rejections
-    ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    def _one_by_one(self, batch: pa.RecordBatch, rejected: Rejections) -> tuple[dict[str, Array], NDArray[np.int64]]:
         parts, rows = [], []
         for row in range(batch.num_rows):
             try:
@@ -89,16 +90,15 @@ class FunctionReader:
             }, np.empty(0, np.int64)
         return {item.name: np.concatenate([part[item.name] for part in parts]) for item in self.inputs}, np.array(rows)
 
-    def _called(self, batch: pa.RecordBatch) -> dict[str, NDArray[Any]]:
-        found = self.function(batch)
-        if not isinstance(found, Mapping):
-            found = {self.inputs[0].name: found}
-        missing = [item.name for item in self.inputs if item.name not in found]
+    def _called(self, batch: pa.RecordBatch) -> dict[str, Array]:
+        given = self.function(batch)
+        arrays = given if isinstance(given, Mapping) else {self.inputs[0].name: given}
+        missing = [item.name for item in self.inputs if item.name not in arrays]
         if missing:
             raise ModelError(
                 f"{self.name} must give an array for each input of the model; missing: {', '.join(missing)}"
             )
-        made = {item.name: np.asarray(found[item.name], DTYPES.get(item.kind)) for item in self.inputs}
+        made = {item.name: np.asarray(arrays[item.name], DTYPES.get(item.kind)) for item in self.inputs}
         for name, values in made.items():
             if values.ndim == 0 or len(values) != batch.num_rows:
                 raise ModelError(
@@ -108,14 +108,14 @@ class FunctionReader:
         return made
 
 
-def _imported(name: str) -> Callable[[pa.RecordBatch], Any]:
+def _imported(name: str) -> Function:
     module, separator, attribute = name.partition(":")
     if not separator or not module or not attribute:
         raise InputError(f"a function is named module:function; got {name!r}")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        function: Function = getattr(importlib.import_module(module), attribute)
     except Exception as exc:  # a module may fail in any way when it is imported
         raise InputError(f"{name!r} cannot be imported: {type(exc).__name__}: {exc}") from exc
-    if not callable(found):
-        raise InputError(f"{name!r} is a {type(found).__name__}, not a function")
-    return found  # type: ignore[no-any-return]
+    if not callable(function):
+        raise InputError(f"{name!r} is a {type(function).__name__}, not a function")
+    return function

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from opmon.errors import SourceError
 from opmon.scoring.inputs.columns import decoded
 from opmon.spellings import AS_SPELT, Spellings
+from opmon.types import Json
 
 Matrix = NDArray[np.float64]
 
@@ -81,20 +81,20 @@ def _of_list(name: str, column: pa.Array, classes: tuple[str, ...] | None) -> Ma
             f"classes in the order of the list"
         )
     flat = _numbers(name, column.filter(pa.array(good)).flatten())
-    found = np.full((len(column), width), np.nan)
-    found[good] = flat.reshape(-1, width)
-    return found
+    matrix = np.full((len(column), width), np.nan)
+    matrix[good] = flat.reshape(-1, width)
+    return matrix
 
 
 def _by_name(name: str, found: dict[str, Matrix], classes: tuple[str, ...] | None) -> tuple[Matrix, tuple[str, ...]]:
     wanted = tuple(found) if classes is None else classes
-    missing = [each for each in wanted if each not in found]
+    missing = [label for label in wanted if label not in found]
     if missing or not wanted:
         raise SourceError(
             f"column {name!r} has no score of {', '.join(missing[:10]) or 'any class'}; it has: "
             f"{', '.join(list(found)[:10])}. Name the classes as they are called there: classes: {{name: spelling}}"
         )
-    return np.column_stack([found[each] for each in wanted]), wanted
+    return np.column_stack([found[label] for label in wanted]), wanted
 
 
 def _of_map(
@@ -111,7 +111,7 @@ def _of_map(
 def _of_json(
     name: str, column: pa.Array, classes: tuple[str, ...] | None, spellings: Spellings
 ) -> tuple[Matrix, tuple[str, ...] | None]:
-    """Text that holds a number, a list or an object; what is neither has no scores."""
+    """The scores in text that holds a number, a list or an object; any other text has none."""
     rows = [_parsed(text) for text in column.to_pylist()]
     if any(isinstance(row, dict) for row in rows):
         names = classes or tuple(
@@ -120,12 +120,12 @@ def _of_json(
         parts = [
             {spellings.name(key): value for key, value in row.items()} if isinstance(row, dict) else {} for row in rows
         ]
-        found = {
-            each: np.array([_number(row.get(each)) for row in parts])
-            for each in names
-            if any(each in row for row in parts)
+        scores = {
+            label: np.array([_number(row.get(label)) for row in parts])
+            for label in names
+            if any(label in row for row in parts)
         }
-        return _by_name(name, found, classes)
+        return _by_name(name, scores, classes)
     lists = [row if isinstance(row, list) else None if row is None else [row] for row in rows]
     numbers = pa.array(
         [None if row is None else [_number(value) for value in row] for row in lists], pa.list_(pa.float64())
@@ -133,14 +133,15 @@ def _of_json(
     return _of_list(name, numbers, classes), classes
 
 
-def _parsed(text: str | None) -> Any:
+def _parsed(text: str | None) -> Json:
     if text is None or len(text) > 1_000_000 or text.count("[") + text.count("{") > 64:
         return None
     try:
-        return json.loads(text)
+        document: Json = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return document
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")

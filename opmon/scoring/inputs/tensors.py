@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from opmon.errors import ModelError
 from opmon.scoring.inputs.columns import AS_NAN, DTYPES, Missing, Rejections, numbers
 from opmon.scoring.inputs.lists import Shape, is_listed, settled_shape, tensor
 from opmon.scoring.session import Tensor
+from opmon.types import Array
 from opmon.wording import did_you_mean, nearest
 
 
@@ -23,7 +23,7 @@ class Feed:
 
     input: str
     columns: tuple[str, ...]
-    dtype: Any
+    dtype: type[np.generic]
     shape: Shape
     """Of one row: ``()`` is one value."""
     listed: bool
@@ -35,7 +35,7 @@ class Feed:
 class Fed:
     """The tensors of a batch's good rows, and why the others are not in them."""
 
-    tensors: Mapping[str, NDArray[Any]]
+    tensors: Mapping[str, Array]
     rows: NDArray[np.int64]
     rejected: Mapping[int, str]
     missing: Mapping[str, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Inputs:
 
     def _tensor(
         self, feed: Feed, batch: pa.RecordBatch, rejected: Rejections
-    ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+    ) -> tuple[Array, NDArray[np.int64] | None]:
         if feed.listed:
             column = batch.column(feed.columns[0])
             shape = tuple(size or 0 for size in feed.shape)
@@ -191,7 +191,7 @@ def _row_shape(target: Tensor) -> Shape:
     return target.shape[1:]
 
 
-def _dtype(target: Tensor) -> Any:
+def _dtype(target: Tensor) -> type[np.generic]:
     if target.kind not in DTYPES:
         raise ModelError(
             f"the model takes {target}, which cannot be made from columns; it may take: {', '.join(DTYPES)}"

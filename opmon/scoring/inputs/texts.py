@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring.inputs.columns import DTYPES, Rejections, decoded
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.session import Tensor, open_session
+from opmon.types import Array
 
-Tokens = Mapping[str, NDArray[Any]]
+Tokens = Mapping[str, Array]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-"""What the values of a model's label output are called: settled once for all of them, before the first is read."""
+"""The names of the values in a model's label output, settled once for all of them before the first is read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from opmon.errors import ModelError
 from opmon.scoring.outputs.origin import Origin
 from opmon.spellings import AS_SPELT, Spellings
+from opmon.types import Array
 from opmon.values import canonical_class
 
 _INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
@@ -33,7 +33,7 @@ class Labels:
     proven: bool = True
     """Whether the graph says so. If not, the labels must go with the scores."""
 
-    def read(self, values: NDArray[Any], rows: int, classes: tuple[str, ...]) -> tuple[NDArray[np.str_], NDArray[Any]]:
+    def read(self, values: Array, rows: int, classes: tuple[str, ...]) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
         """The name of each input's class, and its column (−1: none has the name)."""
         if values.size != rows:
             raise ModelError(several(self.output, values.shape))
@@ -43,8 +43,8 @@ class Labels:
         different, which = np.unique(values, return_inverse=True)
         names = [self._name(canonical_class(value), classes) for value in different.tolist()]
         columns = {name: column for column, name in enumerate(classes)}
-        found = np.array([columns.get(name, -1) for name in names], dtype=np.int64)
-        return np.array(names, dtype=np.str_)[which], found[which]
+        places = np.array([columns.get(name, -1) for name in names], dtype=np.int64)
+        return np.array(names, dtype=np.str_)[which], places[which]
 
     def _name(self, value: str, classes: tuple[str, ...]) -> str:
         if self.names is not None and value in self.names:
@@ -61,11 +61,11 @@ class Labels:
 
 
 def several(output: str, shape: Sequence[int | None]) -> str:
-    """What is said of a model that gives more than one label for each input."""
-    told = ", ".join("?" if size is None else str(size) for size in shape)
+    """The error for a model that gives more than one label for each input."""
+    sizes = ", ".join("?" if size is None else str(size) for size in shape)
     return (
-        f"the model's label output {output!r} has the shape [{told}], several labels for each input (multi-label), and "
-        f"a monitor watches one. Export the model with one of its labels, for each that is to be watched."
+        f"the model's label output {output!r} has the shape [{sizes}], several labels for each input (multi-label), "
+        f"and a monitor watches one. Export the model with one of its labels, for each that is to be watched."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from opmon.errors import ModelError
 from opmon.scoring.outputs.labels import Labels
 from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, summed, variables_of
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Problem
+from opmon.types import Array, Floats, Problem
 
+Meaning = Literal["probabilities", "log_probabilities", "independent", "logits", "value"]
 T = TypeVar("T", bound=np.generic)
 Scores = Literal["auto", "probabilities", "logits", "independent"]
 SCORES: tuple[str, ...] = ("auto", "probabilities", "logits", "independent")
@@ -24,15 +25,15 @@ _FEW = 20
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """What the model said of some inputs; ``valid`` is false where its answer is not a number, or no probabilities."""
+    """A model's answers for some inputs; ``valid`` is false where one is not a number, or not probabilities."""
 
-    predictions: NDArray[Any]
+    predictions: Array
     variables: Mapping[str, NDArray[np.float32]]
     valid: NDArray[np.bool_]
     unlike: int = 0
     """How many labels are not of the class with the greatest score."""
     classes: tuple[str, ...] | None = None
-    """All that a prediction can be; None for regression, and where it cannot be told."""
+    """The classes that a prediction can be; None for regression, and where they are not known."""
     activations: NDArray[np.float32] | None = None
     """Those of the layer, one row per input, where they were asked for."""
     predicted: NDArray[np.int64] | None = None
@@ -40,7 +41,7 @@ class Predictions:
 
     @classmethod
     def joined(cls, pieces: Sequence[Predictions]) -> Predictions:
-        """What was said of all inputs, from what was said of some at a time."""
+        """The answers for all inputs, from those for some at a time."""
         first = pieces[0]
         if len(pieces) == 1:
             return first
@@ -67,7 +68,7 @@ class Outputs:
     problem: Problem
     score: str
     labels: Labels | None
-    meaning: Literal["probabilities", "log_probabilities", "independent", "logits", "value"]
+    meaning: Meaning
     classes: tuple[str, ...] | None
     own_classes: tuple[str, ...] | None = None
     """The names that the file itself has for the classes, in the same order."""
@@ -78,7 +79,7 @@ class Outputs:
     def names(self) -> tuple[str, ...]:
         return (self.score,) if self.labels is None else (self.score, self.labels.output)
 
-    def read(self, results: Sequence[Any]) -> Predictions:
+    def read(self, results: Sequence[Array]) -> Predictions:
         """Predictions and auxiliary variables from the values of ``names``."""
         score = np.asarray(results[0])
         if self.problem == "regression":
@@ -106,7 +107,7 @@ class Outputs:
         return Predictions(predictions, variables_of(probabilities, ranking), valid, unlike, self._vocabulary(classes))
 
     def _labelled(
-        self, labels: Labels, values: NDArray[Any], valid: NDArray[np.bool_], classes: tuple[str, ...]
+        self, labels: Labels, values: Array, valid: NDArray[np.bool_], classes: tuple[str, ...]
     ) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
         """The labels by name and by column; what stands beside scores that are no numbers may be anything."""
         if values.size != len(valid):
@@ -117,7 +118,7 @@ class Outputs:
         return found, places
 
     def _vocabulary(self, classes: tuple[str, ...]) -> tuple[str, ...] | None:
-        """All that a prediction can be; None where the labels are text of which only those that came are known."""
+        """The classes that a prediction can be; None where labels are text and only those that came are known."""
         if self.classes is not None or self.labels is None or self.labels.numbers:
             return classes
         return None if self.labels.names is None else tuple(dict.fromkeys(self.labels.names.values()))
@@ -130,10 +131,10 @@ class Outputs:
         return np.array([names.get(name, name) for name in own.tolist()], dtype=np.str_)
 
     def unlike(self, count: int, of: int) -> str:
-        """What is said of labels that are not of the class with the greatest score."""
+        """The error for labels that are not the class with the greatest score."""
         return unlike_words(count, of, self)
 
-    def _numbers(self, score: NDArray[Any]) -> Predictions:
+    def _numbers(self, score: Array) -> Predictions:
         values = score.reshape(len(score), -1)
         if values.shape[1] != 1:
             raise ModelError(
@@ -143,7 +144,7 @@ class Outputs:
         numbers = values[:, 0].astype(np.float64)
         return Predictions(numbers, {}, np.isfinite(numbers))
 
-    def _probabilities(self, score: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    def _probabilities(self, score: Array) -> Floats:
         if sum(size > 1 for size in score.shape[1:]) > 1:
             raise ModelError(many_axes(self.score, score.shape))
         values = score.reshape(len(score), -1)
@@ -158,10 +159,8 @@ class Outputs:
             values = only_one(values)
         return by_class(np.concatenate([1 - values, values], axis=1)) if single else values
 
-    def _are_probabilities(
-        self, values: NDArray[np.floating[Any]], total: NDArray[np.floating[Any]], finite: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Which rows are; an error where half of the finite ones are not: it is then not what the output gives."""
+    def _are_probabilities(self, values: Floats, total: Floats, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which rows are probabilities; an error where half of the finite ones are not, as the output gives others."""
         off = np.abs(total - 1)
         good: NDArray[np.bool_] = (values.min(axis=1, initial=0) >= -1e-3) & (off <= 1e-2)
         if finite.any() and 2 * int(good.sum()) <= int(finite.sum()):
@@ -198,10 +197,10 @@ def unlike_words(count: int, of: int, outputs: Outputs | None = None) -> str:
 
 
 def many_axes(score: str, shape: Sequence[int | None]) -> str:
-    """What is said of scores that are no row of one for each class."""
-    told = ", ".join("?" if size is None else str(size) for size in shape)
+    """The error for scores that are not one for each class."""
+    sizes = ", ".join("?" if size is None else str(size) for size in shape)
     return (
-        f"output {score!r} has the shape [{told}], and a monitor takes one score for each class: [inputs, classes]. A "
+        f"output {score!r} has the shape [{sizes}], and a monitor takes one score for each class: [inputs, classes]. A "
         f"model that answers for each pixel or each word is not watched; set output to another, or export one answer "
         f"for each input."
     )

@@ -1,13 +1,16 @@
-"""Where the values of a label output come from: back through the graph to the node that chose the class."""
+"""The origin of the values of a label output, found back through the graph at the node that chose the class."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.scoring.graph.file import PASSING, classifier_labels
 from opmon.values import canonical_class
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TensorProto
 
 _COMPARISONS = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Not", "And", "Or", "Xor"})
 _KEYS = ("keys_strings", "keys_int64s", "keys_floats", "keys_tensor")
@@ -16,20 +19,20 @@ _VALUES = ("values_strings", "values_int64s", "values_floats", "values_tensor")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a label output gives: by column the ``names`` of the classes; None: the numbers of the columns."""
+    """The values of a label output: the ``names`` of the classes by column, or, if None, the numbers of the columns."""
 
     names: tuple[str, ...] | None
 
 
-def origin_of(model: Any, output: str) -> Origin | None:
-    """What the graph says that a label output gives; None where it does not tell."""
+def origin_of(model: ModelProto, output: str) -> Origin | None:
+    """The values that a label output gives according to the graph; None where it does not tell."""
     return _Trace({name: node for node in model.graph.node for name in node.output}, _constants(model)).of(output)
 
 
 @dataclass(frozen=True)
 class _Trace:
-    made_by: Mapping[str, Any]
-    constants: Mapping[str, Any]
+    made_by: Mapping[str, NodeProto]
+    constants: Mapping[str, TensorProto]
 
     def of(self, tensor: str) -> Origin | None:
         node = self.made_by.get(tensor)
@@ -47,7 +50,7 @@ class _Trace:
         own = classifier_labels(node)
         return Origin(own) if own and tensor == node.output[0] else None
 
-    def _looked_up(self, node: Any) -> Origin | None:
+    def _looked_up(self, node: NodeProto) -> Origin | None:
         """A constant list of names, read at the number of a column; or one of the numbers themselves."""
         names = self._names(node.input[0])
         if names is None:
@@ -58,14 +61,14 @@ class _Trace:
         numbers = [int(name) for name in at.names if name.isdigit() and int(name) < len(names)]
         return Origin(tuple(names[number] for number in numbers)) if len(numbers) == len(at.names) else None
 
-    def _translated(self, node: Any) -> Origin | None:
+    def _translated(self, node: NodeProto) -> Origin | None:
         """Names that stand for other names, or for numbers of columns."""
         before, keys, values = self.of(node.input[0]), _listed(node, _KEYS), _listed(node, _VALUES)
         if before is None or len(keys) != len(values) or not keys:
             return None
-        known = dict(zip(keys, values, strict=True))
+        value_of = dict(zip(keys, values, strict=True))
         asked = before.names or tuple(str(number) for number in range(len(keys)))
-        return Origin(tuple(known[name] for name in asked)) if all(name in known for name in asked) else None
+        return Origin(tuple(value_of[name] for name in asked)) if all(name in value_of for name in asked) else None
 
     def _names(self, tensor: str) -> tuple[str, ...] | None:
         from onnx import numpy_helper
@@ -77,24 +80,24 @@ class _Trace:
         return tuple(canonical_class(value) for value in values) if all(map(_may_be_a_name, values)) else None
 
 
-def _may_be_a_name(value: Any) -> bool:
+def _may_be_a_name(value: object) -> bool:
     return isinstance(value, int) or (isinstance(value, str | bytes) and bool(value.strip()))
 
 
-def _constants(model: Any) -> dict[str, Any]:
-    found = {tensor.name: tensor for tensor in model.graph.initializer}
+def _constants(model: ModelProto) -> dict[str, TensorProto]:
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type == "Constant":
-            found.update((node.output[0], item.t) for item in node.attribute if item.name == "value")
-    return found
+            constants.update((node.output[0], item.t) for item in node.attribute if item.name == "value")
+    return constants
 
 
-def _listed(node: Any, names: Sequence[str]) -> list[str]:
-    """The values of the one of some attributes that a node has."""
+def _listed(node: NodeProto, names: Sequence[str]) -> list[str]:
+    """The values of the first attribute of a node that has one of the ``names``."""
     from onnx import numpy_helper
 
     for item in node.attribute:
         if item.name in names:
-            plain = list(item.strings) or list(item.ints) or list(item.floats)
+            plain: list[bytes | int | float] = list(item.strings) or list(item.ints) or list(item.floats)
             return [canonical_class(value) for value in plain or numpy_helper.to_array(item.t).reshape(-1).tolist()]
     return []

@@ -1,20 +1,24 @@
-"""Which of a model's outputs is the score, and what it means: from the graph, or as the user says."""
+"""A plan for reading a model's outputs: which is the score and what it means, by the graph or as the user says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.file import class_names, classifier_labels, last_operator, metadata_of
 from opmon.scoring.outputs.labels import KINDS, plan_labels, several
-from opmon.scoring.outputs.meaning import SCORES, Outputs, Scores, many_axes
+from opmon.scoring.outputs.meaning import SCORES, Meaning, Outputs, Scores, many_axes
 from opmon.scoring.outputs.origin import Origin, origin_of
 from opmon.scoring.session import Tensor
 from opmon.spellings import AS_SPELT, Classes, Spellings
 from opmon.types import Problem
 from opmon.values import canonical_class
 
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
+
+_STATED: tuple[Meaning, ...] = ("probabilities", "logits", "independent")
 _FLOATS = ("float", "double", "float16")
 _PROBABILITY_NODES = frozenset({"Softmax", "Sigmoid", "Normalizer", "Exp", "HardSigmoid"})
 _LOGIT_NODES = frozenset({"Gemm", "MatMul", "Conv", "LinearRegressor", "GlobalAveragePool"})
@@ -22,7 +26,7 @@ _MADE_PROBABILITIES = (b"SOFTMAX", b"LOGISTIC", b"SOFTMAX_ZERO")
 
 
 def plan_outputs(
-    model: Any,
+    model: ModelProto,
     outputs: Sequence[Tensor],
     problem: Problem,
     classes: Classes | None = None,
@@ -54,21 +58,21 @@ def plan_outputs(
             f"classes with one name for each column, in their order"
         )
     labels = None if label is None else plan_labels(label.name, label.kind, origin, chosen, own, spellings)
-    meaning: Any = scores if scores != "auto" else _meaning(model, score, labels is not None)
+    meaning = scores if scores != "auto" else _meaning(model, score, labels is not None)
     return Outputs(problem, score.name, labels, meaning, chosen, own, spellings)
 
 
 def _score(outputs: Sequence[Tensor], wanted: str | None) -> Tensor:
     if wanted is not None:
-        found = next((item for item in outputs if item.name == wanted), None)
-        if found is None or found.kind not in _FLOATS:
-            what = "has no output" if found is None else "does not give numbers in the output"
+        named = next((item for item in outputs if item.name == wanted), None)
+        if named is None or named.kind not in _FLOATS:
+            what = "has no output" if named is None else "does not give numbers in the output"
             raise ModelError(f"the model {what} {wanted!r}; it has: {_listed(outputs)}")
-        return found
+        return named
     numbers = [item for item in outputs if item.kind in _FLOATS]
     flat = [item for item in numbers if len(item.shape) <= 2]
-    named = [item for item in flat if "prob" in item.name.lower()]
-    for candidates in (named, flat, numbers):
+    by_name = [item for item in flat if "prob" in item.name.lower()]
+    for candidates in (by_name, flat, numbers):
         if len(candidates) == 1:
             return candidates[0]
     why = "gives no scores, only answers" if not numbers else "has several outputs that could be the score"
@@ -82,30 +86,30 @@ def _require_a_row(score: Tensor) -> None:
 
 def _label(outputs: Sequence[Tensor]) -> Tensor | None:
     """The output with the model's own label."""
-    found = [item for item in outputs if item.kind in KINDS]
-    for label in found:
+    labels = [item for item in outputs if item.kind in KINDS]
+    for label in labels:
         if not any((size or 1) > 1 for size in label.shape[1:]):
             return label
-    if found:
-        raise ModelError(several(found[0].name, found[0].shape))
+    if labels:
+        raise ModelError(several(labels[0].name, labels[0].shape))
     return None
 
 
-def _origin(model: Any, label: Tensor, width: int | None) -> Origin | None:
-    """What the label output gives, unless it is of other classes than the score's columns."""
+def _origin(model: ModelProto, label: Tensor, width: int | None) -> Origin | None:
+    """The origin of the label output, unless its classes are others than the score's columns."""
     origin = origin_of(model, label.name)
     if origin is None or origin.names is None or width is None or len(origin.names) == max(width, 2):
         return origin
     return None
 
 
-def _own(model: Any, score: Tensor, origin: Origin | None) -> tuple[str, ...] | None:
-    """The names that the file has for the classes: told, those of its labels, or those of the node with the scores."""
-    told, labels = class_names(model), None if origin is None else origin.names
-    if labels is not None and (told is None or set(told) == set(labels)):
+def _own(model: ModelProto, score: Tensor, origin: Origin | None) -> tuple[str, ...] | None:
+    """The names that the file has for the classes: in its metadata, its labels, or the node with the scores."""
+    stated, labels = class_names(model), None if origin is None else origin.names
+    if labels is not None and (stated is None or set(stated) == set(labels)):
         return labels
-    if told is not None or origin is not None:
-        return told
+    if stated is not None or origin is not None:
+        return stated
     node = last_operator(model, score.name)
     while node is not None and node.op_type == "Normalizer":
         node = last_operator(model, node.input[0])
@@ -127,11 +131,12 @@ def chosen_classes(given: tuple[str, ...], own: tuple[str, ...] | None, spelling
     return given
 
 
-def _meaning(model: Any, score: Tensor, has_label: bool) -> str:
-    """What the file, or the last operator, says that the scores are."""
-    told = metadata_of(model, "scores")
-    if told in SCORES[1:]:
-        return str(told)
+def _meaning(model: ModelProto, score: Tensor, has_label: bool) -> Meaning:
+    """The meaning of the scores, by the file's metadata or the last operator."""
+    stated = metadata_of(model, "scores")
+    for meaning in _STATED:
+        if meaning == stated:
+            return meaning
     node = last_operator(model, score.name)
     kind = node.op_type if node is not None else None
     if kind == "LogSoftmax":
@@ -143,7 +148,7 @@ def _meaning(model: Any, score: Tensor, has_label: bool) -> str:
             f"output {score} gives each class a probability of its own (Sigmoid). If exactly one class is right, set "
             f"scores: independent. If several may be (multi-label), export one of them: a monitor watches one label."
         )
-    if kind in _LOGIT_NODES or (kind == "Add" and _adds_bias(model, node)) or _gives_margins(node):
+    if kind in _LOGIT_NODES or (node is not None and kind == "Add" and _adds_bias(model, node)) or _gives_margins(node):
         return "logits"
     if kind in _PROBABILITY_NODES or has_label:
         return "probabilities"
@@ -153,17 +158,17 @@ def _meaning(model: Any, score: Tensor, has_label: bool) -> str:
     )
 
 
-def _gives_margins(node: Any) -> bool:
+def _gives_margins(node: NodeProto | None) -> bool:
     """Whether it is a linear or support vector classifier whose scores are distances to its boundaries."""
     if node is None or node.op_type not in ("LinearClassifier", "SVMClassifier"):
         return False
-    told = {item.name: item for item in node.attribute}
-    if "post_transform" in told and told["post_transform"].s in _MADE_PROBABILITIES:
+    attributes = {item.name: item for item in node.attribute}
+    if "post_transform" in attributes and attributes["post_transform"].s in _MADE_PROBABILITIES:
         return False
-    return not ("prob_a" in told and told["prob_a"].floats)
+    return not ("prob_a" in attributes and attributes["prob_a"].floats)
 
 
-def _adds_bias(model: Any, node: Any) -> bool:
+def _adds_bias(model: ModelProto, node: NodeProto) -> bool:
     """Whether one of the summands is a weight: else it may be an average of probabilities."""
     weights = {tensor.name for tensor in model.graph.initializer}
     weights |= {name for other in model.graph.node if other.op_type == "Constant" for name in other.output}

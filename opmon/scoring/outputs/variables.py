@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from opmon.types import Floats
 
 FLOOR = 1e-6
 """Every input can be drawn: no variable is zero."""
@@ -15,16 +16,16 @@ EDGE = 1e-6
 """No yes or no is taken for more certain than this: float32 holds no more."""
 _FEW = 32
 
-Matrix = NDArray[np.floating[Any]]
+Matrix = Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Of each input the largest probability, its column (the first of equal ones), and the second largest."""
+    """The largest probability of each input, its column (the first of equal ones), and the second largest."""
 
-    first: NDArray[np.floating[Any]]
-    second: NDArray[np.floating[Any]]
-    column: NDArray[np.integer[Any]]
+    first: Floats
+    second: Floats
+    column: NDArray[np.integer]
 
 
 def by_class(values: Matrix) -> Matrix:
@@ -61,13 +62,13 @@ def variables_of(probabilities: Matrix, ranking: Ranking | None = None) -> dict[
     probabilities = by_class(probabilities)
     top = ranked(probabilities) if ranking is None else ranking
     products = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
-    found = {
+    variables = {
         "confidence": 1 - top.first,
         "margin": 1 - (top.first - top.second),
         "entropy": -summed(np.multiply(probabilities, products, out=products)),
         "gini": 1 - summed(np.multiply(probabilities, probabilities, out=products)),
     }
-    return {name: np.maximum(values, FLOOR).astype(np.float32, copy=False) for name, values in found.items()}
+    return {name: np.maximum(values, FLOOR).astype(np.float32, copy=False) for name, values in variables.items()}
 
 
 def softmax(logits: Matrix) -> Matrix:
@@ -99,11 +100,11 @@ def only_one(independent: Matrix) -> Matrix:
     return result
 
 
-def summed(values: Matrix) -> NDArray[np.floating[Any]]:
+def summed(values: Matrix) -> Floats:
     """The sum of each row, with the same bits whatever other rows there are: of one row alone, stored class by class,
     NumPy adds in another order."""
     if len(values) > 1 or values.shape[1] > _FEW:
-        result: NDArray[np.floating[Any]] = values.sum(axis=1)
+        result: Floats = values.sum(axis=1)
         return result
     total = values[:, 0].copy()
     for column in range(1, values.shape[1]):

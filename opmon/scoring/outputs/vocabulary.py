@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.types import Array
+
 STRAY = 0.001
 """One name alone, or so many of all, may be none of the model's classes: a slip, and no other vocabulary."""
+T = TypeVar("T")
 _SHOWN, _LISTED = 4, 12
 
 
-def strays_of(names: NDArray[Any], classes: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Which names are none of the classes; none of them where the classes are not known."""
+def strays_of(names: Array, classes: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Where names are none of the classes; nowhere if the classes are not known."""
     if classes is None:
         return np.zeros(len(names), dtype=bool)
     return np.asarray(~np.isin(names.astype(np.str_), list(classes)))
@@ -26,7 +29,7 @@ def too_many(strays: int, of: int) -> bool:
 
 
 def other_words(what: str, strays: Sequence[str] | Mapping[str, int], of: int, classes: Sequence[str]) -> str:
-    """That ``what`` is none of the model's classes, with both vocabularies and what the strays look like.
+    """The error that ``what`` is none of the model's classes, with both vocabularies and what the strays look like.
 
     >>> print(other_words("column 'y' holds labels that are", ["PAID", "PAID", "x"], 9, ["default", "paid"]))
     column 'y' holds labels that are none of the model's classes: PAID (2), x (1), 3 of 9; the model's classes are
@@ -40,8 +43,8 @@ def other_words(what: str, strays: Sequence[str] | Mapping[str, int], of: int, c
     )
 
 
-def told(found: Counter[Any]) -> str:
-    """
+def told(found: Counter[T]) -> str:
+    """The most frequent names with their counts, as text.
     >>> told(Counter({"0": 612, "1": 388}))
     '0 (612), 1 (388)'
     """

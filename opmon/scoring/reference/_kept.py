@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.types import Array
+
 
 class Kept:
-    """Every row gets a random number; those with the least are kept.
+    """A random sample of at most ``limit`` rows: each gets a random number, and those with the least are kept.
 
     Of each class the ``limit / (2 · classes)`` least are kept whatever the others are, so that a rare class is not
     lost; what is left of ``limit`` goes to the least of all. Memory is at most about twice the limit.
@@ -18,12 +18,12 @@ class Kept:
 
     def __init__(self, limit: int, rng: np.random.Generator) -> None:
         self.limit, self.rng = limit, rng
-        self._rows: list[NDArray[Any]] = []
+        self._rows: list[Array] = []
         self._classes: list[NDArray[np.int64]] = []
         self._numbers: list[NDArray[np.float64]] = []
         self._count = 0
 
-    def add(self, rows: NDArray[Any], classes: NDArray[np.int64]) -> None:
+    def add(self, rows: Array, classes: NDArray[np.int64]) -> None:
         self._rows.append(rows)
         self._classes.append(classes)
         self._numbers.append(self.rng.random(len(rows)))
@@ -31,7 +31,7 @@ class Kept:
         if self._count > 2 * self.limit + 10_000:
             self._reduce(spare=True)
 
-    def result(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def result(self) -> tuple[Array, NDArray[np.int64]]:
         """The rows that are kept, in the order they came, and their classes."""
         if not self._rows:
             return np.empty((0, 0), np.float32), np.empty(0, np.int64)

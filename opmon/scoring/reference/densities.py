@@ -37,7 +37,7 @@ class Density:
     def surprise(self, traces: NDArray[np.float64], own: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """``−log f``; where the traces are the points numbered ``own``, each is left out of its own density."""
         z = (traces - self.mean) @ self.whitening
-        found = np.empty(len(z))
+        surprises = np.empty(len(z))
         squares = np.einsum("ij,ij->i", self.points, self.points)
         count = len(self.points)
         step = max(1, (1 << 22) // count)
@@ -48,8 +48,8 @@ class Density:
                 exponents[np.arange(len(part)), own[start : start + step]] = -np.inf
             top = exponents.max(axis=1, keepdims=True)
             total = np.log(np.exp(exponents - top).sum(axis=1)) + top[:, 0]
-            found[start : start + step] = np.einsum("ij,ij->i", part, part) / 2 - total
-        return found + self.constant + (np.log((count - 1) / count) if own is not None else 0.0)
+            surprises[start : start + step] = np.einsum("ij,ij->i", part, part) / 2 - total
+        return surprises + self.constant + (np.log((count - 1) / count) if own is not None else 0.0)
 
 
 def kept_neurons(reference: Reference) -> NDArray[np.bool_]:
@@ -62,7 +62,7 @@ def kept_neurons(reference: Reference) -> NDArray[np.bool_]:
         for rows in map(reference.of_class, reference.classes)
         if len(rows) > 1
     ]
-    kept = np.all([found >= VARIANCE for found in variances], axis=0) if variances else np.zeros(0, bool)
+    kept = np.all([variance >= VARIANCE for variance in variances], axis=0) if variances else np.zeros(0, bool)
     if not kept.any():
         kept = reference.traces.var(axis=0, dtype=np.float64) >= VARIANCE
     return kept if kept.any() else np.ones(reference.traces.shape[1], dtype=bool)
@@ -82,16 +82,16 @@ def densities(reference: Reference) -> tuple[NDArray[np.bool_], dict[int, Densit
     traces = reference.traces[:, kept].astype(np.float64)
     groups = {number: reference.of_class(number) for number in reference.classes}
     shared = None
-    found = {}
+    by_class = {}
     for number, rows in groups.items():
         own = traces[rows]
         if has_covariance(len(rows), own.shape[1]):
-            found[number] = _density(own, *np.linalg.eigh(np.atleast_2d(np.cov(own, rowvar=False))))
+            by_class[number] = _density(own, *np.linalg.eigh(np.atleast_2d(np.cov(own, rowvar=False))))
             continue
         if shared is None:
             shared = np.linalg.eigh(_within(traces, list(groups.values())))
-        found[number] = _density(own, *shared)
-    return kept, found
+        by_class[number] = _density(own, *shared)
+    return kept, by_class
 
 
 def _within(traces: NDArray[np.float64], groups: list[NDArray[np.int64]]) -> NDArray[np.float64]:

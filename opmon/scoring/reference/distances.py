@@ -14,7 +14,7 @@ _CACHED = 1 << 19
 def nearest(
     queries: NDArray[np.float32], traces: NDArray[np.float32], own: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """For each query the Euclidean distance to its nearest trace, and which trace that is.
+    """The Euclidean distance of each query to its nearest trace, and which trace that is.
 
     Where the queries are the traces numbered ``own``, none is its own neighbour. The trace with the
     greatest ``q·t − ‖t‖²/2`` is the nearest; in float32 that is wrong by up to a bound, and all traces within the
@@ -63,13 +63,13 @@ def _choose(
 
 
 def distances_to_others(traces: NDArray[np.float32], predicted: NDArray[np.int64]) -> NDArray[np.float64]:
-    """``dist_b``: how far each trace is from the nearest one that is predicted as another class; inf without one."""
-    found = np.full(len(traces), np.inf)
+    """``dist_b``: the distance of each trace to the nearest one predicted as another class; inf without one."""
+    distances = np.full(len(traces), np.inf)
     for number in np.unique(predicted):
         own = predicted == number
         if not own.all():
-            found[own] = nearest(traces[own], traces[~own])[0]
-    return found
+            distances[own] = nearest(traces[own], traces[~own])[0]
+    return distances
 
 
 def least_divisor(distances: NDArray[np.float64]) -> float:
@@ -91,7 +91,7 @@ def distinct(traces: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def crowd(traces: NDArray[np.float32], asked: int = 2000) -> int:
-    """How many traces, at the most, are so near to one of them that float32 products cannot tell which is nearest."""
+    """The most traces that are so near to one of them that float32 products cannot tell which is nearest."""
     centred = (traces - traces.mean(axis=0, dtype=np.float64)).astype(np.float32)
     squares = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
     unclear = 16 * float(np.finfo(np.float32).eps) * float(squares.max(initial=0.0))

@@ -1,4 +1,4 @@
-"""What was fitted on a model's training data: activation traces, their distances, the spread of the variables."""
+"""The reference fitted on a model's training data: activation traces, their distances, the spread of the variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
 from opmon.scoring.graph.file import read_model
-from opmon.types import Problem
+from opmon.types import Array, Json, Problem
 
 FORMAT = 1
 _ARRAYS = ("traces", "predicted", "distances")
@@ -39,17 +39,17 @@ class Reference:
     predicted: NDArray[np.int64]
     distances: NDArray[np.float64]
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """The least and the greatest value of each variable on the training data itself, leaving out the input asked."""
+    """The least and the greatest value of each variable on the training data, each input left out of its own value."""
     seen: int = 0
     """How many training inputs were read; ``traces`` may hold fewer."""
     accuracy: float | None = None
     """On the training inputs with a label; for regression 1 − mean squared error."""
     labelled: int = 0
-    weights: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     """Weights of fitted autoencoders: by name of the variable, then of the array."""
 
     crowds: Mapping[int, int] = field(default_factory=dict)
-    """By class: how many of its distinct traces float32 cannot tell apart; found out anew where it is not there."""
+    """By class, how many of its distinct traces float32 cannot tell apart; computed again where it is missing."""
 
     def __post_init__(self) -> None:
         count = len(self.traces)
@@ -65,7 +65,7 @@ class Reference:
         return tuple(np.unique(self.predicted).tolist())
 
     def of_class(self, number: int) -> NDArray[np.int64]:
-        """Which traces were predicted as the class."""
+        """The numbers of the traces that were predicted as the class."""
         return np.flatnonzero(self.predicted == number)
 
     def require_model(self, path: Path) -> None:
@@ -77,8 +77,8 @@ class Reference:
                 f"for this model with opmon reference"
             )
 
-    def describe(self) -> dict[str, Any]:
-        """What is told of it."""
+    def describe(self) -> dict[str, Json]:
+        """The facts of the reference that are shown and kept with it."""
         return {
             "model_hash": self.model_hash,
             "layer": self.layer,
@@ -115,7 +115,7 @@ class Reference:
                 arrays = {name: file[name] for name in file.files if name != "meta"}
             if meta["format"] != FORMAT:
                 raise ModelError(f"{path} has the format {meta['format']}, and this opmon reads {FORMAT}; fit it again")
-            weights: dict[str, dict[str, NDArray[Any]]] = {}
+            weights: dict[str, dict[str, Array]] = {}
             for name in [name for name in arrays if name.startswith("weights/")]:
                 _, variable, key = name.split("/", 2)
                 weights.setdefault(variable, {})[key] = arrays.pop(name)

@@ -26,7 +26,7 @@ from opmon.scoring.reference.fitted import Reference, model_hash
 from opmon.scoring.scored import Traced
 from opmon.scoring.scorer import Scorer
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Batch, Problem
+from opmon.types import Array, Batch, Problem
 from opmon.values import canonical_classes
 from opmon.wording import counted, told
 
@@ -41,20 +41,20 @@ _INPUTS = 20_000
 
 @dataclass
 class Truth:
-    """How often the model was right on the training inputs with a label."""
+    """A count of how often the model was right on the training inputs with a label."""
 
     count: int = 0
     loss: float = 0.0
 
     def add(
         self,
-        predictions: NDArray[Any],
+        predictions: Array,
         truth: pa.Array,
         column: str,
         classes: tuple[str, ...] | None = None,
         spellings: Spellings = AS_SPELT,
     ) -> None:
-        """An error where the labels are none of the model's classes: it would seem to be never right."""
+        """Compare answers with labels; an error where labels are none of the model's classes, so never right."""
         known = np.asarray(truth.is_valid())
         values = truth.to_pandas().to_numpy(dtype=object)[known]
         given = predictions[known]
@@ -77,7 +77,7 @@ class Truth:
         return 1 - self.loss / self.count if self.count else None
 
 
-def _numbers(values: NDArray[Any], column: str) -> NDArray[np.float64]:
+def _numbers(values: Array, column: str) -> NDArray[np.float64]:
     try:
         return values.astype(np.float64)
     except ValueError as exc:
@@ -86,7 +86,7 @@ def _numbers(values: NDArray[Any], column: str) -> NDArray[np.float64]:
 
 @dataclass
 class Fit:
-    """Collects what a reference needs while batches pass; ``scorer`` must be opened with ``traced``."""
+    """Fits a reference to batches that pass; ``scorer`` must be opened with ``traced``."""
 
     scorer: Scorer
     path: Path
@@ -137,7 +137,7 @@ class Fit:
 
     @property
     def sample(self) -> pa.Table:
-        """What drift reports compare production with: a random sample of the rows that were read."""
+        """A random sample of the rows that were read: drift reports compare production with it."""
         return pa.table({}) if self._sample is None else self._sample.result()
 
     def _numbered(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -169,7 +169,7 @@ class Fit:
         self,
         traces: NDArray[np.float32],
         predicted: NDArray[np.int64],
-        learned: Mapping[str, Mapping[str, NDArray[Any]]],
+        learned: Mapping[str, Mapping[str, Array]],
     ) -> Reference:
         outputs = self.scorer.outputs
         score = next(item for item in self.scorer.session.outputs if item.name == outputs.score)
@@ -193,11 +193,8 @@ class Fit:
 
 
 def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
-    """The reference with the least and greatest value of DSA and LSA on its own traces, each without itself.
-
-    And with how its traces crowd together.
-    """
-    found: dict[str, list[NDArray[np.float64]]] = {"dsa:reference": [], "dsa:input": [], "lsa": []}
+    """The reference with the limits of DSA and LSA on its own traces, each without itself, and with its crowds."""
+    values: dict[str, list[NDArray[np.float64]]] = {"dsa:reference": [], "dsa:input": [], "lsa": []}
     kept, fitted = densities(reference)
     divisors = floored(reference.distances)
     share = min(1.0, _ASKED / len(reference.traces))
@@ -209,11 +206,13 @@ def with_limits(reference: Reference, rng: np.random.Generator) -> Reference:
         own = reference.traces[rows]
         if reference.columns and len(reference.classes) > 1:
             distance, which = nearest(own[asked], own, asked)
-            found["dsa:reference"].append(distance / divisors[rows[which]])
-            found["dsa:input"].append(distance / divisors[rows[asked]])
-        found["lsa"].append(fitted[number].surprise(own[asked][:, kept].astype(np.float64), asked))
+            values["dsa:reference"].append(distance / divisors[rows[which]])
+            values["dsa:input"].append(distance / divisors[rows[asked]])
+        values["lsa"].append(fitted[number].surprise(own[asked][:, kept].astype(np.float64), asked))
     limits = {
-        name: (float(min(map(np.min, parts))), float(max(map(np.max, parts)))) for name, parts in found.items() if parts
+        name: (float(min(map(np.min, parts))), float(max(map(np.max, parts))))
+        for name, parts in values.items()
+        if parts
     }
     own_traces = {number: reference.traces[reference.of_class(number)] for number in reference.classes}
     crowds = {number: crowd(traces[distinct(traces)]) for number, traces in own_traces.items()}
