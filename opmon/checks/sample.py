@@ -17,6 +17,7 @@ from opmon.queries.rounds import gathers
 from opmon.store import migrate, positions, rounds
 from opmon.store.engine import connect
 from opmon.store.rounds import Round
+from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.types import Batch, ModelVersion, Slice
 
@@ -115,7 +116,7 @@ def _slices(
     source = monitor.reads
     if round_ is not None:
         with connect(settings.database.get_secret_value()).read() as connection:
-            return rounds.slices_of(connection, round_.id), f"; round {round_.number} waits for them"
+            return slices_of(connection, round_.id), f"; round {round_.number} waits for them"
     new = source.pending(positions, ROWS)
     if new or not positions:
         return new, ""

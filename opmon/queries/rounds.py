@@ -9,10 +9,11 @@ from typing import Literal
 
 from opmon.queries.standing import as_told
 from opmon.queries.watch import Watch
-from opmon.store import revisions, rounds, verdicts
+from opmon.store import revisions, verdicts
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
+from opmon.store.slices import arrived
 from opmon.store.states import RoundState
 from opmon.types import Estimate, Verdict, VerdictState
 
@@ -85,7 +86,7 @@ def gathers(connection: Connection, round_: Round, watch: Watch, now: datetime) 
     """Whether the round of a version waits for more inputs of that version before it is scored."""
     if round_.state != RoundState.OPENED or round_.only_version is None or round_.received >= watch.min_inputs:
         return False
-    since = min(rounds.arrived(connection, round_.id) or round_.opened_at, round_.opened_at)
+    since = min(arrived(connection, round_.id) or round_.opened_at, round_.opened_at)
     return now.astimezone(UTC) - since < watch.max_age
 
 

@@ -24,7 +24,7 @@ from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.judge import Chains, conclusions, looks_back, read_chains, write_conclusions
 from opmon.stages.rivals import rival_outcomes
 from opmon.stages.toolbox import Toolbox
-from opmon.store import revisions, rounds, verdicts
+from opmon.store import revisions, rounds, verdicts, versions
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
@@ -58,7 +58,7 @@ def decide_round(work: Toolbox, round_: Round) -> bool:
         revision = revisions.latest_estimate(connection, round_.id)
         if revision is None or verdicts.is_judged(connection, round_.id, revision.revision):
             return False
-        awaited = rounds.awaited(connection, round_, work.clock())
+        awaited = versions.awaited(connection, round_, work.clock())
         answers = read_answers(connection, round_)
         case = _case(connection, round_, answers)
         chains = read_chains(work, connection, round_)
@@ -164,7 +164,7 @@ def _case(connection: Connection, round_: Round, answers: Answers) -> Case:
 def _elapsed(connection: Connection, round_: Round) -> timedelta:
     """The production time since the round before of this model version; of the first one, its own."""
     ends = round_.ends_at or round_.opened_at
-    began = rounds.last_end_before(connection, round_) or round_.starts_at or ends
+    began = versions.last_end_before(connection, round_) or round_.starts_at or ends
     return max(ends - began, timedelta())
 
 

@@ -25,6 +25,7 @@ from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.store import draws, queue, rounds
 from opmon.store.rounds import Round
+from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.types import Draw, Frame, Sample
 
@@ -129,7 +130,7 @@ def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: 
 def fetch_table(work: Toolbox, round_: Round, inputs: pa.Table) -> pa.Table:
     """The rows of inputs of the frame, read again from the log, in the same order, which is that of the frame."""
     with work.store.read() as connection:
-        slices = rounds.slices_of(connection, round_.id)
+        slices = slices_of(connection, round_.id)
     wanted: dict[int, list[int]] = {}
     for index, row in zip(inputs["slice"].to_pylist(), inputs["row"].to_pylist(), strict=True):
         wanted.setdefault(index, []).append(row)

@@ -25,7 +25,7 @@ from opmon.reports.drift import ColumnDrift, DriftSummary
 from opmon.stages.frames import VARIABLE, read_frame, read_inputs
 from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
-from opmon.store import rounds
+from opmon.store import versions
 from opmon.store.rounds import Round
 from opmon.types import Frame
 
@@ -140,4 +140,4 @@ def _read(path: Path) -> pd.DataFrame:
 
 def _first_run(work: Toolbox, round_: Round) -> str | None:
     with work.store.read() as connection:
-        return rounds.first_scored_run(connection, round_)
+        return versions.first_scored_run(connection, round_)

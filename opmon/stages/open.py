@@ -19,7 +19,7 @@ from opmon.jobs.versions import said_of
 from opmon.queries.rounds import gathers
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import versions_meant
-from opmon.store import positions, rounds
+from opmon.store import positions, rounds, waits
 from opmon.store.engine import Connection
 from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
@@ -71,7 +71,7 @@ def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> Op
     plan = replace(plan_of(work.settings), current_version=model.version)
     received = sum(piece.rows for piece in slices)
     with work.write() as connection:
-        rounds.end_wait(connection, work.name)
+        waits.end(connection, work.name)
         return Opened(new=(_add(work, connection, slices, model.name, model.version, None, received, plan),))
 
 
@@ -81,7 +81,7 @@ def _open_each(
     new, grown = [], []
     plan = replace(plan_of(work.settings), current_version=model.version, versions=dict(meant))
     with work.write() as connection:
-        rounds.end_wait(connection, work.name)
+        waits.end(connection, work.name)
         waiting = _waiting(work, connection, plan)
         for version, count in received.items():
             round_ = waiting.get((model.name, version))
@@ -161,10 +161,10 @@ def _require_layer(work: Toolbox, model: ModelVersion, versions: Iterable[str]) 
 def _forget_wait(work: Toolbox) -> None:
     """What waited is gone from the log: what comes next has not waited as long."""
     with work.store.read() as connection:
-        waits = rounds.is_waiting(connection, work.name)
-    if waits:
+        is_waiting = waits.is_waiting(connection, work.name)
+    if is_waiting:
         with work.write() as connection:
-            rounds.end_wait(connection, work.name)
+            waits.end(connection, work.name)
 
 
 def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:
@@ -173,7 +173,7 @@ def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:
         return True
     oldest = min(work.clock(), *(piece.arrived_at for piece in slices))  # the log's clock may be ahead
     with work.write() as connection:
-        since = rounds.waiting_since(connection, work.name, oldest)
+        since = waits.since(connection, work.name, oldest)
     return work.clock().astimezone(UTC) - since >= limits.max_age
 
 

@@ -11,6 +11,7 @@ from opmon.jobs.versions import rows_of
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
+from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.types import Slice
 
@@ -35,7 +36,7 @@ def reopen_round(work: Toolbox, number: int, without: Sequence[str]) -> Reopened
     """
     with work.store.read() as connection:
         old = rounds.get(connection, work.name, number)
-        slices = rounds.slices_of(connection, old.id)
+        slices = slices_of(connection, old.id)
     _require_given_up(old, slices)
     left_out = tuple(piece.part for piece in slices if any(_fits(piece.part, pattern) for pattern in without))
     unknown = [pattern for pattern in without if not any(_fits(part, pattern) for part in left_out)]

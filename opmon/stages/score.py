@@ -20,6 +20,7 @@ from opmon.stages.score_jobs import jobs_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds, seen
 from opmon.store.rounds import Round
+from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.types import Slice
 from opmon.wording import told
@@ -31,7 +32,7 @@ PARTS = "parts"
 
 def score_round(work: Toolbox, round_: Round) -> None:
     with work.store.read() as connection:
-        slices = rounds.slices_of(connection, round_.id)
+        slices = slices_of(connection, round_.id)
     compared = _compared(work, round_, slices)
     path = work.round_folder(round_) / NAME
     with _kept_parts(work.round_folder(round_) / PARTS) as folder:

@@ -19,7 +19,7 @@ from opmon.jobs.model import Answering, Way, held, opened
 from opmon.registry import cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import way_of
-from opmon.store import rounds
+from opmon.store import versions
 from opmon.store.engine import Connection, Store
 from opmon.store.leases import Lease
 from opmon.store.plans import RoundPlan
@@ -118,7 +118,7 @@ class Toolbox:
     def _forget_models(self, new: ModelVersion) -> None:
         """A version was downloaded: those go that no open round, no monitor and no rule needs any more."""
         with self.store.read() as connection:
-            needed = rounds.versions_needed(connection, new.name) | {new.version}
+            needed = versions.versions_needed(connection, new.name) | {new.version}
         rivals = (rule.plugin.rival_version() for rule in self.settings.rules)
         try:
             named = [self.registry.resolve(uri) for uri in (self.settings.model, *rivals) if uri is not None]

@@ -1,28 +1,26 @@
-"""Rounds, their slices and estimates: the queries that ``monitor`` is written in.
+"""Rounds: one row each, what they are made from, and how they go on.
 
 Every function takes a connection and does not commit: what belongs together is one transaction of the caller's.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError, NotFoundError
-from opmon.store import positions, readiness
+from opmon.store import readiness, slices
 from opmon.store.plans import RoundPlan
-from opmon.store.schema import rounds, seen, slices, waits
+from opmon.store.schema import rounds, seen
 from opmon.store.states import RoundState
-from opmon.types import Slice
+from opmon.types import Document, Slice
 
 UNFINISHED = tuple(state for state in RoundState if not state.is_over)
-_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Round:
     spellings: Mapping[str, str] | None = None
     draw: bytes | None = None
     waves: int = 0
-    drift: Mapping[str, Any] | None = None
+    drift: Document | None = None
     run_id: str | None = None
     timeline_run_id: str | None = None
     reported: int = -1
@@ -63,7 +61,7 @@ class Round:
     """Those of its tasks that somebody has spoken of."""
 
     @classmethod
-    def of(cls, row: Any) -> Round:
+    def of(cls, row: sa.Row[tuple[object, ...]]) -> Round:
         """From a row of the table."""
         return cls(**{**row._mapping, "plan": RoundPlan.of(row.plan), "state": RoundState(row.state)})
 
@@ -95,7 +93,7 @@ def add(
     only_version: str | None,
     plan: RoundPlan,
     opened_at: datetime,
-    **values: Any,
+    **values: object,
 ) -> int:
     """Open a round and give its number: the row and the slices it covers, which moves the cursor.
 
@@ -120,92 +118,34 @@ def add(
         .returning(rounds.c.id)
     ).scalar_one()
     if pieces:
-        _cover(connection, round_id, monitor, pieces, only_version, place=0)
+        slices.cover(connection, round_id, monitor, pieces, only_version, place=0)
     return number
 
 
 def extend(connection: Connection, round_: Round, pieces: Sequence[Slice], *, received: int, plan: RoundPlan) -> None:
     """Give a round that was not scored yet more inputs: the slices behind its own, which moves the cursor."""
-    place = connection.scalar(sa.select(sa.func.count()).where(slices.c.round_id == round_.id)) or 0
-    _cover(connection, round_.id, round_.monitor, pieces, round_.only_version, place)
+    place = slices.count_of(connection, round_.id)
+    slices.cover(connection, round_.id, round_.monitor, pieces, round_.only_version, place)
     update(connection, round_.id, received=round_.received + received, plan=plan.stored())
-
-
-def _cover(
-    connection: Connection,
-    round_id: int,
-    monitor: str,
-    pieces: Sequence[Slice],
-    only_version: str | None,
-    place: int,
-) -> None:
-    connection.execute(
-        slices.insert(),
-        [
-            {
-                "round_id": round_id,
-                "monitor": monitor,
-                "place": number,
-                "part": piece.part,
-                "start": piece.start,
-                "stop": piece.stop,
-                "rows": piece.rows,
-                "arrived_at": piece.arrived_at,
-                "only_version": only_version or "",
-            }
-            for number, piece in enumerate(pieces, place)
-        ],
-    )
-    positions.move(connection, monitor, {piece.part: piece.stop for piece in pieces})
 
 
 def hand_over(connection: Connection, old: Round, number: int, parts: Sequence[str]) -> None:
     """Give these parts of a round that was given up to round ``number``; the cursor stays where it is."""
     new = get(connection, old.monitor, number)
-    for start in range(0, len(parts), _AT_ONCE):
-        some = slices.c.part.in_(parts[start : start + _AT_ONCE])
-        connection.execute(slices.update().where(slices.c.round_id == old.id, some).values(round_id=new.id))
+    slices.move(connection, old.id, new.id, parts)
     connection.execute(seen.delete().where(seen.c.round_id == old.id))  # they are met for the first time again
     update(connection, old.id, problem=f"{old.problem}; inputs of it went to round {number}")
 
 
-def arrived(connection: Connection, round_id: int) -> datetime | None:
-    """When the first of a round's inputs came."""
-    found: datetime | None = connection.scalar(
-        sa.select(sa.func.min(slices.c.arrived_at)).where(slices.c.round_id == round_id)
-    )
-    return found
-
-
-def waiting_since(connection: Connection, monitor: str, oldest: datetime) -> datetime:
-    """Since when inputs wait for a round: kept from one look to the next, for a file that grows is always young."""
-    since: datetime | None = connection.scalar(sa.select(waits.c.since).where(waits.c.monitor == monitor))
-    if since is None:
-        connection.execute(waits.insert().values(monitor=monitor, since=oldest))
-        return oldest
-    return min(since, oldest)
-
-
-def is_waiting(connection: Connection, monitor: str) -> bool:
-    return connection.scalar(sa.select(waits.c.monitor).where(waits.c.monitor == monitor)) is not None
-
-
-def end_wait(connection: Connection, monitor: str) -> None:
-    connection.execute(waits.delete().where(waits.c.monitor == monitor))
-
-
-def slices_of(connection: Connection, round_id: int) -> list[Slice]:
-    rows = connection.execute(sa.select(slices).where(slices.c.round_id == round_id).order_by(slices.c.place))
-    return [Slice(row.part, row.start, row.stop, row.rows, row.arrived_at) for row in rows]
-
-
-def update(connection: Connection, round_id: int, **values: Any) -> None:
+def update(connection: Connection, round_id: int, **values: object) -> None:
+    """Set columns of a round's row."""
     connection.execute(rounds.update().where(rounds.c.id == round_id).values(**values))
     if values.keys() & {"state", "reported"}:
         readiness.mark(connection, [round_id])
 
 
 def get(connection: Connection, monitor: str, number: int) -> Round:
+    """The round of that number, or an error that says which there are."""
     query = sa.select(rounds).where(rounds.c.monitor == monitor, rounds.c.number == number)
     row = connection.execute(query).one_or_none()
     if row is None:
@@ -222,7 +162,7 @@ def unfinished(connection: Connection, monitor: str) -> list[Round]:
     ids = [row.id for row in ready if row.monitor == monitor]
     unfinished_ = sa.select(rounds.c.id).where(rounds.c.monitor == monitor, rounds.c.state.in_(UNFINISHED))
     ids += connection.scalars(unfinished_)
-    return _in_order(connection, sa.select(rounds).where(rounds.c.id.in_(set(ids))))
+    return in_order(connection, sa.select(rounds).where(rounds.c.id.in_(set(ids))))
 
 
 @dataclass(frozen=True)
@@ -242,53 +182,16 @@ def unfinished_of(connection: Connection, monitors: Collection[str]) -> dict[str
     query = sa.select(rounds.c.monitor, rounds.c.number, rounds.c.state, rounds.c.problem, rounds.c.deadline_at)
     query = query.add_columns((rounds.c.asked - rounds.c.spoken).label("open"))
     query = query.where(rounds.c.monitor.in_(monitors), rounds.c.state.in_(UNFINISHED))
-    found: dict[str, list[Unfinished]] = defaultdict(list)
+    by_monitor: dict[str, list[Unfinished]] = defaultdict(list)
     for row in sorted(connection.execute(query), key=lambda row: row.number):
         state = RoundState(row.state)
-        found[row.monitor].append(Unfinished(row.number, state, row.problem, row.deadline_at, row.open))
-    return found
+        by_monitor[row.monitor].append(Unfinished(row.number, state, row.problem, row.deadline_at, row.open))
+    return by_monitor
 
 
-def _in_order(connection: Connection, query: sa.Select[Any]) -> list[Round]:
+def in_order(connection: Connection, query: sa.Select[tuple[object, ...]]) -> list[Round]:
     """Few rounds, sorted here: asked for their order, SQLite would walk through all of the monitor's."""
     return sorted((Round.of(row) for row in connection.execute(query)), key=lambda round_: round_.number)
-
-
-def versions_needed(connection: Connection, model_name: str) -> set[str]:
-    """The versions of a model that rounds are open of, and each monitor's newest two: the current and the one before.
-
-    Of all monitors: they may share one folder of models.
-    """
-    unfinished_ = sa.func.sum(sa.case((rounds.c.state.in_((RoundState.CLOSED, RoundState.ABANDONED)), 0), else_=1))
-    query = (
-        sa.select(rounds.c.monitor, rounds.c.model_version, unfinished_.label("open"))
-        .where(rounds.c.model_name == model_name)
-        .group_by(rounds.c.monitor, rounds.c.model_version)
-        .order_by(sa.func.max(rounds.c.number).desc())
-    )
-    found: set[str] = set()
-    newest_two: Counter[str] = Counter()
-    for row in connection.execute(query):
-        newest_two[row.monitor] += 1
-        if row.open or newest_two[row.monitor] <= 2:
-            found.add(row.model_version)
-    return found
-
-
-def awaited(connection: Connection, round_: Round, now: datetime) -> list[Round]:
-    """The rounds before this one, of the same model version, whose labels are still coming in; oldest first.
-
-    One that could not be drawn yet, that has all its labels and still cannot go on, or whose deadline is over keeps no
-    other waiting.
-    """
-    query = (
-        sa.select(rounds)
-        .where(rounds.c.monitor == round_.monitor, rounds.c.state.in_((RoundState.DRAWN, RoundState.LABELLING)))
-        .where(sa.or_(rounds.c.deadline_at.is_(None), rounds.c.deadline_at > now))
-        .where(sa.or_(rounds.c.spoken < rounds.c.asked, rounds.c.problem.is_(None)))
-    )
-    waiting_ = _in_order(connection, query)
-    return [each for each in waiting_ if each.number < round_.number and each.model == round_.model]
 
 
 def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> None:
@@ -310,6 +213,7 @@ def waiting(connection: Connection, monitor: str) -> int:
 
 
 def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:
+    """The last rounds of a monitor, newest first."""
     query = sa.select(rounds).where(rounds.c.monitor == monitor).order_by(rounds.c.number.desc()).limit(limit)
     return [Round.of(row) for row in connection.execute(query)]
 
@@ -317,35 +221,3 @@ def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:
 def count(connection: Connection, monitor: str) -> int:
     """How many rounds a monitor has opened: they are numbered without a gap."""
     return connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor)) or 0
-
-
-def last_end_before(connection: Connection, round_: Round) -> datetime | None:
-    """When the last input came of the rounds before this one of its model version; None without any."""
-    of_version, ends = _of_version(round_), rounds.c.ends_at
-    later = sa.select(sa.func.count()).select_from(rounds).where(*of_version, rounds.c.number >= round_.number)
-    timed = sa.select(rounds.c.number, ends.label("at")).where(*of_version, ends.is_not(None)).order_by(ends.desc())
-    untimed = sa.select(rounds.c.number, rounds.c.opened_at.label("at")).where(*of_version, ends.is_(None))
-    # of the newest few, by time, one is no later round
-    newest_few = connection.execute(timed.limit((connection.scalar(later) or 0) + 1)).all()
-    known = [*newest_few, *connection.execute(untimed)]
-    return max((row.at for row in known if row.number < round_.number), default=None)
-
-
-def _of_version(round_: Round) -> tuple[sa.ColumnElement[bool], ...]:
-    return (
-        rounds.c.monitor == round_.monitor,
-        rounds.c.model_name == round_.model_name,
-        rounds.c.model_version == round_.model_version,
-    )
-
-
-def first_scored_run(connection: Connection, round_: Round) -> str | None:
-    """The MLflow run of the first round of the same model version that had inputs, before this one; None without."""
-    query = (
-        sa.select(rounds.c.run_id)
-        .where(*_of_version(round_), rounds.c.number < round_.number)
-        .where(rounds.c.run_id.is_not(None), rounds.c.inputs > 0)
-        .order_by(rounds.c.number)
-        .limit(1)
-    )
-    return connection.scalar(query)

@@ -26,6 +26,7 @@ from opmon.stages.open import open_round
 from opmon.stages.score import PARTS
 from opmon.stages.score_jobs import jobs_of
 from opmon.store import rounds
+from opmon.store.slices import slices_of
 from opmon.types import Batch
 
 ANY = {"min_inputs": 1, "max_inputs": 10_000}
@@ -74,7 +75,7 @@ def job_of(monitor: Any, folder: Path) -> ScoreJob:
         open_round(work)
         with work.store.read() as connection:
             round_ = rounds.get(connection, work.name, 1)
-            slices = rounds.slices_of(connection, round_.id)
+            slices = slices_of(connection, round_.id)
         (job,) = jobs_of(work, round_, slices, folder)
         return job
 
