@@ -1,4 +1,4 @@
-"""A drawn input that is asked about, and the one answer that counts of all that was said of it."""
+"""A drawn input that annotators are asked about, and the one answer that counts among theirs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from opmon.types import Label
+from opmon.types import Json, Label
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,11 @@ class Asked:
     input_id: str
     prediction: str
     variables: Mapping[str, float]
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Json]
     task_id: int | None = None
     """Its number in the queue; None until it is there."""
     labels: tuple[Label, ...] = ()
-    """All that was said of it, in the order it came."""
+    """All labels that were given, in the order they came."""
 
     @property
     def is_spoken_of(self) -> bool:
@@ -49,7 +48,7 @@ class Asked:
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """Those who have spoken of it; whose last word is the latest comes last."""
+        """The annotators who answered or skipped it; the one with the latest word comes last."""
         return tuple(self._last_words)
 
     @property

@@ -1,4 +1,4 @@
-"""What a design tells of its draws for bets: each of them as an estimate of the mean loss on its own."""
+"""The draws of a design as estimates of the mean loss, each on its own: what rules may bet on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """``f_j``, ``k_j`` and ``c_j`` of ``v_j = k_j + f_j y_j``, one per draw; ``k`` comes from the draws before ``j``.
+    """The terms ``f_j``, ``k_j`` and ``c_j`` of ``v_j = k_j + f_j y_j`` for each draw; ``k`` comes from those before.
 
     All are 0 for a draw without an answer.
     """
@@ -21,7 +21,7 @@ class Terms:
     known: Floats
     stakes: Floats
     bound: Floats
-    """What ``f_j`` cannot exceed, known before the labels of the wave: what limits bets on values below 0."""
+    """The limits of ``f_j``, known before the labels of the wave; they limit bets on values below 0."""
 
     @property
     def reach(self) -> Floats:

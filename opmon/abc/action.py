@@ -1,13 +1,13 @@
-"""The contract of actions: what is done with an event."""
+"""The contract of actions, which act on events."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 from opmon.abc.plugin import Plugin
 from opmon.abc.registry import Registry
+from opmon.types import Document
 
 
 class Action(Plugin, ABC):
@@ -18,5 +18,5 @@ class Action(Plugin, ABC):
         return self
 
     @abstractmethod
-    def act(self, event: Mapping[str, Any]) -> None:
-        """Do it, or raise :class:`opmon.errors.DeliveryError` where the target did not take it."""
+    def act(self, event: Document) -> None:
+        """Act on the event, or raise :class:`opmon.errors.DeliveryError` where the target did not take it."""

@@ -1,4 +1,4 @@
-"""The contract of estimators: what labels say of all inputs."""
+"""The contract of estimators, which turn the labels of a draw into an estimate for all inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of executors: where jobs run."""
+"""The contract of executors, which run jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opmon.abc.plugin import Plugin
 J = TypeVar("J")
 """A job of an executor."""
 R = TypeVar("R")
-"""What a job gives."""
+"""The result of a job."""
 
 
 class Executor(Plugin, ABC):

@@ -1,17 +1,17 @@
-"""The contract of heads: auxiliary variables of a model."""
+"""The contract of heads, the auxiliary variables of a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc.plugin import Plugin
 from opmon.errors import PluginError
-from opmon.types import Array
+from opmon.types import Array, Floats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opmon.scoring.reference.fitted import Reference
 
 
-ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]]
+ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], Floats]
 """``(activations, predicted class) -> value`` of the inputs of a batch."""
 
 
@@ -33,7 +33,7 @@ class Training:
     activations: NDArray[np.float32]
     """Of other inputs: one row of the traced layer's neurons each; without columns where no layer is traced."""
     predicted: NDArray[np.int64]
-    """To which class the model counts each of ``activations``."""
+    """The class that the model predicts for each of ``activations``."""
 
 
 class Head(Plugin):
@@ -59,8 +59,8 @@ class Head(Plugin):
         """
         return None
 
-    def fit(self, training: Training, seed: int) -> Mapping[str, NDArray[Any]]:
-        """What it learns, as named arrays; the same data and seed give the same ones."""
+    def fit(self, training: Training, seed: int) -> Mapping[str, Array]:
+        """The named arrays that it learns; the same data and seed give the same ones."""
         return {}
 
     @property
@@ -68,7 +68,7 @@ class Head(Plugin):
         """The columns of the log that it is computed from, by :meth:`of_columns`; none where the model tells it."""
         return ()
 
-    def of_columns(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.floating[Any]]:
+    def of_columns(self, values: Mapping[str, Array]) -> Floats:
         """The variable of some inputs from their numbers in :attr:`columns`, NaN where one is missing."""
         raise PluginError(f"{type(self).__name__} names the columns {self.columns} and has no of_columns() for them")
 

@@ -1,4 +1,4 @@
-"""The contract of label providers: where tasks are answered."""
+"""The contract of label providers, which hand tasks to annotators and bring back their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opmon.types.moments import require_aware
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an annotator said, as a label provider tells it; ``truth`` is None for a skip.
+    """An annotator's answer to a task, as a label provider hears it; ``truth`` is None for a skip.
 
     The task is named by its key; by the input alone only where nobody was asked, such as for a truth that comes by
     itself. A correction is said later by the same annotator.
@@ -36,13 +36,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What a label provider has heard since it was last asked, in the order in which it was said."""
+    """The answers that a label provider has heard since it was last asked, in the order in which they were given."""
 
     said: Sequence[Said]
     cursor: str
-    """What to ask with the next time."""
+    """Where the next :meth:`LabelProvider.pull` begins."""
     problems: Sequence[str] = ()
-    """What could not be read, and why; it is told to the user."""
+    """Answers that could not be read, and why, for the user."""
 
 
 class LabelProvider(Plugin, ABC):

@@ -1,14 +1,14 @@
-"""The contract of perturbations: how an input is changed."""
+"""The contract of perturbations, which change inputs."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.abc.plugin import Plugin
+from opmon.types import Array
 
 
 class Perturbation(Plugin, ABC):
@@ -24,10 +24,10 @@ class Perturbation(Plugin, ABC):
 
     kind: ClassVar[Literal["image", "text", "table", "any"]] = "any"
 
-    def fitted(self, inputs: NDArray[Any]) -> Self:
+    def fitted(self, inputs: Array) -> Self:
         """The same perturbation, knowing the inputs it will change, such as the spread of a table's columns."""
         return self
 
     @abstractmethod
-    def apply(self, inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]:
+    def apply(self, inputs: Array, severity: int, rng: np.random.Generator) -> Array:
         """The changed inputs; ``inputs`` are left as they are."""

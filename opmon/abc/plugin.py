@@ -1,4 +1,4 @@
-"""What all kinds of plugins share."""
+"""The base of all contracts of plugins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 
 class Plugin:
-    """What all kinds of plugins share."""
+    """The base of all kinds of plugins."""
 
     local_paths: ClassVar[tuple[str, ...]] = ()
     """The parameters that are files or folders on this machine: relative ones are taken from the configuration's

@@ -1,11 +1,11 @@
-"""The contract of registries: where models live and results are written."""
+"""The contract of registries, which hold models and keep results."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from opmon.abc.plugin import Plugin
 from opmon.errors import DeliveryError, ModelError
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from sklearn.base import BaseEstimator
 
-Converter = Callable[[Any, Signature | None], bytes]
+
+Converter = Callable[[object, Signature | None], bytes]
 """``(scikit-learn model, what it was logged to take) -> ONNX``."""
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
 
@@ -54,14 +56,14 @@ class Registry(Plugin, ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """Where it is, without credentials."""
+        """The address of the registry, without credentials."""
 
     @abstractmethod
     def check(self) -> str:
         """One line that says what answered, or an error."""
 
     def give_up(self) -> None:
-        """Wait for nothing any more, now and later: opmon is stopping."""
+        """Stop waiting for anything, now and later: opmon is stopping."""
         return
 
     # --- models ------------------------------------------------------------------------------------------------------
@@ -79,13 +81,13 @@ class Registry(Plugin, ABC):
 
     @abstractmethod
     def registered_at(self, model: ModelVersion) -> datetime:
-        """When the version was registered: whatever was labelled before, it may have been trained on."""
+        """The moment when the version was registered: it may have been trained on whatever was labelled before."""
 
     def signature(self, model: ModelVersion) -> Signature | None:
-        """What the version was logged to take; None where nobody said."""
+        """The columns or tensors that the version was logged to take; None where none were logged."""
         return None
 
-    def original(self, model: ModelVersion, into: Path) -> Any:
+    def original(self, model: ModelVersion, into: Path) -> BaseEstimator:
         """The scikit-learn model that its ONNX file was made from. Loading it runs code that is in it."""
         raise ModelError(f"{type(self).__name__} holds no scikit-learn model that {model.uri} was made from")
 
@@ -112,7 +114,7 @@ class Registry(Plugin, ABC):
     # --- runs --------------------------------------------------------------------------------------------------------
 
     def experiment(self, name: str) -> str:
-        """What :meth:`run` calls the group of runs of this name, made where there is none."""
+        """The id of the group of runs of this name, for :meth:`run`; made where there is none."""
         return name
 
     @abstractmethod
@@ -127,15 +129,15 @@ class Registry(Plugin, ABC):
         """The id of the run with this key, made where there is none: one run, however often and by whom it is asked."""
 
     def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
-        """End a run; one that ended may be told more, and be ended again."""
+        """End a run; more may be logged to one that has ended, and it may be ended again."""
         return
 
     def tag_run(self, run_id: str, tags: Mapping[str, object]) -> None:
-        """Say something of a run that is neither a parameter nor a number."""
+        """Set tags of a run: facts that are neither parameters nor numbers."""
         return
 
     def log_params(self, run_id: str, params: Mapping[str, object]) -> None:
-        """Keep how a round was made; of a key that is told twice the first value stays."""
+        """Log parameters, which say how a round was made; of a key that is logged twice the first value stays."""
         return
 
     @abstractmethod

@@ -1,14 +1,13 @@
-"""The contract of rules: what is concluded from estimates."""
+"""The contract of rules, which conclude something from estimates."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from opmon.abc.plugin import Plugin
 from opmon.quantities import PROBLEMS, Problem
-from opmon.types import Verdict
+from opmon.types import Document, Verdict
 
 if TYPE_CHECKING:
     from opmon.decisions.case import Case
@@ -18,7 +17,7 @@ class Rule(Plugin, ABC):
     """Concludes something from the rounds of one model version, one after another in the order of the rounds. Pure."""
 
     name: str
-    """What its verdicts and events are known by: a field, so that a monitor may have two of a kind."""
+    """The name of its verdicts and events: a field, so that a monitor may have two of a kind."""
 
     problems: ClassVar[tuple[Problem, ...]] = PROBLEMS
     """The problems that it is for."""
@@ -35,14 +34,14 @@ class Rule(Plugin, ABC):
         return None
 
     def watched_robustness(self) -> str | None:
-        """Whose robustness it wants to know: a saved query's name, or ``""`` for that of all tests; None for none."""
+        """The saved query whose robustness it wants to know, ``""`` for that of all tests; None for none."""
         return None
 
     def line(self) -> float | None:
         """The line that figures of the estimates draw for it, in the unit of the estimate; None where it has none."""
         return None
 
-    def looks_back(self, before: Mapping[str, Any]) -> int | None:
+    def looks_back(self, before: Document) -> int | None:
         """How many of the last final estimates ``case.estimates`` is to hold, this round's among them; None: all.
 
         ``before`` is what ``case.before`` will be: a rule that keeps there what it needs looks at its own round alone,
@@ -57,7 +56,7 @@ class Rule(Plugin, ABC):
         What it puts into ``details`` comes back as ``case.before`` with the next round of the same model version.
         """
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
+    def restate(self, before: Document, details: Document) -> Verdict | None:
         """The verdict on a round that was judged before, now after other rounds before it; None: it stays as it was.
 
         ``details`` are those of its verdict. Asked for where a label came late for an earlier round.

@@ -1,4 +1,4 @@
-"""The contract of samplers: who is worth a label."""
+"""The contract of samplers, which choose the inputs worth a label."""
 
 from __future__ import annotations
 

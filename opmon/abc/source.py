@@ -1,4 +1,4 @@
-"""The contract of sources: where production's inputs are read."""
+"""The contract of sources, which read the inputs of production."""
 
 from __future__ import annotations
 

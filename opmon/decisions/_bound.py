@@ -1,4 +1,4 @@
-"""How often a rule may alarm for nothing: a probability for its whole life, or a number per year."""
+"""The bound on a rule's false alarms: a probability for its whole life, or a number per year."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Bound:
 
     @classmethod
     def of(cls, alpha: float | None, false_alarms: str | None) -> Bound:
-        """From what a configuration says; 5 % for life where it says nothing."""
+        """The bound that a configuration asks for; 5 % for life where it asks for none."""
         if false_alarms is not None:
             if alpha is not None:
                 raise InputError("alpha and false_alarms exclude each other: give one of them")
@@ -66,7 +66,7 @@ class Bound:
         return Bound(alpha=self.alpha * share)
 
     def halved(self) -> Bound:
-        """What is left where half of ``alpha`` was spent on something else; a rate stays as it is."""
+        """The bound with half of ``alpha`` spent on something else; a rate stays as it is."""
         return self if self.alpha is None else Bound(alpha=self.alpha / 2)
 
     def shared(self, parts: int) -> Bound:
@@ -84,7 +84,8 @@ class Bound:
         return min(years * (self.per_year or 0.0), MOST_AT_ONCE)
 
     def words(self, elapsed: timedelta | None = None) -> str:
-        """
+        """The bound in words.
+
         >>> Bound(alpha=0.05).words(), Bound(per_year=1.0).words(timedelta(hours=1))
         ('a false alarm has probability 5 % at most, for ever', '1 false alarm per year at most, one in 8,766 rounds')
         """
@@ -97,13 +98,13 @@ class Bound:
 
 
 def rate(text: str) -> float:
-    """The false alarms per year.
+    """The number of false alarms per year that a text allows.
 
     >>> rate("1 per year"), rate("2 per month")
     (1.0, 24.0)
     """
     match = _RATE.match(text) if isinstance(text, str) else None
-    found = float(match[1]) * _DAYS["year"] / _DAYS[match[2]] if match else 0.0
-    if found <= 0:
+    per_year = float(match[1]) * _DAYS["year"] / _DAYS[match[2]] if match else 0.0
+    if per_year <= 0:
         raise InputError(f"false_alarms must be a rate such as '1 per year' or '2 per month'; got {text!r}")
-    return round(found, 12)
+    return round(per_year, 12)

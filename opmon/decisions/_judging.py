@@ -1,4 +1,4 @@
-"""What rules share: how their arguments are checked and how their verdicts are put."""
+"""Checks of arguments and wording of verdicts that rules share."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def verdict(
     """The verdict that a step leads to."""
     estimate = own.estimate
     message = f"{found(estimate)}; {intro}{taken.words(hypothesis, recovery)} ({taken.details['bound']})"
-    told = {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": estimate.value - threshold}
+    figures = {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": estimate.value - threshold}
     return Verdict(
         rule=rule,
         state=taken.state,
         message=message,
         value=estimate.value,
         threshold=threshold,
-        details=taken.details | told | {OWN: own.kept()},
+        details=taken.details | figures | {OWN: own.kept()},
     )
 
 
 def unanswered(rule: str, case: Case, threshold: float | None) -> Verdict:
-    """Nothing is known of this round; the evidence of those before is kept."""
+    """The verdict on a round of which nothing is known; the evidence of those before is kept."""
     message = (
         "no round has an estimate yet" if not case.estimates else "the round has no answers; evidence is unchanged"
     )
@@ -36,7 +36,7 @@ def unanswered(rule: str, case: Case, threshold: float | None) -> Verdict:
 
 
 def checked_recovery(recovery: float) -> float:
-    """How much evidence ends an alarm, or an error."""
+    """The evidence that ends an alarm, or an error."""
     if isinstance(recovery, bool) or not isinstance(recovery, int | float) or not 1 < recovery <= 1e9:
         raise InputError(
             f"recovery must be a number above 1, such as 20: an alarm ends for nothing with probability 1/20 at most; "
@@ -56,5 +56,6 @@ def checked_share(value: object, name: str, low: float = 0.0, high: float = 1.0)
 
 
 def checked_name(name: object) -> None:
+    """Raise an error where the name of a rule is not text."""
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"name must be text, such as 'accuracy-floor'; got {name!r}")

@@ -1,16 +1,15 @@
-"""What a round says by itself: kept with its verdict, so that the evidence can be multiplied again in another order."""
+"""A round's own evidence, kept with its verdict so that it can be multiplied again in another order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any
 
 from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN
 from opmon.quantities import named
-from opmon.types import Estimate
+from opmon.types import Document, Estimate, Json
 
 
 @dataclass(frozen=True)
@@ -22,31 +21,35 @@ class Own:
     elapsed: timedelta | None
 
     @classmethod
-    def of(cls, details: Mapping[str, Any]) -> Own | None:
-        """As kept in the details of a verdict; None where nothing of the kind is."""
-        found = details.get(OWN)
-        if not isinstance(found, Mapping) or "growth" not in found:
+    def of(cls, details: Document) -> Own | None:
+        """The round as kept in the details of its verdict; None where it is not there."""
+        own = details.get(OWN)
+        if not isinstance(own, Mapping) or "growth" not in own:
             return None
-        return cls(Growth.of(found["growth"]), kept_estimate(found), kept_time(found))
+        return cls(Growth.of(own["growth"]), kept_estimate(own), kept_time(own))
 
-    def kept(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {"growth": self.growth.kept()} | estimate_kept(self.estimate) | time_kept(self.elapsed)
-
-
-def estimate_kept(estimate: Estimate) -> dict[str, Any]:
-    told = {key: value for key, value in asdict(estimate).items() if key not in ("notes", "quantity")}
-    return {"estimate": told | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}}
+    def kept(self) -> dict[str, Json]:
+        """The round as JSON can hold it."""
+        return {"growth": self.growth.kept(), **estimate_kept(self.estimate), **time_kept(self.elapsed)}
 
 
-def kept_estimate(own: Mapping[str, Any]) -> Estimate:
-    told = dict(own["estimate"])
-    return Estimate(quantity=named(told.pop("quantity"), told.pop("unit")), **told)
+def estimate_kept(estimate: Estimate) -> dict[str, Json]:
+    """An estimate as JSON can hold it."""
+    fields = {key: value for key, value in asdict(estimate).items() if key not in ("notes", "quantity")}
+    return {"estimate": fields | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}}
 
 
-def time_kept(elapsed: timedelta | None) -> dict[str, Any]:
+def kept_estimate(own: Document) -> Estimate:
+    """The estimate that :func:`estimate_kept` kept."""
+    fields = dict(own["estimate"])
+    return Estimate(quantity=named(fields.pop("quantity"), fields.pop("unit")), **fields)
+
+
+def time_kept(elapsed: timedelta | None) -> dict[str, Json]:
+    """A production time as JSON can hold it."""
     return {"elapsed": None if elapsed is None else elapsed.total_seconds()}
 
 
-def kept_time(own: Mapping[str, Any]) -> timedelta | None:
+def kept_time(own: Document) -> timedelta | None:
+    """The production time that :func:`time_kept` kept."""
     return None if own.get("elapsed") is None else timedelta(seconds=own["elapsed"])

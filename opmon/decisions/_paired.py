@@ -29,12 +29,12 @@ def paired_growth(
     """
     heard = sample.answered & ~np.isnan(differences)
     surplus = np.where(heard, np.nan_to_num(differences) - margin, 0.0)
-    found = terms(replace(sample, outcomes=np.where(heard, sample.outcomes, np.nan)), surplus, design)
-    if found.excess or not heard.any():
+    bettable = terms(replace(sample, outcomes=np.where(heard, sample.outcomes, np.nan)), surplus, design)
+    if bettable.excess or not heard.any():
         return None
-    values, stakes = found.of(surplus)[heard], found.stakes[heard]
-    bets = np.minimum(BOLD * BETS[:, None] * stakes, HIGHEST) / ((1 + margin) * found.reach[heard])
-    back = recovery_growth(values, stakes, found.highest(1 - margin)[heard] if bounded(sample) else None)
+    values, stakes = bettable.of(surplus)[heard], bettable.stakes[heard]
+    bets = np.minimum(BOLD * BETS[:, None] * stakes, HIGHEST) / ((1 + margin) * bettable.reach[heard])
+    back = recovery_growth(values, stakes, bettable.highest(1 - margin)[heard] if bounded(sample) else None)
     growth = Growth(np.log1p(bets * values).sum(axis=1), back, len(values))
     ahead = float(stakes @ (values + margin) / stakes.sum())
     return growth, ahead, int((np.abs(differences[heard]) > 0).sum())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +13,7 @@ from opmon.decisions._bound import Bound
 from opmon.decisions._watch import Growth, Watch
 from opmon.decisions._words import labels_to_go, share_of_line
 from opmon.decisions.draw_values import DrawValues
-from opmon.types import VerdictState
+from opmon.types import Document, Json, VerdictState
 from opmon.wording import percent
 
 Floats = NDArray[np.float64]
@@ -23,12 +21,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Step:
-    """What one round did to the evidence."""
+    """The evidence after one round, and what the round added to it."""
 
     watch: Watch
     was_alarmed: bool
     growth: Growth
-    details: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Json] = field(default_factory=dict)
 
     @property
     def state(self) -> VerdictState:
@@ -61,7 +59,7 @@ class Step:
 
 
 def weigh(drawn: DrawValues, line: float) -> Growth:
-    """What the draws of a round say of the level ``line`` of the mean loss."""
+    """The growth of the evidence about the level ``line`` of the mean loss by the draws of a round."""
     room = None if drawn.highest is None else drawn.highest - line
     back = recovery_growth(drawn.values - line, drawn.stakes, room)
     return Growth(log_growth(drawn, line), back, len(drawn))
@@ -69,16 +67,16 @@ def weigh(drawn: DrawValues, line: float) -> Growth:
 
 def advance(
     growth: Growth,
-    before: Mapping[str, Any],
-    setting: Mapping[str, Any],
+    before: Document,
+    setting: Document,
     bound: Bound,
     elapsed: timedelta | None,
     recovery: float,
 ) -> Step:
     """The evidence after one more round."""
-    known = Watch.of(before, setting)
-    now = known.after(growth, bound, elapsed, recovery)
-    details = {
+    watch = Watch.of(before, setting)
+    now = watch.after(growth, bound, elapsed, recovery)
+    details: dict[str, Json] = {
         "evidence": now.evidence,
         "needed": 1.0,
         "bound": bound.words(elapsed),
@@ -88,4 +86,4 @@ def advance(
     }
     if now.alarmed:
         details["recovery"] = now.recovery
-    return Step(now, known.alarmed, growth, details)
+    return Step(now, watch.alarmed, growth, details)

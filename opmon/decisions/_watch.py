@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.decisions._betting import BETS, RECOVERY_BETS
 from opmon.decisions._bound import Bound
+from opmon.types import Document, Json
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ MOST = 1e30
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """What one round adds to the evidence, whatever the rounds around it say: the logarithms of its e-values."""
+    """The logarithms of a round's e-values: what it adds to the evidence, whatever other rounds say."""
 
     alarm: Floats
     """For each of :data:`BETS`, against "the mean loss is at most m"."""
@@ -38,16 +38,16 @@ class Growth:
         return cls(np.zeros(len(BETS)), np.zeros(len(RECOVERY_BETS)), 0)
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> Growth:
-        """As kept by :meth:`kept`."""
+    def of(cls, kept: Document) -> Growth:
+        """The growth that :meth:`kept` gave."""
         return cls(np.asarray(kept["alarm"]), np.asarray(kept["recovery"]), int(kept["labels"]))
 
-    def kept(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+    def kept(self) -> dict[str, Json]:
+        """The growth as JSON can hold it."""
         return {"alarm": _digits(self.alarm), "recovery": _digits(self.recovery), "labels": self.labels}
 
     def and_(self, other: Growth) -> Growth:
-        """Of two rounds together: e-values are multiplied."""
+        """The growth of two rounds together: e-values are multiplied."""
         return Growth(self.alarm + other.alarm, self.recovery + other.recovery, self.labels + other.labels)
 
 
@@ -76,21 +76,21 @@ class Watch:
     alarmed: bool = False
 
     @classmethod
-    def of(cls, details: Mapping[str, Any], setting: Mapping[str, Any]) -> Watch:
-        """As kept by :meth:`kept`; begun anew where the rule was set otherwise when it was kept."""
-        found = details.get("watch")
-        if not isinstance(found, Mapping) or details.get("setting") != dict(setting):
+    def of(cls, details: Document, setting: Document) -> Watch:
+        """The watch that :meth:`kept` gave; a new one where the rule had other settings then."""
+        kept = details.get("watch")
+        if not isinstance(kept, Mapping) or details.get("setting") != dict(setting):
             return cls()
-        capital, recovered = (_numbers(found.get(key)) for key in ("capital", "recovered"))
+        capital, recovered = (_numbers(kept.get(key)) for key in ("capital", "recovered"))
         if len(capital) != len(PRIOR):
             return cls()
         if len(recovered) != len(RECOVERY_PRIOR):
             recovered = cls().recovered
-        counts = {key: int(found.get(key, default)) for key, default in (("judged", 0), ("since", 0), ("number", 1))}
-        return cls(capital, recovered, alarmed=bool(found.get("alarmed")), **counts)
+        counts = {key: int(kept.get(key, default)) for key, default in (("judged", 0), ("since", 0), ("number", 1))}
+        return cls(capital, recovered, alarmed=bool(kept.get("alarmed")), **counts)
 
-    def kept(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+    def kept(self) -> dict[str, Json]:
+        """The watch as JSON can hold it."""
         return {
             "capital": _digits(self.capital),
             "recovered": _digits(self.recovered),
@@ -102,12 +102,12 @@ class Watch:
 
     @property
     def evidence(self) -> float:
-        """Against "the mean loss is at most m"; an alarm takes 1. Once there is one, it is as it was then."""
+        """The evidence against "the mean loss is at most m"; an alarm takes 1, and keeps it as it was then."""
         return math.fsum(self.capital)
 
     @property
     def recovery(self) -> float:
-        """Against "the mean loss is at least m" since the alarm; ending it takes 1."""
+        """The evidence against "the mean loss is at least m" since the alarm; ending it takes 1."""
         return math.fsum(self.recovered)
 
     def after(self, growth: Growth, bound: Bound, elapsed: timedelta | None, recovery: float) -> Watch:
@@ -125,8 +125,8 @@ class Watch:
 
 
 def _grown(capital: Sequence[float], begun: Floats, log_growth: Floats) -> tuple[float, ...]:
-    found = (np.asarray(capital) + begun) * np.exp(np.minimum(log_growth, 600.0))
-    return tuple(np.minimum(found, MOST).tolist())
+    grown = (np.asarray(capital) + begun) * np.exp(np.minimum(log_growth, 600.0))
+    return tuple(np.minimum(grown, MOST).tolist())
 
 
 def _digits(values: Sequence[float] | Floats) -> list[float]:

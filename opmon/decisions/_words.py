@@ -1,4 +1,4 @@
-"""How verdicts put numbers into words."""
+"""Numbers of verdicts in words."""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from opmon.decisions._sequential import advance
 from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
-from opmon.types import Problem, Verdict
+from opmon.types import Document, Problem, Verdict
 from opmon.wording import points
 
 
@@ -81,11 +80,11 @@ class AccuracyBehind(Rule):
         own = {"growth": growth.kept(), "difference": ahead, "disagreements": disagree, "value": value}
         return self._verdict(case.before, own | time_kept(case.elapsed))
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from what the round said by itself."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the round's own evidence, which was kept with the one before."""
         return self._verdict(before, details[OWN]) if OWN in details else None
 
-    def _verdict(self, before: Mapping[str, Any], own: Mapping[str, Any]) -> Verdict:
+    def _verdict(self, before: Document, own: Document) -> Verdict:
         bound, growth, elapsed = Bound.of(self.alpha, self.false_alarms), Growth.of(own["growth"]), kept_time(own)
         setting = {"rival": self.rival, "margin": self.margin, "bound": bound.words()}
         taken = advance(growth, before, setting, bound, elapsed, self.recovery)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, TypedDict
 
 import numpy as np
 
@@ -15,8 +15,16 @@ from opmon.decisions._own import estimate_kept, kept_estimate, kept_time, time_k
 from opmon.decisions._words import found
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
-from opmon.types import Estimate, Problem, Verdict, VerdictState
+from opmon.types import Document, Estimate, Problem, Verdict, VerdictState
 from opmon.wording import percent, points
+
+
+class _Running(TypedDict):
+    """How many rounds running were below the line and how many were not, and whether the alarm is on."""
+
+    rounds_below: int
+    rounds_not_below: int
+    alarmed: bool
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class AccuracyBelow(Rule):
         """The verdict on the last round, given the rounds of one model version, oldest first."""
         if not estimates or estimates[-1].n < 1:
             return self._nothing(bool(estimates), {})
-        before: Mapping[str, Any] = {}
+        before: Document = {}
         for estimate in estimates[:-1]:
             before = self._after(before, estimate)
         return self._verdict(before, estimates[-1], None)
@@ -96,24 +104,24 @@ class AccuracyBelow(Rule):
             return self._nothing(case.estimate is not None, case.before)
         return self._verdict(case.before, case.estimate, case.elapsed)
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from the round's own estimate."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the round's own estimate, which was kept with the one before."""
         own = details.get(OWN)
         return None if own is None else self._verdict(before, kept_estimate(own), kept_time(own))
 
-    def _nothing(self, any_round: bool, before: Mapping[str, Any]) -> Verdict:
+    def _nothing(self, any_round: bool, before: Document) -> Verdict:
         message = "the last round has no answers yet" if any_round else "no round has an estimate yet"
         message += f"; nothing is known about the line {self.threshold:g}"
         return Verdict(self.name, "unknown", message, threshold=self.threshold, details=carried(before))
 
-    def _after(self, before: Mapping[str, Any], estimate: Estimate) -> dict[str, Any]:
-        """Whether the alarm is on: from ``patience`` rounds below running until ``recovery`` others running."""
+    def _after(self, before: Document, estimate: Estimate) -> _Running:
+        """The state after a round: alarmed from ``patience`` rounds below running until ``recovery`` others running."""
         below, others = (before.get(key, 0) for key in ("rounds_below", "rounds_not_below"))
         below, others = (below + 1, 0) if self._below(estimate) else (0, others + 1)
         alarmed = below >= self.patience or (bool(before.get("alarmed")) and others < self.recovery)
         return {"rounds_below": below, "rounds_not_below": others, "alarmed": alarmed}
 
-    def _verdict(self, before: Mapping[str, Any], last: Estimate, elapsed: timedelta | None) -> Verdict:
+    def _verdict(self, before: Document, last: Estimate, elapsed: timedelta | None) -> Verdict:
         now = self._after(before, last)
         message = self._message(last, now["rounds_below"], held=now["alarmed"] and now["rounds_below"] < self.patience)
         details = {

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from opmon.abc import Rule
 from opmon.decisions._bound import Bound
@@ -16,7 +16,7 @@ from opmon.decisions._sequential import advance, weigh
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
-from opmon.types import Estimate, Problem, Verdict
+from opmon.types import Document, Estimate, Json, Problem, Verdict
 from opmon.wording import percent, points
 
 
@@ -78,7 +78,7 @@ class AccuracyDrop(Rule):
             raise InputError(f"rounds must be a whole number >= 1; got {self.rounds!r}")
         Bound.of(self.alpha, self.false_alarms)
 
-    def looks_back(self, before: Mapping[str, Any]) -> int | None:
+    def looks_back(self, before: Document) -> int | None:
         """All the rounds until the baseline is taken, and then none but the one to judge."""
         return 1 if self.baseline is not None or self._taken(before) is not None else None
 
@@ -86,33 +86,33 @@ class AccuracyDrop(Rule):
         """The verdict on one round; "unknown" while the baseline is being taken."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, None)
-        known = self._baseline(case)
-        if "line" not in known:
+        baseline = self._baseline(case)
+        if "line" not in baseline:
             return self._taking(case)
-        growth = weigh(draw_values(case.sample, case.design), 1 - float(known["line"]))
-        return self._verdict(case.before, Own(growth, case.estimate, case.elapsed), known)
+        growth = weigh(draw_values(case.sample, case.design), 1 - float(baseline["line"]))
+        return self._verdict(case.before, Own(growth, case.estimate, case.elapsed), baseline)
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from what the round said by itself, with the baseline that was taken for it."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the round's own evidence, with the baseline that was taken for it."""
         own = Own.of(details)
         return None if own is None else self._verdict(before, own, details["baseline"])
 
-    def _verdict(self, before: Mapping[str, Any], own: Own, known: Mapping[str, Any]) -> Verdict:
+    def _verdict(self, before: Document, own: Own, baseline: Document) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
-        setting = {"drop": self.drop, "line": known["line"], "bound": bound.words()}
+        setting = {"drop": self.drop, "line": baseline["line"], "bound": bound.words()}
         left = bound if self.baseline is not None else bound.halved()
         taken = advance(own.growth, before, setting, left, own.elapsed, self.recovery)
-        taken.details["baseline"] = dict(known)
+        taken.details["baseline"] = dict(baseline)
         taken.details["bound"] = bound.words(own.elapsed)
-        intro = f"the baseline is {percent(known['value'])}"
+        intro = f"the baseline is {percent(baseline['value'])}"
         if self.baseline is None:
-            intro += f" ({percent(known['low'])} at least, from {known['rounds']} rounds)"
-        intro += f", the line {points(self.drop)} below it {percent(known['line'])}; "
+            intro += f" ({percent(baseline['low'])} at least, from {baseline['rounds']} rounds)"
+        intro += f", the line {points(self.drop)} below it {percent(baseline['line'])}; "
         hypothesis = f"a drop of {points(self.drop)} or less"
-        return verdict(self.name, taken, own, known["line"], hypothesis, self.recovery, intro)
+        return verdict(self.name, taken, own, baseline["line"], hypothesis, self.recovery, intro)
 
-    def _baseline(self, case: Case) -> dict[str, Any]:
-        """What the drop is measured from; without ``line`` while it is being taken. Never changed afterwards."""
+    def _baseline(self, case: Case) -> Document:
+        """The baseline that the drop is measured from; without ``line`` while it is being taken, and then fixed."""
         if self.baseline is not None:
             return {"value": self.baseline, "low": self.baseline, "line": self.baseline - self.drop}
         taken = self._taken(case.before)
@@ -125,13 +125,13 @@ class AccuracyDrop(Rule):
         bound = Bound.of(self.alpha, self.false_alarms)
         return _pooled([_kept(estimate) for estimate in past], self.drop, bound) | self._asked()
 
-    def _taken(self, before: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _taken(self, before: Document) -> Document | None:
         """The baseline that was taken before, where it is of the rounds that are asked for now."""
         kept, asked = before.get("baseline"), self._asked()
         fits = isinstance(kept, Mapping) and "line" in kept and all(kept.get(key) == asked[key] for key in asked)
         return kept if fits else None
 
-    def _asked(self) -> dict[str, Any]:
+    def _asked(self) -> dict[str, Json]:
         return {"drop": self.drop, "asked": list(self.period) if self.period else self.rounds}
 
     def _past(self, case: Case) -> Sequence[Estimate]:
@@ -144,7 +144,7 @@ class AccuracyDrop(Rule):
 
     def _taking(self, case: Case) -> Verdict:
         estimate = case.estimates[-1]
-        taken = [] if self.period is not None else [_kept(each) for each in case.estimates]
+        taken = [] if self.period is not None else [_kept(past) for past in case.estimates]
         message = f"taking the baseline: round {len(taken)} of {self.rounds}, {percent(estimate.value)} so far"
         if self.period is not None:
             message = (
@@ -165,7 +165,7 @@ def _kept(estimate: Estimate) -> dict[str, float]:
     }
 
 
-def _pooled(taken: Sequence[Mapping[str, float]], drop: float, bound: Bound) -> dict[str, Any]:
+def _pooled(taken: Sequence[Mapping[str, float]], drop: float, bound: Bound) -> dict[str, Json]:
     N = math.fsum(entry["frame_size"] for entry in taken)
     value = math.fsum(entry["value"] * entry["frame_size"] / N for entry in taken)
     error = math.sqrt(math.fsum((entry["error"] * entry["frame_size"] / N) ** 2 for entry in taken))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from opmon.abc import Rule
 from opmon.decisions._bound import Bound
@@ -13,7 +12,7 @@ from opmon.decisions._own import Own
 from opmon.decisions._sequential import advance, weigh
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
-from opmon.types import Problem, Verdict
+from opmon.types import Document, Problem, Verdict
 from opmon.wording import percent
 
 
@@ -87,12 +86,12 @@ class AccuracyLevel(Rule):
         growth = weigh(draw_values(case.sample, case.design), 1 - self.threshold)
         return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from what the round said by itself."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the round's own evidence, which was kept with the one before."""
         own = Own.of(details)
         return None if own is None else self._verdict(before, own)
 
-    def _verdict(self, before: Mapping[str, Any], own: Own) -> Verdict:
+    def _verdict(self, before: Document, own: Own) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"threshold": self.threshold, "bound": bound.words()}
         taken = advance(own.growth, before, setting, bound, own.elapsed, self.recovery)

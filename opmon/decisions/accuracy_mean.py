@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from opmon.abc import Rule
 from opmon.decisions._bound import Bound
@@ -17,7 +17,7 @@ from opmon.decisions._words import found
 from opmon.decisions.case import OWN, Case
 from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
-from opmon.types import Problem, Verdict, VerdictState
+from opmon.types import Document, Json, Problem, Verdict, VerdictState
 from opmon.wording import percent
 
 
@@ -81,41 +81,41 @@ class AccuracyMean(Rule):
         growth = weigh(draw_values(case.sample, case.design), 1 - self.threshold)
         return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from what the round said by itself."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the round's own evidence, which was kept with the one before."""
         own = Own.of(details)
         return None if own is None else self._verdict(before, own)
 
-    def _verdict(self, before: Mapping[str, Any], own: Own) -> Verdict:
+    def _verdict(self, before: Document, own: Own) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"threshold": self.threshold, "rounds": self.rounds, "bound": bound.words()}
         window = _Window.of(before, setting).with_(own)
         so_far = f"{found(own.estimate)}; the mean of {window.rounds} of {self.rounds} rounds is {percent(window.mean)}"
-        kept = {OWN: own.kept(), "mean": window.mean, "window": window.kept()}
+        kept: dict[str, Json] = {OWN: own.kept(), "mean": window.mean, "window": window.kept()}
         if window.rounds < self.rounds:
-            known = {key: value for key, value in before.items() if before.get("setting") == setting}
+            earlier = {key: value for key, value in before.items() if before.get("setting") == setting}
             message = f"{so_far}, which is judged when they are complete"
-            return self._told(_state(known, setting), message, window, known | {"setting": setting} | kept)
+            return self._told(_state(earlier, setting), message, window, earlier | {"setting": setting} | kept)
         taken = advance(window.growth, before, setting, bound, window.elapsed, self.recovery)
         words = taken.words(f"a mean of {percent(self.threshold)} or better", self.recovery)
         message = f"{so_far}; {words} ({taken.details['bound']})"
         return self._told(taken.state, message, window, taken.details | kept | {"window": None})
 
-    def _told(self, state: VerdictState, message: str, window: _Window, details: dict[str, Any]) -> Verdict:
-        told = {"n": window.growth.labels, "distance": window.mean - self.threshold}
-        return Verdict(self.name, state, message, window.mean, self.threshold, details | told)
+    def _told(self, state: VerdictState, message: str, window: _Window, details: dict[str, Json]) -> Verdict:
+        figures = {"n": window.growth.labels, "distance": window.mean - self.threshold}
+        return Verdict(self.name, state, message, window.mean, self.threshold, details | figures)
 
 
-def _state(known: Mapping[str, Any], setting: Mapping[str, Any]) -> VerdictState:
-    """What the last complete window led to."""
-    if "watch" not in known:
+def _state(earlier: Document, setting: Document) -> VerdictState:
+    """The state that the last complete window led to."""
+    if "watch" not in earlier:
         return "unknown"
-    return "alarm" if Watch.of(known, setting).alarmed else "ok"
+    return "alarm" if Watch.of(earlier, setting).alarmed else "ok"
 
 
 @dataclass(frozen=True)
 class _Window:
-    """The rounds of a window that are there."""
+    """The rounds of a window so far."""
 
     rounds: int
     mean: float
@@ -123,18 +123,18 @@ class _Window:
     elapsed: timedelta | None
 
     @classmethod
-    def of(cls, before: Mapping[str, Any], setting: Mapping[str, Any]) -> _Window:
+    def of(cls, before: Document, setting: Document) -> _Window:
         kept = before.get("window")
         if not isinstance(kept, Mapping) or before.get("setting") != dict(setting):
             return cls(0, 0.0, Growth.none(), None)
         return cls(int(kept["rounds"]), float(kept["mean"]), Growth.of(kept["growth"]), kept_time(kept))
 
-    def kept(self) -> dict[str, Any]:
-        return {"rounds": self.rounds, "mean": self.mean, "growth": self.growth.kept()} | time_kept(self.elapsed)
+    def kept(self) -> dict[str, Json]:
+        return {"rounds": self.rounds, "mean": self.mean, "growth": self.growth.kept(), **time_kept(self.elapsed)}
 
     def with_(self, own: Own) -> _Window:
         """The window with one more round, which counts by its answered draws."""
         growth = self.growth.and_(own.growth)
         mean = self.mean + (own.estimate.value - self.mean) * own.growth.labels / growth.labels
-        times = [each for each in (self.elapsed, own.elapsed) if each is not None]
+        times = [time for time in (self.elapsed, own.elapsed) if time is not None]
         return _Window(self.rounds + 1, mean, growth, sum(times, timedelta()) if times else None)

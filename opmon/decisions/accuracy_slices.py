@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN, Case, carried
 from opmon.decisions.draw_values import bounded, terms
 from opmon.errors import InputError
-from opmon.types import Problem, Sample, Verdict, VerdictState
+from opmon.types import Document, Problem, Sample, Verdict, VerdictState
 from opmon.wording import percent
 
 
@@ -88,26 +88,26 @@ class AccuracySlices(Rule):
         growths = {name: self._growth(case.sample, inside, case.design) for name, inside in members.items()}
         return self._judged(case.before, growths, case.elapsed)
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from what the round said by itself."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the round's own evidence, which was kept with the one before."""
         own = details.get(OWN)
         if own is None:
             return None
         growths = {name: Growth.of(growth) for name, growth in own["growths"].items()}
         return self._judged(before, growths, kept_time(own))
 
-    def _judged(self, before: Mapping[str, Any], growths: Mapping[str, Growth], elapsed: timedelta | None) -> Verdict:
+    def _judged(self, before: Document, growths: Mapping[str, Growth], elapsed: timedelta | None) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"threshold": self.threshold, "by": self.by, "slices": list(growths), "bound": bound.words()}
         of = before.get("of", {}) if before.get("setting") == setting else {}
-        each = bound.shared(len(growths))
+        part = bound.shared(len(growths))
         steps = {
-            name: advance(growth, of.get(name, {}), {}, each, elapsed, self.recovery)
+            name: advance(growth, of.get(name, {}), {}, part, elapsed, self.recovery)
             for name, growth in growths.items()
         }
-        found = self._verdict(steps, setting, bound.words(elapsed))
+        verdict = self._verdict(steps, setting, bound.words(elapsed))
         own = {"growths": {name: growth.kept() for name, growth in growths.items()}} | time_kept(elapsed)
-        return replace(found, details={**found.details, OWN: own})
+        return replace(verdict, details={**verdict.details, OWN: own})
 
     def _members(self, case: Case) -> dict[str, NDArray[np.bool_]] | None:
         """The draws of every slice, by its name."""
@@ -124,14 +124,14 @@ class AccuracySlices(Rule):
     def _growth(self, sample: Sample, inside: NDArray[np.bool_], design: Estimator | None) -> Growth:
         m = 1 - self.threshold
         surplus = np.where(inside & sample.answered, np.nan_to_num(sample.outcomes) - m, 0.0)
-        found, answered = terms(sample, surplus, design), sample.answered
-        values, stakes = found.of(surplus)[answered], found.stakes[answered]
-        bets = np.minimum(BETS[:, None] * stakes, HIGHEST) / (m * found.reach[answered])
-        room = found.highest(1 - m)[answered] if bounded(sample) else None
+        bettable, answered = terms(sample, surplus, design), sample.answered
+        values, stakes = bettable.of(surplus)[answered], bettable.stakes[answered]
+        bets = np.minimum(BETS[:, None] * stakes, HIGHEST) / (m * bettable.reach[answered])
+        room = bettable.highest(1 - m)[answered] if bounded(sample) else None
         back = recovery_growth(values, stakes, room)
         return Growth(np.log1p(bets * values).sum(axis=1), back, len(values))
 
-    def _verdict(self, steps: Mapping[str, Step], setting: Mapping[str, Any], bound: str) -> Verdict:
+    def _verdict(self, steps: Mapping[str, Step], setting: Document, bound: str) -> Verdict:
         alarmed = [name for name, taken in steps.items() if taken.watch.alarmed]
         leading = max(steps, key=lambda name: steps[name].watch.evidence)
         if alarmed:

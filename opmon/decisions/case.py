@@ -1,24 +1,23 @@
-"""What a rule is shown of a round, and nothing else: a rule reads no database and no clock."""
+"""The facts of a round that a rule is shown, and nothing else: a rule reads no database and no clock."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator
-from opmon.types import Estimate, Sample
+from opmon.types import Document, Estimate, Json, Sample
 
 OWN = "round"
-"""Where the details of a verdict keep what the round says by itself, whatever the rounds before it said."""
+"""The key under which the details of a verdict keep the round's own evidence, apart from the rounds before it."""
 
 
-def carried(before: Mapping[str, Any]) -> dict[str, Any]:
-    """The details of a round that tells nothing: what was known before it, for the next one."""
+def carried(before: Document) -> dict[str, Json]:
+    """The details for a round that tells nothing: those before it, for the next one."""
     return {key: value for key, value in before.items() if key != OWN}
 
 
@@ -40,7 +39,7 @@ class Case:
     """This round's draws with their outcomes."""
     design: Estimator | None = None
     """The estimator of their design, which tells what bets can be made on them."""
-    before: Mapping[str, Any] = field(default_factory=dict)
+    before: Document = field(default_factory=dict)
     """The details of this rule's verdict on the round before, of the same model version; empty at first."""
     elapsed: timedelta | None = None
     """The production time since the round judged before: what a yearly rate is counted in."""

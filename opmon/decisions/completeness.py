@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from opmon.abc import Rule
 from opmon.decisions._judging import checked_name, checked_share
 from opmon.decisions.case import OWN, Case
 from opmon.errors import InputError
-from opmon.types import Verdict, VerdictState
+from opmon.types import Document, Verdict, VerdictState
 from opmon.wording import percent
 
 
@@ -52,11 +52,11 @@ class Completeness(Rule):
             },
         )
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from the round's own counts."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the round's own counts, which were kept with the one before."""
         return self._verdict(before, details[OWN]) if OWN in details else None
 
-    def _verdict(self, before: Mapping[str, Any], own: Mapping[str, float | None]) -> Verdict:
+    def _verdict(self, before: Document, own: Mapping[str, float | None]) -> Verdict:
         shares = {
             "scored": (own["scored"], self.scored, "inputs could be scored"),
             "answered": (own["answered"], self.answered, "tasks were answered"),

@@ -1,4 +1,4 @@
-"""From the draws of any design to values that each estimate the mean loss on their own: what bets are made on."""
+"""Values of the draws of any design that each estimate the mean loss on their own: bets are made on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class DrawValues:
-    r"""``values`` :math:`v_j \ge 0` and ``stakes`` :math:`c_j`, one per answered draw.
+    r"""The ``values`` :math:`v_j \ge 0` and ``stakes`` :math:`c_j` of the answered draws.
 
     For every bet :math:`\lambda \ge 0` with :math:`\lambda c_j m < 1`, fixed before the labels of the round are seen,
 
@@ -71,9 +71,9 @@ def draw_values(sample: Sample, design: Estimator | None) -> DrawValues:
     >>> draw_values(Sample(draw, np.array([1.0, 0.0])), HansenHurwitz()).values
     array([0.5, 0. ])
     """
-    found, answered = terms(sample, sample.outcomes, design), sample.answered
-    highest = found.highest(1.0)[answered] if bounded(sample) else None
-    return DrawValues(found.of(sample.outcomes)[answered], found.stakes[answered], highest)
+    bettable, answered = terms(sample, sample.outcomes, design), sample.answered
+    highest = bettable.highest(1.0)[answered] if bounded(sample) else None
+    return DrawValues(bettable.of(sample.outcomes)[answered], bettable.stakes[answered], highest)
 
 
 def bounded(sample: Sample) -> bool:
@@ -83,10 +83,10 @@ def bounded(sample: Sample) -> bool:
 
 def terms(sample: Sample, losses: Floats, design: Estimator | None) -> Terms:
     """The terms of ``losses`` under the design of ``sample``, given which of its draws have an answer."""
-    found = None if design is None else design.terms(sample, losses)
-    if found is None:
+    bettable = None if design is None else design.terms(sample, losses)
+    if bettable is None:
         raise InputError(
             f"no rule can bet on draws of the design {sample.draw.design!r}: its estimator does not tell that each of "
             "them estimates the mean loss. Use accuracy_below, which looks at estimates alone, or another sampler."
         )
-    return found
+    return bettable

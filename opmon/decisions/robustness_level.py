@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from opmon.abc import Rule
 from opmon.decisions._judging import checked_name, checked_share
 from opmon.decisions.case import OWN, Case, carried
-from opmon.types import Verdict
+from opmon.types import Document, Verdict
 from opmon.wording import percent
 
 
@@ -40,7 +38,7 @@ class RobustnessLevel(Rule):
             checked_share(self.recovered, "recovered", low=self.threshold - 1e-12, high=1 + 1e-12)
 
     def watched_robustness(self) -> str:
-        """That of the query, or of all tests."""
+        """The query whose robustness is watched, or ``""`` for that of all tests."""
         return self.query or ""
 
     def judge(self, case: Case) -> Verdict:
@@ -50,11 +48,11 @@ class RobustnessLevel(Rule):
             return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
         return self._verdict(case.before, case.robustness)
 
-    def restate(self, before: Mapping[str, Any], details: Mapping[str, Any]) -> Verdict | None:
-        """The same from what was known at the round."""
+    def restate(self, before: Document, details: Document) -> Verdict | None:
+        """The verdict by the robustness known at the round, which was kept with the one before."""
         return self._verdict(before, details[OWN]) if OWN in details else None
 
-    def _verdict(self, before: Mapping[str, Any], robustness: float) -> Verdict:
+    def _verdict(self, before: Document, robustness: float) -> Verdict:
         line = min(self.threshold + 0.01, 1.0) if self.recovered is None else self.recovered
         alarmed = robustness < (line if before.get("alarmed") else self.threshold)
         what = "robustness" if self.query is None else f"robustness to {self.query!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,12 @@ from opmon.estimators._silence import missing
 from opmon.estimators.tally import Tally
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity
 from opmon.response import stands_for
-from opmon.types import Draw, Estimate, Problem, Sample
+from opmon.types import Array, Draw, Estimate, Problem, Sample
 
 USUAL = 100
 """Powers of two: fourth powers of losses between 2^-100 and 2^100 fit into a number."""
 ROUNDING = 1e-12
+E = TypeVar("E")
 Method = TypeVar("Method", bound=Callable[..., Estimate])
 
 
@@ -54,7 +55,7 @@ def unit_free(estimate: Method) -> Method:
     """Estimate huge and tiny losses in units of the largest, a power of two, so that their powers fit into numbers."""
 
     @functools.wraps(estimate)
-    def scaled(self: Any, sample: Sample, level: float = 0.95) -> Estimate:
+    def scaled(self: object, sample: Sample, level: float = 0.95) -> Estimate:
         largest = float(np.nanmax(sample.outcomes, initial=0.0))
         power = int(np.frexp(largest)[1])
         if largest == 0 or abs(power) <= USUAL:
@@ -67,11 +68,11 @@ def unit_free(estimate: Method) -> Method:
     return cast("Method", scaled)
 
 
-def in_usual_units(tally: Callable[[Any, Sample], Tally]) -> Callable[[Any, Sample], Tally | None]:
-    """A tally only of losses whose fourth powers fit into numbers; else None."""
+def in_usual_units(tally: Callable[[E, Sample], Tally]) -> Callable[[E, Sample], Tally | None]:
+    """Let a tally be None for losses whose fourth powers do not fit into numbers."""
 
     @functools.wraps(tally)
-    def checked(self: Any, sample: Sample) -> Tally | None:
+    def checked(self: E, sample: Sample) -> Tally | None:
         power = int(np.frexp(np.nanmax(sample.outcomes, initial=0.0))[1])
         return tally(self, sample) if abs(power) <= USUAL else None
 
@@ -93,8 +94,8 @@ def require_design(sample: Sample, *designs: str) -> None:
         )
 
 
-def column(draw: Draw, name: str) -> NDArray[Any]:
-    """One value per draw, or an error that says what is missing."""
+def column(draw: Draw, name: str) -> Array:
+    """A column of the draw, one value per draw; an error names it where it is missing."""
     if name not in draw.columns:
         raise InputError(
             f"a draw of design {draw.design!r} needs the column {name!r}; it has: {', '.join(draw.columns) or 'none'}"
@@ -102,8 +103,8 @@ def column(draw: Draw, name: str) -> NDArray[Any]:
     return draw.columns[name]
 
 
-def constant(draw: Draw, name: str) -> NDArray[Any]:
-    """What belongs to the design as a whole, or an error that says what is missing."""
+def constant(draw: Draw, name: str) -> Array:
+    """A constant of the design as a whole; an error names it where it is missing."""
     if name not in draw.constants:
         raise InputError(
             f"a draw of design {draw.design!r} needs the constant {name!r}; "

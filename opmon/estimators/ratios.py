@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from opmon.estimators._linear import LinearEstimator
 from opmon.estimators._losses import Interval
 from opmon.estimators._ratios import Part, hidden_bounds, share_bounds, value_bounds
 from opmon.quantities import Quantity
-from opmon.types import Estimate, Problem, Sample
+from opmon.types import Array, Estimate, Problem, Sample
 
 Members = NDArray[np.bool_]
 SHARE: Problem = "classification"
@@ -123,8 +123,8 @@ def slice_accuracy(
 
 
 def class_accuracy(
-    estimator: LinearEstimator, sample: Sample, classes: NDArray[Any], level: float = 0.95
-) -> dict[Any, Estimate]:
+    estimator: LinearEstimator, sample: Sample, classes: Array, level: float = 0.95
+) -> dict[Hashable, Estimate]:
     """The accuracy per class of ``classes``, one per draw; classes without an answer are left out."""
     heard = np.unique(classes[sample.answered])
     return {one: slice_accuracy(estimator, sample, classes == one, str(one), level) for one in heard.tolist()}
@@ -133,9 +133,9 @@ def class_accuracy(
 def precision(
     estimator: LinearEstimator,
     sample: Sample,
-    predicted: NDArray[Any],
-    truth: NDArray[Any],
-    positive: Any,
+    predicted: Array,
+    truth: Array,
+    positive: object,
     level: float = 0.95,
 ) -> Estimate:
     """The share of the inputs predicted ``positive`` that are so; both arrays have one entry per draw."""
@@ -154,9 +154,9 @@ def precision(
 def recall(
     estimator: LinearEstimator,
     sample: Sample,
-    predicted: NDArray[Any],
-    truth: NDArray[Any],
-    positive: Any,
+    predicted: Array,
+    truth: Array,
+    positive: object,
     level: float = 0.95,
 ) -> Estimate:
     """The share of the truly ``positive`` inputs that are predicted so; both arrays have one entry per draw."""

@@ -8,13 +8,12 @@ import os
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 
-def identity(value: Any) -> str:
-    """The same text for the same content, in every process; a file counts as its size and when it was written.
+def identity(value: object) -> str:
+    """A text that is the same for the same content, in every process; a file counts by its size and time of writing.
 
     >>> identity({"a": 1, "b": (2.0, None)}) == identity({"a": 1, "b": (2.0, None)})
     True
@@ -24,10 +23,10 @@ def identity(value: Any) -> str:
     return hashlib.sha256(repr(_plain(value)).encode()).hexdigest()[:24]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        held = [(each.name, _plain(getattr(value, each.name))) for each in dataclasses.fields(value)]
-        return [type(value).__module__, type(value).__qualname__, held]
+        fields = [(item.name, _plain(getattr(value, item.name))) for item in dataclasses.fields(value)]
+        return [type(value).__module__, type(value).__qualname__, fields]
     if isinstance(value, Mapping):
         return ["mapping", [(_plain(key), _plain(item)) for key, item in value.items()]]
     if isinstance(value, list | tuple):
@@ -47,9 +46,10 @@ def _plain(value: Any) -> Any:
     return [type(value).__qualname__, hashlib.sha256(content).hexdigest()]
 
 
-def _written(path: Path) -> Any:
+def _written(path: Path) -> tuple[int, int] | None:
+    """The size of a file and when it was written."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return (found.st_size, found.st_mtime_ns) if path.is_file() else None
+    return (status.st_size, status.st_mtime_ns) if path.is_file() else None

@@ -29,7 +29,7 @@ from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
 from opmon.spellings import AS_SPELT, Classes, Spellings
-from opmon.types import Batch, Problem, Signature
+from opmon.types import Batch, Json, Problem, Signature
 
 if TYPE_CHECKING:
     from opmon.abc import Head
@@ -40,7 +40,7 @@ class Answering(Protocol):
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]: ...
 
-    def describe(self) -> Mapping[str, Any]: ...
+    def describe(self) -> Mapping[str, Json]: ...
 
 
 A = TypeVar("A", bound=Answering, covariant=True)
@@ -82,7 +82,7 @@ class ByOnnx:
 
     def open(self) -> Scorer:
         """The model, loaded here."""
-        arguments: dict[str, Any] = {each: getattr(self, each) for each in self.__dataclass_fields__}
+        arguments: dict[str, Any] = {key: getattr(self, key) for key in self.__dataclass_fields__}
         path, name = arguments.pop("path"), arguments.pop("name")
         arguments["reference"] = None if self.reference is None else Reference.load(self.reference)
         try:
@@ -157,25 +157,26 @@ class ByFlavor:
 
 _lock = threading.Lock()
 _open: WeakValueDictionary[str, Any] = WeakValueDictionary()
-_latest: dict[str, Any] = {}
+"""What each way opened, which has the type that its ``open`` gives."""
+_latest: dict[str, object] = {}
 """What was used last stays open for the next job; whoever holds others finds them again."""
 
 
 def held(way: Way[A]) -> A | None:
-    """What answers batches this way, where this process has it loaded."""
+    """The scorer that this way opens, where this process has it loaded."""
     with _lock:
-        known: A | None = _open.get(identity(way))
-    return known
+        scorer: A | None = _open.get(identity(way))
+    return scorer
 
 
 def opened(way: Way[A]) -> A:
-    """What answers batches this way: loaded once while this process uses it."""
-    key, known = identity(way), held(way)
-    if known is None:
+    """The scorer that this way opens, loaded once while this process uses it."""
+    key, scorer = identity(way), held(way)
+    if scorer is None:
         with _lock:
             _latest.clear()  # a device has room for one model, not for two
-        known = way.open()
+        scorer = way.open()
     with _lock:
         _latest.clear()
-        _open[key] = _latest[key] = known
-    return known
+        _open[key] = _latest[key] = scorer
+    return scorer

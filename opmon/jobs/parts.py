@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,7 +66,7 @@ class Part:
         return [str(name) for name in pq.read_schema(self.path).names]
 
     def write(self, table: pa.Table, sample: Sequence[pa.RecordBatch]) -> Part:
-        """Whole or not at all."""
+        """Write the part, whole or not at all."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if sample:
             _write_sample(self.sample, sample)
@@ -78,12 +77,12 @@ class Part:
         partial.replace(self.path)
         return self
 
-    def _stored(self) -> dict[str, Any]:
+    def _stored(self) -> dict[str, object]:
         return {key: value for key, value in asdict(self).items() if key != "path"}
 
     @classmethod
     def read(cls, path: Path) -> Part:
-        """The summary of a part that is there."""
+        """The summary of a part on disk."""
         stored = json.loads(pq.read_schema(path).metadata[_SUMMARY])
         skew, span = stored.pop("skew"), stored.pop("span")
         gaps = tuple((rows, missing) for rows, missing in stored.pop("gaps"))
@@ -97,12 +96,12 @@ class Part:
 
 
 def path_of(folder: Path, number: int) -> Path:
-    """Where part ``number`` of a job is."""
+    """The file of part ``number`` of a job."""
     return folder / f"part-{number:05}.parquet"
 
 
 def finished(folder: Path) -> list[Part]:
-    """The parts of a job that are there, in order."""
+    """The parts that a job has written, in order."""
     return [*_finished(folder)]
 
 

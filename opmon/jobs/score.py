@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from opmon.jobs import parts
 from opmon.jobs.counting import bounded
@@ -27,6 +25,7 @@ from opmon.jobs.reading import Beside, Reading
 from opmon.jobs.served import Skew, served
 from opmon.jobs.variables import with_logged
 from opmon.scoring.scored import Scored
+from opmon.types import Array
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +104,7 @@ class _Making:
         self.beside.append(beside)
 
     def part(self, *, last: bool, unreadable: Mapping[str, int] | None = None) -> Part:
-        """The part, written."""
+        """Write the part, and return it."""
         self.unreadable.update(unreadable or {})
         table, skew, classes = self._table()
         counted = self.job.problem == "classification"
@@ -122,15 +121,15 @@ class _Making:
             self.span,
             classes,
         )
-        return summary.write(table, [each.sample for each in self.beside if each.sample is not None])
+        return summary.write(table, [beside.sample for beside in self.beside if beside.sample is not None])
 
     def _table(self) -> tuple[pa.Table, Skew | None, tuple[str, ...] | None]:
         pairs = [pair for pair in zip(self.scored, self.beside, strict=True) if len(pair[0].rows)]
         if not pairs:
             return pa.table({}), None, None
-        scored = [each for each, _ in pairs]
-        taken = [pa.array(each.rows - beside.first) for each, beside in pairs]
-        columns: dict[str, Any] = {
+        pieces = [scored for scored, _ in pairs]
+        taken = [pa.array(scored.rows - beside.first) for scored, beside in pairs]
+        columns: dict[str, pa.Array | Array] = {
             "id": ids_of(_joined([beside.ids.take(at) for at, (_, beside) in zip(taken, pairs, strict=True)]),
                          self.job.columns.id),
             "slice": np.repeat(np.array([beside.slice_index for _, beside in pairs], np.int32), list(map(len, taken))),
@@ -138,28 +137,31 @@ class _Making:
         }  # fmt: skip
         if self.job.columns.id is not None:
             columns[parts.HASH] = hashes_of(columns["id"])
-        own, classes = np.concatenate([each.predictions for each in scored]), scored[0].classes
+        own, classes = np.concatenate([scored.predictions for scored in pieces]), pieces[0].classes
         production = self._served(taken, pairs, own, classes)
         judged, skew = (None, None) if production is None else production
         columns["prediction"] = own if judged is None else judged["prediction"]
         if judged is not None and self.job.problem == "regression":
             columns |= {parts.OWN: own, parts.LOGGED: judged["logged"]}
-        for name in scored[0].variables:
-            columns[parts.VARIABLE + name] = np.concatenate([each.variables[name] for each in scored])
-        if self.job.neurons is not None and scored[0].activations is not None:
-            columns[parts.ACTIVATIONS] = as_bytes([each.activations for each in scored if each.activations is not None])
+        for name in pieces[0].variables:
+            columns[parts.VARIABLE + name] = np.concatenate([scored.variables[name] for scored in pieces])
+        activations = [scored.activations for scored in pieces if scored.activations is not None]
+        if self.job.neurons is not None and activations:
+            columns[parts.ACTIVATIONS] = as_bytes(activations)
         table = pa.table(columns)
         return table if judged is None else table.filter(pc.invert(judged["stray"])), skew, classes
 
     def _served(
-        self, taken: list[pa.Array], pairs: list[tuple[Scored, Beside]], own: NDArray[Any], classes: Any
+        self, taken: list[pa.Array], pairs: list[tuple[Scored, Beside]], own: Array, classes: tuple[str, ...] | None
     ) -> tuple[pa.Table, Skew] | None:
-        """What production answered to the same inputs."""
+        """The predictions of production for the same inputs, and how they differ."""
         name = self.job.columns.prediction
         if name is None:
             return None
         said = [
-            each.prediction.take(at) for at, (_, each) in zip(taken, pairs, strict=True) if each.prediction is not None
+            beside.prediction.take(at)
+            for at, (_, beside) in zip(taken, pairs, strict=True)
+            if beside.prediction is not None
         ]
         spelt = self.job.spellings, self.job.columns.threshold
         production = served(name, _joined(said), own, classes, self.job.problem, *spelt)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_nu
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, told, too_many
 from opmon.spellings import AS_SPELT, Spellings
+from opmon.types import Array
 from opmon.wording import percent
 
 _SAYING = 5
@@ -118,7 +118,7 @@ class Skew:
 def served(
     column: str,
     logged: pa.Array,
-    own: NDArray[Any],
+    own: Array,
     classes: tuple[str, ...] | None,
     problem: str,
     spellings: Spellings = AS_SPELT,
@@ -153,7 +153,7 @@ def served(
     return _table(said, known, strays), Skew(column, int(known.sum()), differs, differs, *words, classes)
 
 
-def _table(said: NDArray[Any], logged: NDArray[np.bool_], strays: NDArray[np.bool_]) -> pa.Table:
+def _table(said: Array, logged: NDArray[np.bool_], strays: NDArray[np.bool_]) -> pa.Table:
     return pa.table({"prediction": said, "logged": logged, "stray": strays})
 
 
@@ -170,7 +170,7 @@ def skew_of_numbers(column: str, known: NDArray[np.bool_], said: NDArray[np.floa
     return Skew(column, int(known.sum()), differs, apart, middle=middle)
 
 
-def _counted(names: NDArray[Any]) -> dict[str, int]:
+def _counted(names: Array) -> dict[str, int]:
     return dict(bounded(Counter(map(str, names.tolist()))))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +42,7 @@ def rows_of(column: pa.Array, name: str, version: str, meant: Mapping[str, str])
     return np.asarray(its[encoded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)])
 
 
-def _text(value: Any, name: str) -> str:
+def _text(value: object, name: str) -> str:
     nothing = value is None or value != value or (isinstance(value, str) and not value.strip())
     text = UNNAMED if nothing else canonical_class(value)
     if len(text) > LONGEST:

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from opmon.types import Array
 
 Floats = NDArray[np.float64]
 _RIDGE = 2.0
@@ -40,9 +41,7 @@ class Anchors:
     weights: Floats
 
     @classmethod
-    def of(
-        cls, right: NDArray[Any], margin: NDArray[Any] | None, weights: NDArray[np.float64] | None, inputs: int
-    ) -> Anchors:
+    def of(cls, right: Array, margin: Array | None, weights: NDArray[np.float64] | None, inputs: int) -> Anchors:
         """Of tests (one row each) that looked at all inputs; none of them: only the constant."""
         columns = [np.ones((1, inputs)), right.astype(np.float64)]
         if margin is not None:
@@ -54,7 +53,7 @@ class Anchors:
             outcomes = outcomes[:, :most]
         return cls(np.ascontiguousarray(outcomes), weights)
 
-    def estimate(self, right: NDArray[Any], level: float) -> tuple[Floats, Floats, Floats]:
+    def estimate(self, right: Array, level: float) -> tuple[Floats, Floats, Floats]:
         """(share, standard error, half-width that holds at all n at once) of the mean over all inputs.
 
         ``right`` has one row per test and one column per input, −1 (or NaN) where the test has not looked.

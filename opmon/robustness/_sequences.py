@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
+from opmon.types import Array
+
 Floats = NDArray[np.float64]
 
 
-def share_bounds(right: NDArray[Any], seen: NDArray[np.int64] | int, total: int, level: float) -> tuple[Floats, Floats]:
+def share_bounds(right: Array, seen: NDArray[np.int64] | int, total: int, level: float) -> tuple[Floats, Floats]:
     """Bounds on the share of all ``total`` inputs that are right, after ``right`` of the first ``seen`` were.
 
     They hold at all times at once with probability ``level``, so that one may look after every block and stop when they
@@ -41,7 +43,7 @@ def share_bounds(right: NDArray[Any], seen: NDArray[np.int64] | int, total: int,
     return (found + low) / total, (found + high) / total
 
 
-def _edge(outer: Floats, inner: Floats, inside: Any) -> Floats:
+def _edge(outer: Floats, inner: Floats, inside: Callable[[Floats], NDArray[np.bool_]]) -> Floats:
     """The outermost whole number that is inside, between ``inner`` (which is) and ``outer``."""
     good, bad = inner.copy(), outer.copy()
     reached = inside(outer)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from opmon.errors import InputError
 from opmon.robustness.perturbations.base import Images
+from opmon.types import Array
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """For texts, tables and whatever perturbations take as it is."""
+    """The codec of texts, tables and whatever perturbations take as it is."""
 
-    def encode(self, inputs: NDArray[Any]) -> NDArray[Any]:
+    def encode(self, inputs: Array) -> Array:
         return inputs
 
-    def decode(self, inputs: NDArray[Any]) -> NDArray[Any]:
+    def decode(self, inputs: Array) -> Array:
         return inputs
 
 
@@ -34,24 +34,24 @@ class Pictures:
     channels_first: bool = False
     black: float | tuple[float, ...] = 0.0
     white: float | tuple[float, ...] = 1.0
-    dtype: Any = np.float32
+    dtype: DTypeLike = np.float32
     shape: tuple[int, ...] = ()
     """Of one input as the model takes it."""
     steps: int | None = None
 
     @classmethod
     def like(
-        cls, inputs: NDArray[Any], size: tuple[int, int] | None = None, span: tuple[float, float] | None = None
+        cls, inputs: Array, size: tuple[int, int] | None = None, span: tuple[float, float] | None = None
     ) -> Pictures:
-        """As these inputs are. ``size`` (height, width) is needed where a picture is flat and not square; ``span`` is
-        what black and white are, found from the type and the numbers where it is not given."""
+        """The codec of inputs such as these. ``size`` (height, width) is needed where a picture is flat and not square;
+        ``span`` is black and white, found from the type and the numbers where it is not given."""
         height, width, channels, first = _layout(inputs.shape[1:], size)
         black, white = _span(inputs) if span is None else span
         if not white > black:
             raise InputError(f"white is above black; got {black} and {white}")
         return cls(height, width, channels, first, black, white, inputs.dtype, inputs.shape[1:])
 
-    def encode(self, inputs: NDArray[Any]) -> Images:
+    def encode(self, inputs: Array) -> Images:
         if self.channels_first:
             images = inputs.reshape(-1, self.channels, self.height, self.width).transpose(0, 2, 3, 1)
         else:
@@ -61,7 +61,7 @@ class Pictures:
         black, width = self._range
         return np.ascontiguousarray((images.astype(np.float32) - black) / width)
 
-    def decode(self, inputs: Images) -> NDArray[Any]:
+    def decode(self, inputs: Images) -> Array:
         values = inputs
         if self.steps is not None:
             values = np.rint(values * np.float32(self.steps)) / np.float32(self.steps)
@@ -101,7 +101,7 @@ def _layout(shape: tuple[int, ...], size: tuple[int, int] | None) -> tuple[int, 
     )
 
 
-def _span(inputs: NDArray[Any]) -> tuple[float, float]:
+def _span(inputs: Array) -> tuple[float, float]:
     if inputs.dtype == np.uint8:
         return 0.0, 255.0
     low, high = float(np.min(inputs)), float(np.max(inputs))

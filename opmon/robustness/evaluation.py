@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
-from opmon.types import Problem
+from opmon.types import Array, Problem
 
-Model = Callable[[NDArray[Any]], NDArray[Any]]
+Model = Callable[[Array], Array]
 """Inputs to answers: one answer per input (a class or a number), or one row of scores per input, a column for each
 class numbered from 0. With scores, surrogates see how near an answer is to changing, and predict better."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Inputs with what is known of them.
+    """The inputs that perturbations are tried on, with their truth where it is known.
 
     ``truth`` None: an input counts as right while the model gives its unperturbed answer. ``weights`` are what each
     input stands for in production. Regression is right within ``tolerance`` of the truth. ``names`` tell the inputs
     from each other by what they hold, whatever model takes them: by them two tomographies are compared.
     """
 
-    inputs: NDArray[Any]
-    truth: NDArray[Any] | None = None
+    inputs: Array
+    truth: Array | None = None
     weights: NDArray[np.float64] | None = None
     problem: Problem = "classification"
     tolerance: float | None = None
@@ -70,8 +69,8 @@ class Judged:
     margin: NDArray[np.float32] | None
 
 
-def judged(answers: NDArray[Any], truth: NDArray[Any], evaluation: Evaluation) -> Judged:
-    """Which answers are right, given the truth of the same inputs."""
+def judged(answers: Array, truth: Array, evaluation: Evaluation) -> Judged:
+    """The answers compared with the truth of the same inputs."""
     answers = np.asarray(answers)
     if len(answers) != len(truth):
         raise ModelError(f"the model gave {len(answers)} answers to {len(truth)} inputs; it must give one for each")
@@ -85,14 +84,14 @@ def judged(answers: NDArray[Any], truth: NDArray[Any], evaluation: Evaluation) -
     return _by_scores(answers, truth)
 
 
-def own_answers(answers: NDArray[Any], evaluation: Evaluation) -> NDArray[Any]:
-    """What the model said of the unperturbed inputs, as their truth."""
+def own_answers(answers: Array, evaluation: Evaluation) -> Array:
+    """The model's answers to the unperturbed inputs, as their truth."""
     if evaluation.problem == "regression":
         return np.asarray(answers).reshape(len(answers), -1)[:, 0].astype(np.float64)
     return answers if answers.ndim == 1 else answers.argmax(axis=1)
 
 
-def _by_scores(scores: NDArray[Any], truth: NDArray[Any]) -> Judged:
+def _by_scores(scores: Array, truth: Array) -> Judged:
     column = truth.astype(np.int64)
     if column.min(initial=0) < 0 or column.max(initial=0) >= scores.shape[1]:
         raise ModelError(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
@@ -29,13 +28,13 @@ class Outcomes:
     @classmethod
     def of(
         cls,
-        rows: Any,
-        values: NDArray[Any],
-        variance: NDArray[Any],
+        rows: ArrayLike,
+        values: NDArray[np.floating],
+        variance: NDArray[np.floating],
         inputs: NDArray[np.str_],
         weights: NDArray[np.float64] | None,
     ) -> Outcomes:
-        """With the inputs in the order of their names."""
+        """The outcomes with the inputs in the order of their names."""
         weights = np.ones(len(inputs)) if weights is None else weights * (len(inputs) / weights.sum())
         order = np.lexsort((weights, inputs))
         return cls(

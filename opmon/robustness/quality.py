@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.types import Array
 
-Quality = Callable[[NDArray[Any], NDArray[Any]], float]
+Quality = Callable[[Array, Array], float]
 """Perturbed inputs and the originals, as the model takes them, to a distance."""
 
 
-def kernel_distance(extract: Callable[[NDArray[Any]], NDArray[Any]]) -> Quality:
+def kernel_distance(extract: Callable[[Array], Array]) -> Quality:
     """KID of images on the features that ``extract`` gives, standardised on the originals.
 
     The unbiased squared MMD with k(x, y) = (x·y/d + 1)³; it may be slightly negative for what cannot be told apart.
@@ -22,9 +22,9 @@ def kernel_distance(extract: Callable[[NDArray[Any]], NDArray[Any]]) -> Quality:
     Reference: Bińkowski, Sutherland, Arbel and Gretton, Demystifying MMD GANs, ICLR 2018.
     """
 
-    known: dict[int, tuple[NDArray[Any], NDArray[np.float64]]] = {}  # the originals are the same every time
+    known: dict[int, tuple[Array, NDArray[np.float64]]] = {}  # the originals are the same every time
 
-    def distance(perturbed: NDArray[Any], original: NDArray[Any]) -> float:
+    def distance(perturbed: Array, original: Array) -> float:
         if id(original) not in known:
             known.clear()
             known[id(original)] = original, _rows(extract(original))
@@ -49,7 +49,7 @@ def mmd(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float(within - 2 * xy.mean())
 
 
-def text_distance(perturbed: NDArray[Any], original: NDArray[Any]) -> float:
+def text_distance(perturbed: Array, original: Array) -> float:
     """1 − mean cosine between each text and its original, embedded by hashed words and character 3- to 5-grams.
 
     Needs no model and no download; another embedding is another :data:`Quality`.
@@ -66,7 +66,7 @@ def text_distance(perturbed: NDArray[Any], original: NDArray[Any]) -> float:
     return float(1 - (total / 2).mean())
 
 
-def population_shift(perturbed: NDArray[Any], original: NDArray[Any], bins: int = 10) -> float:
+def population_shift(perturbed: Array, original: Array, bins: int = 10) -> float:
     """The population stability index Σ (p − q)·ln(p/q), averaged over the columns of a table.
 
     ``bins`` quantiles of the original and one for missing values; empty ones count as half a row. Below 0.1 is usually
@@ -88,6 +88,6 @@ def _stability(x: NDArray[np.float64], y: NDArray[np.float64], bins: int) -> flo
     return float(((p - q) * np.log(p / q)).sum())
 
 
-def _rows(values: NDArray[Any]) -> NDArray[np.float64]:
+def _rows(values: Array) -> NDArray[np.float64]:
     values = np.asarray(values, np.float64)
     return values.reshape(len(values), -1)

@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from opmon.robustness.query.conditions import Condition
 from opmon.robustness.query.named import question
 from opmon.robustness.query.parse import parse
 from opmon.robustness.space import Space, Tests
+from opmon.types import Array, Document
 
 Floats = NDArray[np.float64]
 _MOST_IN_COVARIANCE = 1500
@@ -82,7 +82,7 @@ class Tomography:
     quality: Floats | None = None
     quality_error: Floats | None = None
     reach: float = 0.5
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Document = field(default_factory=dict)
     outcomes: Outcomes | None = None
 
     @property
@@ -99,16 +99,16 @@ class Tomography:
         return 1 - self.inferences / (self.inputs * len(self.tests))
 
     @functools.cached_property
-    def values(self) -> Mapping[str, NDArray[Any]]:
-        """What questions can be asked about, one number per test."""
-        columns: dict[str, NDArray[Any]] = {
+    def values(self) -> Mapping[str, Array]:
+        """The columns that questions can be asked about, one number per test."""
+        columns: dict[str, Array] = {
             name: self.tests.severities[:, j].astype(np.int64) for j, name in enumerate(self.space.names)
         }
         columns |= {"order": self.tests.order, "severity_sum": self.tests.severity_sum}
         return columns if self.quality is None else columns | {"quality": self.quality}
 
     def condition(self, text: str) -> Condition:
-        """A question, by name (Q1 … Q12) or in words, read."""
+        """The condition that a question asks, by name (Q1 … Q12) or in words."""
         return parse(question(text), self.space.names, self.space.levels, self.quality is not None)
 
     def asked(self, text: str) -> NDArray[np.int64]:

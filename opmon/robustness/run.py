@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from opmon.robustness._anchors import Anchors
 from opmon.robustness.evaluation import Evaluation, Judged, Model, judged, own_answers
 from opmon.robustness.measured import Measured, Plan, Visit, block_orders, nothing_yet, with_visits
 from opmon.robustness.space import Step, Tests
+from opmon.types import Array
 
 
 class Progress(Protocol):
@@ -31,11 +32,11 @@ class Progress(Protocol):
 
 
 class Codec(Protocol):
-    """Between the model's inputs and what perturbations work on."""
+    """Converts the model's inputs to what perturbations work on, and back."""
 
-    def encode(self, inputs: NDArray[Any]) -> NDArray[Any]: ...
+    def encode(self, inputs: Array) -> Array: ...
 
-    def decode(self, inputs: NDArray[Any]) -> NDArray[Any]: ...
+    def decode(self, inputs: Array) -> Array: ...
 
 
 Look = Callable[[Tests, Sequence[Visit]], Iterator[tuple[Visit, Judged]]]
@@ -50,14 +51,14 @@ class Subject:
     evaluation: Evaluation
     perturbations: tuple[Perturbation, ...]
     codec: Codec
-    truth: NDArray[Any]
+    truth: Array
     plan: Plan
 
     @classmethod
     def of(
         cls, model: Model, evaluation: Evaluation, perturbations: Sequence[Perturbation], codec: Codec, plan: Plan
     ) -> Subject:
-        """With the inputs shuffled, and the truth (or the model's own unperturbed answers) beside them."""
+        """The subject with its inputs shuffled, and the truth or the model's own unperturbed answers beside them."""
         shuffled, _ = evaluation.shuffled(plan.seed)
         truth = shuffled.truth
         if truth is None:
@@ -83,8 +84,8 @@ class Subject:
                     yield ([row], start, stop), Judged(found.right[at:end], margin)
                     at = end
 
-    def perturbed(self, steps: Sequence[Step], count: int) -> NDArray[Any]:
-        """The first inputs under one test, as the model takes them: what a gallery shows and quality is measured on."""
+    def perturbed(self, steps: Sequence[Step], count: int) -> Array:
+        """The first inputs under one test, as the model takes them: for galleries and measures of quality."""
         if not steps:
             return self.evaluation.inputs[:count]
         parts = []
@@ -96,16 +97,14 @@ class Subject:
             parts.append(self.codec.decode(encoded))
         return np.concatenate(parts)[:count]
 
-    def batches(
-        self, tests: Tests, visits: Sequence[Visit]
-    ) -> Iterator[tuple[list[tuple[int, int, int]], NDArray[Any]]]:
+    def batches(self, tests: Tests, visits: Sequence[Visit]) -> Iterator[tuple[list[tuple[int, int, int]], Array]]:
         """(pieces, their perturbed inputs one after the other) in batches that suit the model; a piece is a test and
         the inputs it looks at, from one number up to another."""
         pieces: list[tuple[int, int, int]] = []
-        parts: list[NDArray[Any]] = []
+        parts: list[Array] = []
         count = 0
         for rows, start, stop in visits:
-            tree = _tree([(tests.steps(row), row) for row in rows])
+            tree = _Tree.of([(tests.steps(row), row) for row in rows])
             for row, part in self._grown(tree, self.evaluation.inputs[start:stop], start):
                 pieces.append((row, start, stop))
                 parts.append(part)
@@ -116,22 +115,20 @@ class Subject:
         if pieces:
             yield pieces, np.concatenate(parts)
 
-    def _grown(self, tree: dict[Any, Any], inputs: NDArray[Any], start: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    def _grown(self, tree: _Tree, inputs: Array, start: int) -> Iterator[tuple[int, Array]]:
         """Every test of the tree with its perturbed inputs; each branch is perturbed once."""
-        if None in tree:
-            yield tree[None], inputs
+        if tree.test is not None:
+            yield tree.test, inputs
         yield from self._branches(tree, self.codec.encode(inputs), start)
 
-    def _branches(self, tree: dict[Any, Any], encoded: NDArray[Any], start: int) -> Iterator[tuple[int, NDArray[Any]]]:
-        for step, branch in tree.items():
-            if step is None:
-                continue
+    def _branches(self, tree: _Tree, encoded: Array, start: int) -> Iterator[tuple[int, Array]]:
+        for step, branch in tree.branches.items():
             changed = self._apply(step, encoded, start)
-            if None in branch:
-                yield branch[None], self.codec.decode(changed)
+            if branch.test is not None:
+                yield branch.test, self.codec.decode(changed)
             yield from self._branches(branch, changed, start)
 
-    def _apply(self, step: Step, encoded: NDArray[Any], start: int) -> NDArray[Any]:
+    def _apply(self, step: Step, encoded: Array, start: int) -> Array:
         number, severity = step
         rng = np.random.default_rng([self.plan.seed, number, start])  # the same for all severities
         try:
@@ -196,12 +193,21 @@ def _goes_on(state: Measured, orders: NDArray[np.int64], plan: Plan) -> bool:
     return bool(((state.right >= 0) == (rank < visited[:, None])).all())
 
 
-def _tree(chains: Sequence[tuple[tuple[Step, ...], int]]) -> dict[Any, Any]:
-    """Chains of steps as a tree; under None stands the test that ends there."""
-    root: dict[Any, Any] = {}
-    for steps, row in chains:
-        node = root
-        for step in steps:
-            node = node.setdefault(step, {})
-        node[None] = row
-    return root
+@dataclass
+class _Tree:
+    """Chains of steps that begin alike, as a tree."""
+
+    test: int | None = None
+    """The row of the test that ends here."""
+    branches: dict[Step, _Tree] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, chains: Sequence[tuple[tuple[Step, ...], int]]) -> _Tree:
+        """The tree of the chains of tests in these rows."""
+        root = cls()
+        for steps, row in chains:
+            node = root
+            for step in steps:
+                node = node.branches.setdefault(step, cls())
+            node.test = row
+        return root

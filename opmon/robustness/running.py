@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from opmon.errors import InputError
 from opmon.robustness._anchors import Anchors
 from opmon.robustness.measured import Measured, Plan
 from opmon.robustness.run import Look, Progress, measure
-from opmon.robustness.space import Space, Tests
+from opmon.robustness.space import Space, Step, Tests
 from opmon.robustness.surrogates.interactions import Surrogate, interactions
 from opmon.robustness.surrogates.known import Known
 
@@ -187,5 +186,7 @@ def anchor_tests(space: Space) -> Tests:
     k, top = len(space.names), space.levels
     middle = max(1, top - 1)
     arrange = itertools.permutations if space.ordered else itertools.combinations
-    pairs: list[Any] = [] if space.highest < 2 else [((a, middle), (b, middle)) for a, b in arrange(range(k), 2)]
+    pairs: list[tuple[Step, ...]] = (
+        [] if space.highest < 2 else [((a, middle), (b, middle)) for a, b in arrange(range(k), 2)]
+    )
     return space.of([(), *[((j, top),) for j in range(k)], *pairs])

@@ -12,7 +12,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +49,12 @@ class Tests:
     def severity_sum(self) -> NDArray[np.int64]:
         return np.asarray(self.severities.sum(axis=1, dtype=np.int64))
 
-    def take(self, which: Any) -> Tests:
+    def take(self, which: Sequence[int] | NDArray[np.int64] | NDArray[np.bool_] | slice) -> Tests:
         """The tests at these positions, or where the mask is true."""
         return Tests(self.severities[which], self.ranks[which])
 
     def steps(self, position: int) -> tuple[Step, ...]:
-        """What one test applies, in the order of application."""
+        """The steps that one test applies, in their order."""
         severities, ranks = self.severities[position], self.ranks[position]
         active = np.flatnonzero(severities)
         return tuple((int(j), int(severities[j])) for j in active[np.argsort(ranks[active], kind="stable")])

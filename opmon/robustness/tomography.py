@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from opmon.robustness.space import Space
 from opmon.robustness.surrogates.independence import independence_test
 from opmon.robustness.surrogates.interactions import Surrogate
 from opmon.robustness.surrogates.known import Known
+from opmon.types import Json
 
 
 def tomography(
@@ -90,7 +90,7 @@ def assembled(
     low[chosen], high[chosen] = measured.low[keep], measured.high[keep]
     seen[rows] = measured.seen
     weights = measured.weights
-    facts: dict[str, Any] = {"relation": "as labelled" if truth_known else "the same answer as unperturbed"}
+    facts: dict[str, Json] = {"relation": "as labelled" if truth_known else "the same answer as unperturbed"}
     if len(space.names) > 1 and space.highest > 1:
         test = independence_test(known)
         facts["independence"] = {"p_value": test.p_value, "sizes_suffice": test.sizes_suffice}

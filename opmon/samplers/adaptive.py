@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from opmon.samplers import _proxy
 from opmon.samplers._aim import Aim
 from opmon.samplers._cells import NONE, Strata, binned, centres, drawn, populations, strata
 from opmon.samplers._checks import checked_budget, checked_share
-from opmon.types import Draw, Frame, Sample
+from opmon.types import Array, Draw, Frame, Sample
 
 DESIGN = "adaptive"
 
@@ -152,5 +151,5 @@ def _extended(
     return Draw(DESIGN, frame_size, positions, _joined(before.columns, columns), _joined(before.constants, constants))
 
 
-def _joined(before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _joined(before: Mapping[str, Array], after: Mapping[str, Array]) -> dict[str, Array]:
     return {name: np.concatenate([before[name], after[name]]) for name in after}

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from opmon.errors import InputError
 from opmon.samplers._aim import Aim
 from opmon.samplers._checks import checked_budget, checked_share
-from opmon.types import Problem
+from opmon.types import Json, Problem
 
 
 @dataclass(frozen=True)
@@ -23,16 +22,16 @@ class Suggestion:
     """A sampler by name, with its parameters, and why one would take it."""
 
     sampler: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The sampler to take, what to expect of it, and what else would do."""
+    """The sampler to take, what to expect of it, and alternatives."""
 
     sampler: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Json]
     reasons: tuple[str, ...]
     alternatives: tuple[Suggestion, ...] = ()
 
@@ -65,7 +64,7 @@ def advise(
         return Advice("srs", {}, (f"the budget covers all {size} inputs: label them all, the estimate is then exact",))
     if not variables:
         return Advice("srs", {}, _WITHOUT_VARIABLES, _WITHOUT_VARIABLES_EITHER)
-    parameters: dict[str, Any] = {"aim": aim}
+    parameters: dict[str, Json] = {"aim": aim}
     if not waves:
         parameters["waves"] = 1
     reasons = [*_expectations(problem, aim), _on_waves(budget, aim, waves)]

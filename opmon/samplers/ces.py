@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from opmon.abc import Sampler
 from opmon.errors import InputError
 from opmon.samplers._checks import CHUNK, Prepared, checked_count, chunks, is_whole, take_all
 from opmon.samplers.sections import MOST_SECTIONS, are_sections, sections_of
-from opmon.types import Draw, Frame
+from opmon.types import Array, Draw, Frame
 
 SMOOTHING = 0.5
 """Added to every section's count: an empty section of the sample costs much, but not without bound."""
@@ -72,10 +71,10 @@ class CrossEntropy(Sampler):
         return draw
 
 
-def section_indices(activations: NDArray[Any], sections: int) -> NDArray[np.uint8]:
-    """Which of ``sections`` equal parts of its neuron's range each activation lies in; both ends belong to a part.
+def section_indices(activations: Array, sections: int) -> NDArray[np.uint8]:
+    """The number of the part that each activation lies in, of ``sections`` equal parts of its neuron's range.
 
-    The frame of a monitor holds just these, coded while the inputs were scored: they are taken as they are.
+    The frame of a monitor holds these numbers, coded while the inputs were scored: they are taken as they are.
     """
     if activations.ndim != 2 or not activations.shape[1]:
         raise InputError(f"activations must have one row per input and a column per neuron; got {activations.shape}")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.samplers._checks import chunks
+from opmon.types import Array
 
 MOST_SECTIONS = 256
 _ROWS = 1024
 
 
-def sections_of(values: NDArray[Any], low: NDArray[Any], high: NDArray[Any], sections: int) -> NDArray[np.uint8]:
-    """In which of ``sections`` equal parts of ``low … high`` each neuron's activation lies; both ends belong to a part.
+def sections_of(values: Array, low: Array, high: Array, sections: int) -> NDArray[np.uint8]:
+    """The number of the part that each activation lies in, of ``sections`` equal parts of ``low … high``.
 
-    A neuron that never varies has one section, 0. What is coded is coded the same when it is coded again.
+    A neuron that never varies has one section, 0. Sections that are coded again stay the same.
 
     >>> sections_of(np.array([[0.0], [0.5], [0.99], [1.0]]), np.array([0.0]), np.array([1.0]), 20)[:, 0].tolist()
     [0, 10, 19, 19]
@@ -30,7 +29,7 @@ def sections_of(values: NDArray[Any], low: NDArray[Any], high: NDArray[Any], sec
     return found
 
 
-def are_sections(values: NDArray[Any], sections: int) -> bool:
+def are_sections(values: Array, sections: int) -> bool:
     """Whether the values are what :func:`sections_of` gave for so many sections, of all inputs of a frame."""
     if values.dtype != np.uint8:
         return False

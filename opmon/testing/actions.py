@@ -1,14 +1,14 @@
-"""What every action promises."""
+"""The suite that every action passes."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 from opmon.abc import Action
+from opmon.types import Document
 
-EVENT: Mapping[str, Any] = {
+EVENT: Document = {
     "id": "5f1b0e0a-f007-565c-9205-760d4ba94c67",
     "type": "opmon.alarm",
     "monitor": "digits",
@@ -23,13 +23,16 @@ EVENT: Mapping[str, Any] = {
 }
 
 
-def check_action(action: Action, registry: Any = None, event: Mapping[str, Any] = EVENT) -> None:
-    """An action takes alarms and recoveries, takes one again without harm, and leaves the event as it is."""
+def check_action(action: Action, registry: Any = None, event: Document = EVENT) -> None:
+    """Check that an action takes an event, takes it again without harm, and leaves it as it is.
+
+    ``registry`` is what the action is bound to: a registry, or a stand-in for one.
+    """
     assert isinstance(action, Action), f"{type(action).__name__} does not subclass opmon.abc.Action"
     bound = action.bind(registry)
     assert isinstance(bound, Action), "bind() gives the action with its registry"
-    told = copy.deepcopy(dict(event))
+    given = copy.deepcopy(dict(event))
     for _ in range(2):
-        answer: Any = bound.act(told)
+        answer: object = bound.act(given)
         assert answer is None, "act() returns nothing; it raises DeliveryError where the target did not take the event"
-    assert told == dict(event), "act() changed the event"
+    assert given == dict(event), "act() changed the event"

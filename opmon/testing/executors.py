@@ -1,4 +1,4 @@
-"""What every executor promises: the result of each job, in order, wherever it runs."""
+"""The suite that every executor passes: the result of each job, in order, wherever it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Job:
 
 
 def check_executor(executor: Executor, folder: Path) -> None:
-    """An executor that runs jobs which write into ``folder``."""
+    """Check an executor on jobs that write into ``folder``."""
     assert isinstance(executor, Executor), f"{type(executor).__name__} does not subclass opmon.abc.Executor"
     assert executor.rows is None or executor.rows >= 1, f"rows is a whole number from 1, or None; got {executor.rows!r}"
     pickle.dumps(executor)

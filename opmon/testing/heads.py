@@ -1,11 +1,11 @@
-"""What every auxiliary variable promises: one finite number per input, whatever the batches."""
+"""The suite that every auxiliary variable passes: one finite number per input, whatever the batches."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,13 @@ from opmon.types import Batch
 
 if TYPE_CHECKING:
     from opmon.scoring.reference.fitted import Reference
+    from opmon.scoring.scorer import Scorer
 
 WIDTH, CLASSES = 6, 4
 
 
 def check_head(head: Head, folder: Path, reference: Reference | None = None, model: Path | None = None) -> None:
-    """A variable of a small network: finite, float32, the same in batches of any size, and not the same for all inputs.
+    """Check a variable of a small network: finite, float32, the same in batches of any size, and not one for all.
 
     ``reference`` is what was fitted for ``model``, where the variable needs one; without a model of one's own the suite
     writes a network of one hidden layer to ``folder``, which takes rows of 6 numbers, and lets a variable that learns
@@ -75,13 +76,12 @@ def network(path: Path) -> Path:
     return path
 
 
-def _values(scorer: Any, rows: NDArray[np.float32], size: int) -> NDArray[Any]:
-    found = [part.variables["mine"] for part in scorer.score(_batches(rows, size))]
-    return np.concatenate(found)
+def _values(scorer: Scorer, rows: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    return np.concatenate([part.variables["mine"] for part in scorer.score(_batches(rows, size))])
 
 
 def _of_the_log(head: Head) -> None:
-    """A variable of columns of the log: finite and float32 also where values are missing, and it follows the others."""
+    """Check a variable of columns of the log: finite and float32 also where values are missing."""
     numbers = np.random.default_rng(4).uniform(size=300)
     given = {name: numbers.copy() for name in head.columns}
     whole = np.asarray(head.of_columns(given), np.float32)

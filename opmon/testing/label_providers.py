@@ -1,4 +1,4 @@
-"""What every label provider promises: a task is asked once, and an answer comes back once."""
+"""The suite that every label provider passes: a task is asked once, and an answer comes back once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Annotators(Protocol):
 
 
 def check_label_provider(provider: LabelProvider, annotators: Annotators) -> None:
-    """A provider that has no tasks yet, and the people who look at it."""
+    """Check a provider that has no tasks yet, with the ``annotators`` who look at it."""
     assert isinstance(provider, LabelProvider), f"{type(provider).__name__} does not subclass opmon.abc.LabelProvider"
     bound = provider.bind("suite")
     assert isinstance(bound, LabelProvider), "bind() gives the provider for one monitor"

@@ -1,20 +1,18 @@
-"""What every perturbation promises."""
+"""The suite that every perturbation passes."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.abc import Perturbation
 from opmon.errors import InputError
+from opmon.types import Array
 
 SEVERITIES = (1, 2, 3, 4, 5)
 
 
-def check_perturbation(perturbation: Perturbation, inputs: NDArray[Any] | None = None) -> None:
-    """A perturbation keeps shape, type and range, goes by the seed, changes something, and leaves its inputs alone.
+def check_perturbation(perturbation: Perturbation, inputs: Array | None = None) -> None:
+    """Check that a perturbation keeps shape, type and range, goes by the seed, changes something, not its inputs.
 
     ``inputs`` are of its kind; pictures, texts or a table are made where none are given.
     """
@@ -42,7 +40,7 @@ def check_perturbation(perturbation: Perturbation, inputs: NDArray[Any] | None =
     raise AssertionError("severity 99 is taken; say in an InputError which severities there are")
 
 
-def made(kind: str) -> NDArray[Any]:
+def made(kind: str) -> Array:
     """Pictures with edges and a gradient, short texts, or a table."""
     rng = np.random.default_rng(3)
     if kind == "text":
@@ -56,9 +54,9 @@ def made(kind: str) -> NDArray[Any]:
     y, x = np.mgrid[0:24, 0:20]
     disc = ((y - 12) ** 2 + (x - 10) ** 2 < 50)[None, ..., None]
     tone = rng.uniform(0.3, 0.9, (8, 1, 1, 3))
-    scene: NDArray[Any] = (np.where(disc, tone, 0.05) + 0.1 * (x / 20)[None, ..., None]).astype(np.float32)
+    scene: Array = (np.where(disc, tone, 0.05) + 0.1 * (x / 20)[None, ..., None]).astype(np.float32)
     return scene.clip(0, 1)
 
 
-def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+def _same(one: Array, other: Array) -> bool:
     return bool(np.array_equal(one, other) if one.dtype == object else np.array_equal(one, other, equal_nan=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, get_args
@@ -13,22 +13,22 @@ import numpy as np
 from opmon.abc import Rule
 from opmon.decisions.case import Case
 from opmon.estimators.srs import SimpleRandomEstimator
-from opmon.types import Draw, Sample, Verdict, VerdictState
+from opmon.types import Document, Draw, Sample, Verdict, VerdictState
 
 DRAWS, INPUTS = 60, 2000
 RATES = (0.02, 0.02, 0.02, 0.4, 0.4, 0.4, 0.02, 0.02, 0.02, 0.02)
 """The failure rates of a life with one drop."""
 
 
-def check_rule(rule: Rule, **known: Any) -> None:
-    """A rule judges rounds one after another, purely, keeps what it knows as JSON, and stands rounds without answers.
+def check_rule(rule: Rule, **facts: Any) -> None:
+    """Check that a rule judges rounds purely, keeps what it knows as JSON, and takes rounds without answers.
 
-    ``known`` are fields of :class:`~opmon.decisions.case.Case` that the rule asks for, such as ``drift=0.2``.
+    ``facts`` are fields of :class:`~opmon.decisions.case.Case` that the rule asks for, such as ``drift=0.2``.
     """
     assert isinstance(rule, Rule), f"{type(rule).__name__} does not subclass opmon.abc.Rule"
     assert str(rule.name).strip(), "a rule has a name"
-    before: dict[str, Any] = {}
-    for case in _life(known):
+    before: Document = {}
+    for case in _life(facts):
         verdict = _judged(rule, replace(case, before=before))
         details = json.loads(json.dumps(dict(verdict.details)))
         again = rule.restate(before, details)
@@ -54,7 +54,7 @@ def _judged(rule: Rule, case: Case) -> Verdict:
     return verdict
 
 
-def _life(known: Mapping[str, Any]) -> Iterator[Case]:
+def _life(facts: Document) -> Iterator[Case]:
     rng, estimator, estimates = np.random.default_rng(0), SimpleRandomEstimator(), []
     for number, rate in enumerate(RATES, start=1):
         draw = Draw("srs", INPUTS, np.arange(DRAWS), constants={"replacement": np.array(False)})
@@ -73,5 +73,5 @@ def _life(known: Mapping[str, Any]) -> Iterator[Case]:
             answered=DRAWS,
             received=INPUTS,
             scored=INPUTS,
-            **known,
+            **facts,
         )

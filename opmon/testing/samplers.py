@@ -1,4 +1,4 @@
-"""What every sampler promises, and the estimator of its draws with it."""
+"""The suite that every sampler passes, and the estimator of its draws with it."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _labels_a_small_frame_whole(sampler: Sampler, population: Population, estima
         draw = drawn(sampler, population, budget, np.random.default_rng(1))
         assert sorted(draw.positions.tolist()) == list(range(size)), "a frame within the budget is labelled whole, once"
         if estimator is not None and draw.design == _design(sampler, population):
-            found = estimator.estimate(population.answer(draw))
-            assert math.isclose(found.value, population.truth, abs_tol=1e-9), "a census is exact"
+            census = estimator.estimate(population.answer(draw))
+            assert math.isclose(census.value, population.truth, abs_tol=1e-9), "a census is exact"
 
 
 def _design(sampler: Sampler, population: Population) -> str:
@@ -90,14 +90,14 @@ def _design(sampler: Sampler, population: Population) -> str:
 def _refuses_what_is_no_budget(sampler: Sampler, population: Population) -> None:
     bad: list[Any] = [0, -5, 2.5, True, "10"]
     for budget in bad:
-        told = _refusal(sampler, population.frame, budget)
-        assert told is not None, f"a budget of {budget!r} is taken for one"
-        assert "budget" in told, f"the error on a budget of {budget!r} does not name it: {told}"
+        error = _refusal(sampler, population.frame, budget)
+        assert error is not None, f"a budget of {budget!r} is taken for one"
+        assert "budget" in error, f"the error on a budget of {budget!r} does not name it: {error}"
     assert _refusal(sampler, Frame({}, size=0), 5) is not None, "an empty frame is drawn from"
 
 
 def _refusal(sampler: Sampler, frame: Frame, budget: Any) -> str | None:
-    """What the sampler says against drawing so; None where it draws."""
+    """The error of the sampler for a budget, which may be anything; None where it draws."""
     try:
         sampler.draw(frame, budget, np.random.default_rng(1))
     except InputError as exc:
@@ -110,14 +110,14 @@ def _estimates(sampler: Sampler, estimator: Estimator, population: Population, b
     values = []
     for _ in range(REPETITIONS):
         sample = population.answer(drawn(sampler, population, 40, rng))
-        found = estimator.estimate(sample)
-        assert found.low <= found.value <= found.high, "the estimate lies outside its interval"
-        assert found.n == 40, f"the estimate says {found.n} draws of 40"
-        values.append(found.value)
+        estimate = estimator.estimate(sample)
+        assert estimate.low <= estimate.value <= estimate.high, "the estimate lies outside its interval"
+        assert estimate.n == 40, f"the estimate says {estimate.n} draws of 40"
+        values.append(estimate.value)
     if not biased:
         error = float(np.std(values, ddof=1)) / math.sqrt(REPETITIONS)
         away = abs(float(np.mean(values)) - population.truth)
         assert away <= 4.5 * error, f"the mean of {REPETITIONS} estimates is {away:.4f} off; s.e. {error:.4f}"
     part = population.answer(drawn(sampler, population, 60, rng), response=0.5, rng=rng)
-    found = estimator.estimate(part)
-    assert math.isclose(found.response, part.response), "the estimate says another response than the sample has"
+    estimate = estimator.estimate(part)
+    assert math.isclose(estimate.response, part.response), "the estimate says another response than the sample has"

@@ -1,10 +1,10 @@
-"""What every source promises: each row once, the same ones whenever it is asked."""
+"""The suite that every source passes: each row comes once, and the same ones come again."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.abc import Source
 from opmon.errors import InputError
@@ -13,9 +13,12 @@ from opmon.types import Slice
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Key = str | int
+"""A value of the first column, by which rows are told apart."""
+
 
 def check_source(source: Source, expected: pa.Table, *, ordered: bool = True) -> None:
-    """A source whose pending rows are ``expected``: all of them come once, in pieces of any size, and again when asked.
+    """Check that the pending rows of a source, ``expected``, come once, in pieces of any size, and again when asked.
 
     ``expected`` has at least 20 rows and a first column whose values are all different. ``ordered``: they come in just
     this order.
@@ -45,8 +48,8 @@ def positions_after(positions: dict[str, str], slices: Sequence[Slice]) -> dict[
     return positions
 
 
-def _values(source: Source, slices: Sequence[Slice], key: str) -> list[Any]:
-    found: list[Any] = []
+def _values(source: Source, slices: Sequence[Slice], key: str) -> list[Key]:
+    found: list[Key] = []
     expected_row = dict.fromkeys(range(len(slices)), 0)
     for batch in source.read(slices):
         assert batch.first_row == expected_row[batch.slice_index], "batches of a slice follow each other row by row"
@@ -57,20 +60,20 @@ def _values(source: Source, slices: Sequence[Slice], key: str) -> list[Any]:
     return found
 
 
-def _same(found: list[Any], expected: list[Any], ordered: bool) -> None:
+def _same(found: list[Key], expected: list[Key], ordered: bool) -> None:
     assert len(found) == len(expected), f"{len(found)} rows came of {len(expected)}"
     assert (found if ordered else sorted(found)) == (expected if ordered else sorted(expected)), "other rows came"
 
 
-def _reads(source: Source, slices: list[Slice], keys: list[Any], key: str, ordered: bool) -> None:
+def _reads(source: Source, slices: list[Slice], keys: list[Key], key: str, ordered: bool) -> None:
     _same(_values(source, slices, key), keys, ordered)
     _same(_values(source, slices, key), keys, ordered)  # the same ones when asked again
     assert source.pending(positions_after({}, slices)) == [], "what was read is pending again"
 
 
-def _reads_in_pieces(source: Source, keys: list[Any], key: str, ordered: bool) -> None:
+def _reads_in_pieces(source: Source, keys: list[Key], key: str, ordered: bool) -> None:
     positions: dict[str, str] = {}
-    found: list[Any] = []
+    found: list[Key] = []
     for _ in range(len(keys) + 1):
         slices = source.pending(positions, limit=7)
         if not slices:
@@ -100,7 +103,7 @@ def _reads_some(source: Source, slices: list[Slice], key: str) -> None:
 
 
 def _fetches(source: Source, slices: list[Slice], key: str) -> None:
-    by_slice: dict[int, list[Any]] = {}
+    by_slice: dict[int, list[Key]] = {}
     for batch in source.read(slices):
         by_slice.setdefault(batch.slice_index, []).extend(batch.rows.column(key).to_pylist())
     wanted = {index: [len(values) - 1, 0] for index, values in by_slice.items()}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from opmon.types import Array
 
 
 def dsa(traces: Array, predicted: Array, activation: Array, number: int, denominator: str = "reference") -> float:

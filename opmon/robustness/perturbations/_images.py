@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from opmon.robustness.perturbations.base import Images
+from opmon.types import Array
 
 SMALL = 32
 """The side of the images that severities in pixels are calibrated on (CIFAR-10-C); larger images scale them."""
 
 
-def clipped(images: NDArray[Any]) -> Images:
-    """In [0, 1] and float32."""
+def clipped(images: Array) -> Images:
+    """The images in [0, 1] and float32."""
     return np.asarray(np.clip(images, 0, 1), np.float32)
 
 
-_KEPT: dict[tuple[Any, ...], NDArray[np.float32]] = {}
+_KEPT: dict[tuple[str, tuple[int, ...]], NDArray[np.float32]] = {}
 _MOST_KEPT, _MOST_NUMBERS = 8, 2_000_000
 
 
@@ -29,15 +29,15 @@ def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.floa
     inputs: of a generator in the same state they are drawn once."""
     state = rng.bit_generator.state
     key = (str(state), shape)
-    found = _KEPT.get(key)
-    if found is None:
-        found = rng.standard_normal(shape, dtype=np.float32)
-        found.setflags(write=False)
-        if found.size <= _MOST_NUMBERS:
+    numbers = _KEPT.get(key)
+    if numbers is None:
+        numbers = rng.standard_normal(shape, dtype=np.float32)
+        numbers.setflags(write=False)
+        if numbers.size <= _MOST_NUMBERS:
             while len(_KEPT) >= _MOST_KEPT:
                 _KEPT.pop(next(iter(_KEPT)), None)
-            _KEPT[key] = found
-    return found
+            _KEPT[key] = numbers
+    return numbers
 
 
 def side_ratio(images: Images) -> float:
@@ -54,8 +54,8 @@ def separable(images: Images, rows: NDArray[np.float32], columns: NDArray[np.flo
     return np.moveaxis(np.matmul(np.moveaxis(moved, 3, 1), columns.T), 1, 3)
 
 
-def mapped(images: Images, operator: Any) -> Images:
-    """A sparse operator (pixels × pixels) on every image and channel."""
+def mapped(images: Images, operator: sparse.csr_array) -> Images:
+    """Apply a sparse operator (pixels × pixels) to every image and channel."""
     n, height, width, channels = images.shape
     flat = np.ascontiguousarray(images.reshape(n, height * width, channels).transpose(1, 0, 2)).reshape(
         height * width, n * channels
@@ -64,8 +64,8 @@ def mapped(images: Images, operator: Any) -> Images:
     return np.ascontiguousarray(moved.transpose(1, 0, 2)).reshape(images.shape)
 
 
-def mapped_by(images: Images, choices: NDArray[np.int64], operators: dict[int, Any]) -> Images:
-    """Each image by the operator of its choice."""
+def mapped_by(images: Images, choices: NDArray[np.int64], operators: dict[int, sparse.csr_array]) -> Images:
+    """Apply to each image the operator of its choice."""
     result = np.empty_like(images)
     for choice, operator in operators.items():
         chosen = choices == choice
@@ -75,7 +75,7 @@ def mapped_by(images: Images, choices: NDArray[np.int64], operators: dict[int, A
 
 
 @functools.lru_cache(maxsize=256)
-def affine(height: int, width: int, matrix: tuple[float, float, float, float]) -> Any:
+def affine(height: int, width: int, matrix: tuple[float, float, float, float]) -> sparse.csr_array:
     """The operator that shows at each pixel (x, y) from the centre the bilinear value at ``matrix @ (x, y)``; black
     outside the image."""
     y, x = np.mgrid[0:height, 0:width].astype(np.float64)
@@ -87,7 +87,7 @@ def affine(height: int, width: int, matrix: tuple[float, float, float, float]) -
 
 
 @functools.lru_cache(maxsize=256)
-def line_blur(height: int, width: int, length: float, angle: float) -> Any:
+def line_blur(height: int, width: int, length: float, angle: float) -> sparse.csr_array:
     """The operator that averages along a line of this length (pixels) and angle (radians), edges repeated."""
     count = max(2, 2 * int(np.ceil(length)) + 1)
     offsets = np.linspace(-length / 2, length / 2, count)
@@ -126,7 +126,7 @@ def resolution_matrix(size: int, coarse: int) -> NDArray[np.float32]:
     return np.asarray(up @ down, np.float32)
 
 
-def _bilinear(x: NDArray[np.float64], y: NDArray[np.float64], height: int, width: int) -> Any:
+def _bilinear(x: NDArray[np.float64], y: NDArray[np.float64], height: int, width: int) -> sparse.csr_array:
     left, top = np.floor(x).astype(int), np.floor(y).astype(int)
     rows, columns, values = [], [], []
     for dx in (0, 1):

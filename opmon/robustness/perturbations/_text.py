@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-Texts = NDArray[Any]
+Texts = NDArray[np.object_]
+T = TypeVar("T")
 Edit = Callable[[str, float, float], str]
 """A text, and two uniform numbers in [0, 1): where, and how."""
 
@@ -31,7 +32,7 @@ def edited(texts: Texts, edits: int, rng: np.random.Generator, edit: Edit, most:
     return result
 
 
-def chosen(items: Sequence[Any], number: float) -> Any:
+def chosen(items: Sequence[T], number: float) -> T:
     """The item that a uniform number falls on."""
     return items[min(int(number * len(items)), len(items) - 1)]
 

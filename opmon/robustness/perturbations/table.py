@@ -4,7 +4,7 @@ which are not scaled, shifted or blurred, and whole numbers stay whole."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness.perturbations.base import Kind, parameter, require_table
+from opmon.types import Array
 
-Table = NDArray[Any]
+Table = Array
 
 
 @dataclass(frozen=True)

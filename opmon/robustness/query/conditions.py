@@ -1,20 +1,22 @@
-"""A question that has been read: conditions that can be asked of any number of tests at once."""
+"""Conditions that a question is read into, which can be asked of any number of tests at once."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Values = Mapping[str, NDArray[Any]]
+from opmon.types import Array
+
+Values = Mapping[str, Array]
 """One number per test for each name: the perturbations, ``order``, ``severity_sum``, ``quality``."""
 Mask = NDArray[np.bool_]
 
-COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+COMPARISONS: Mapping[str, Callable[[Array | float, Array | float], Mask | bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -26,7 +28,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 class Condition(Protocol):
-    """True or false of each test. ``names`` are what it asks about."""
+    """A question that is true or false of each test. ``names`` are the columns that it asks about."""
 
     def holds(self, values: Values, count: int) -> Mask: ...
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates._pairs import vanishing
+from opmon.types import Array
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -53,7 +53,7 @@ class Interactions:
     tests: Tests
     features: Floats
     levels: int
-    errors: NDArray[np.floating[Any]]
+    errors: NDArray[np.floating]
 
     def covariance(self, scales: Scales, left: Rows, right: Rows) -> Floats:
         """Between the tests in the rows ``left`` and those in ``right``."""
@@ -71,7 +71,7 @@ class Interactions:
         blend = scales.blend**2 * (self.features**2).sum(axis=1) + (self.errors**2).sum(axis=1)
         return self._combined(scales, factors, blend, self.tests.order)
 
-    def _combined(self, scales: Scales, factors: list[Floats], blend: Floats, orders: NDArray[Any]) -> Floats:
+    def _combined(self, scales: Scales, factors: list[Floats], blend: Floats, orders: Array) -> Floats:
         total = blend.copy()
         if len(factors) > _MOST:
             return np.asarray(total + scales.third**2 * (sum(factors) / orders) ** 3)
