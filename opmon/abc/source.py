@@ -24,6 +24,15 @@ class Source(Plugin, ABC):
         """The columns with what production answered, as far as the source knows: annotators are not shown them."""
         return ()
 
+    @property
+    def inclusion(self) -> str | None:
+        """The column that says with which probability each row was logged; None where production logs all."""
+        return None
+
+    def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
+        """Inputs that production had and did not log: why, and how many, as far as these slices tell."""
+        return {}
+
     def begins(self) -> Mapping[str, str]:
         """Where a monitor that has read nothing yet starts (part -> position): what lies before is none of its inputs.
 

@@ -42,6 +42,13 @@ class Nested(Source):
     def answers(self) -> tuple[str, ...]:
         return self.source.answers
 
+    @property
+    def inclusion(self) -> str | None:
+        return self.source.inclusion
+
+    def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
+        return self.source.lost(slices)
+
     def begins(self) -> Mapping[str, str]:
         return self.source.begins()
 
