@@ -55,6 +55,8 @@ def _look(
         if not slices:
             return Finding(about, "warning", "nothing to read yet: no file matches, or none is complete"), None
         rows = first_rows(monitor.reads, slices)
+        seen = rows.num_rows
+        rows = _inputs(monitor, rows)
     except OpmonError as exc:
         return trouble(about, exc), None
     names = rows.column_names
@@ -62,8 +64,20 @@ def _look(
     if missing:
         message = f"columns that are not there ({', '.join(missing)}); there are: {', '.join(names)}"
         return Finding(about, "problem", message, needs_change=True), None
-    message = f"{slices[0].part} can be read: {len(names)} columns ({short(names)}){remark}"
+    if not rows.num_rows:
+        return Finding(about, "warning", f"none of the first {seen:,} rows fits inputs.where: {monitor.where}"), None
+    fitting = "" if rows.num_rows == seen else f"; {rows.num_rows:,} of the first {seen:,} rows fit inputs.where"
+    message = f"{slices[0].part} can be read: {len(names)} columns ({short(names)}){remark}{fitting}"
     return Finding(about, "ok", message), Sample(rows, round_)
+
+
+def _inputs(monitor: MonitorSettings, rows: pa.Table) -> pa.Table:
+    """Those of the rows that are inputs."""
+    where = monitor.where
+    if where is None:
+        return rows
+    batches = [batch.filter(pa.array(where.mask(batch))) for batch in rows.to_batches()]
+    return pa.Table.from_batches(batches, rows.schema)
 
 
 def spread(rows: pa.Table, count: int = SCORED) -> list[Batch]:

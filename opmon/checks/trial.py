@@ -25,7 +25,7 @@ from opmon.jobs.versions import rows_of, said_of
 from opmon.scoring.outputs.meaning import unlike_words
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
-from opmon.stages.unscorable import Losses, require_judged
+from opmon.stages.unscorable import Unscorable, require_judged
 from opmon.stages.versions import versions_meant
 from opmon.types import Batch, Frame, ModelVersion
 from opmon.wording import percent, told
@@ -105,7 +105,7 @@ def _trial(monitor: MonitorSettings, scorer: Answering, rows: pa.Table) -> Findi
         ]
         production = _production(monitor, batches, scored)
         judged, skew = (None, None) if production is None else production
-        losses = Losses.of(scored)
+        losses = Unscorable.of(scored)
         losses.reasons.update({} if skew is None else skew.losses)
         reasons = require_judged(monitor, count, losses, skew)
         _draw(monitor, scored)

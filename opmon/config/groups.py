@@ -10,6 +10,8 @@ from pydantic import Field, field_validator, model_validator
 from opmon.config.fields import Count, Duration, LocalPath, Number, TrackingAddress
 from opmon.config.kinds import ProviderSettings
 from opmon.config.part import Part, at_key
+from opmon.errors import InputError
+from opmon.where import parse
 
 
 class MlflowSettings(Part):
@@ -77,6 +79,18 @@ class InputSettings(Part):
     text: TextSettings | None = None
     function: str | None = Field(default=None, pattern=r"^[\w.]+:\w+$")
     missing: MissingSettings = MissingSettings()
+    where: str | None = None
+    """Which rows are inputs at all, such as ``country == 'DE' and version != 'shadow'``."""
+
+    @field_validator("where")
+    @classmethod
+    def _condition(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                parse(value)
+            except InputError as exc:
+                raise ValueError(f"must be a condition: {exc}") from exc
+        return value
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
@@ -84,7 +98,9 @@ class InputSettings(Part):
             raise at_key(
                 "tensor", "give either features (one column each) or tensor (one column with a list), not both"
             )
-        given = [key for key in type(self).model_fields if key != "missing" and getattr(self, key) is not None]
+        given = [
+            key for key in type(self).model_fields if key not in ("missing", "where") and getattr(self, key) is not None
+        ]
         if len(given) > 1:
             raise at_key(given[1], f"give one of features, tensor, image, text and function; {given[0]} is there too")
         if self.features is not None and not self.features:

@@ -34,6 +34,7 @@ from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.values import canonical_class
+from opmon.where import Where, parse
 
 if TYPE_CHECKING:
     from opmon.queries.watch import Watch
@@ -190,9 +191,15 @@ class MonitorSettings(Part):
         named = [*(inputs.features or ()), *(name for _, name in self.columns.named)]
         named += [each.column for each in (inputs.image, inputs.text) if each is not None]
         named += [inputs.tensor] if inputs.tensor else []
+        named += [] if self.where is None else self.where.columns
         named += [column for head in self.logged_variables.values() for column in head.columns]
         paths = tuple(dict.fromkeys(name for name in named if is_path(name)))
         return Nested(self.source.plugin, paths) if paths else self.source.plugin
+
+    @property
+    def where(self) -> Where | None:
+        """Which rows of the log are inputs; None where all are."""
+        return None if self.inputs.where is None else parse(self.inputs.where)
 
     @property
     def class_names(self) -> tuple[str, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from opmon.jobs.model import Answering, Way
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Problem, Slice
+from opmon.where import Where
 
 if TYPE_CHECKING:
     from opmon.abc import Head, Source
@@ -63,6 +65,10 @@ class ScoreJob:
     spellings: Spellings = AS_SPELT
     """What the log calls the classes."""
     version: OnlyVersion | None = None
+    in_time: datetime | None = None
+    """What was answered before came late."""
+    where: Where | None = None
+    """Which rows are inputs at all; None: all of them."""
     variables: Mapping[str, Head] = field(default_factory=dict)
     """Those that come from columns of the log, by name."""
     neurons: int | None = None

@@ -22,10 +22,12 @@ class Span:
     last: datetime | None = None
     odd: str | None = None
     """One of the values, where none of them is a time."""
+    late: int = 0
+    """How many of them came before the moment from which on they count as in time."""
 
     @classmethod
-    def of(cls, values: pa.Array, name: str | None) -> Span:
-        """Of a column; an error where it can hold no times at all."""
+    def of(cls, values: pa.Array, name: str | None, in_time: datetime | None = None) -> Span:
+        """Of a column; an error where it can hold no times at all. What is before ``in_time`` is late."""
         if values.null_count == len(values):
             return cls()
         try:
@@ -38,14 +40,16 @@ class Span:
         )
         if len(possible):
             bounds = pc.min_max(possible)
-            return cls(bounds["min"].as_py(), bounds["max"].as_py())
+            late = 0 if in_time is None else pc.sum(pc.less(possible, pa.scalar(in_time, _UTC))).as_py()
+            return cls(bounds["min"].as_py(), bounds["max"].as_py(), late=late)
         given = next((value for value in values.to_pylist() if value not in (None, "") and value == value), None)  # NaN
         return cls(odd=None if given is None else str(given))
 
     def __or__(self, other: Span) -> Span:
         firsts = [span.first for span in (self, other) if span.first is not None]
         lasts = [span.last for span in (self, other) if span.last is not None]
-        return Span(min(firsts, default=None), max(lasts, default=None), self.odd or other.odd)
+        odd, late = self.odd or other.odd, self.late + other.late
+        return Span(min(firsts, default=None), max(lasts, default=None), odd, late)
 
     def bounds(self, name: str | None) -> tuple[datetime, datetime] | None:
         """The first and the last moment; None where there is none, and an error where there are only other values."""

@@ -91,7 +91,7 @@ class Part:
             **{**stored, "classes": _tuple(stored["classes"])},
             gaps=gaps,
             skew=None if skew is None else Skew(**{**skew, "classes": _tuple(skew["classes"])}),
-            span=Span(_moment(span["first"]), _moment(span["last"]), span["odd"]),
+            span=Span(_moment(span["first"]), _moment(span["last"]), span["odd"], span["late"]),
         )
 
 

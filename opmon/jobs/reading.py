@@ -43,7 +43,8 @@ class Beside:
 
 
 class Reading:
-    """The batches of a job's slices from row ``skip`` on; those of another model version are passed over.
+    """The batches of a job's slices from row ``skip`` on; those that are no inputs, or that another model
+    version answered, are passed over.
 
     The model sees each batch under the number of its first row. What is kept beside it waits in :attr:`beside`, one
     for each batch and in their order: batches are read ahead.
@@ -82,10 +83,14 @@ class Reading:
 
     def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
         numbers = np.arange(batch.first_row, batch.first_row + batch.rows.num_rows, dtype=np.int64)
-        version = self.job.version
-        if version is None:
+        version, where = self.job.version, self.job.where
+        if version is None and where is None:
             return batch.rows, numbers
-        mask = rows_of(self._column(batch.rows, version.column), version.column, version.version, version.meant)
+        mask = np.ones(len(numbers), bool) if where is None else where.mask(batch.rows)
+        if version is not None:
+            mask = mask & rows_of(
+                self._column(batch.rows, version.column), version.column, version.version, version.meant
+            )
         return batch.rows.filter(pa.array(mask)), numbers[mask]
 
     def _beside(self, first: int, index: int, numbers: NDArray[np.int64], rows: pa.RecordBatch) -> Beside:
@@ -99,11 +104,15 @@ class Reading:
             numbers,
             ids,
             None if columns.prediction is None else self._column(rows, columns.prediction),
-            Span() if columns.timestamp is None else Span.of(self._column(rows, columns.timestamp), columns.timestamp),
+            self._span(rows),
             self._sample(first, rows),
             rows.select([name for name in self._wanted if name in rows.schema.names]),
             unreadable,
         )
+
+    def _span(self, rows: pa.RecordBatch) -> Span:
+        name = self.job.columns.timestamp
+        return Span() if name is None else Span.of(self._column(rows, name), name, self.job.in_time)
 
     @property
     def _wanted(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -45,6 +45,8 @@ class RoundView:
     inputs: int | None
     unscorable: int | None
     duplicates: int | None
+    losses: Mapping[str, Mapping[str, int]]
+    """What is left out of it: for each kind (filtered, unlogged, unscorable, late) the reasons, and how many."""
     skew: float | None
     drift_share: float | None
     asked: int
@@ -112,6 +114,7 @@ def _view(round_: Round, revision: Revision | None, said: Sequence[Verdict], wai
         inputs=round_.inputs,
         unscorable=round_.unscorable,
         duplicates=round_.duplicates,
+        losses=round_.losses or {},
         skew=round_.skew,
         drift_share=(round_.drift or {}).get("share"),
         asked=round_.asked,

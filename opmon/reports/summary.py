@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from opmon.reports.failures import Failure
 from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
 from opmon.types import Estimate, Verdict
-from opmon.wording import counted
+from opmon.wording import counted, told
 
 LISTED_FAILURES = 25
 """The most failures the page lists; the dataset holds them all."""
@@ -110,6 +111,7 @@ def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
     rows = [
         ("Inputs received", f"{facts.received:,}", ""),
         ("Unscorable", f"{facts.unscorable:,}", _unscorable_remark(facts)),
+        *_left_out(facts),
         ("Duplicates", f"{facts.duplicates:,}", "logged more than once, counted once" if facts.duplicates else ""),
         ("Labels", f"{facts.returned:,} of {facts.asked:,}", f"response {percent(facts.response)}"),
     ]
@@ -118,6 +120,20 @@ def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
     if facts.skew is not None:
         rows.append(("Serving skew", percent(facts.skew), "inputs where the registered model answers otherwise"))
     return rows
+
+
+_REMARKS = {
+    "filtered": ("Left out", "rows that do not fit inputs.where: no inputs of this monitor"),
+    "unlogged": ("Not logged", "production had them and did not log them"),
+    "late": ("Late", "answered before the end of the round before; they count like the others"),
+}
+
+
+def _left_out(facts: RoundFacts) -> Iterator[tuple[str, str, str]]:
+    for kind, (name, remark) in _REMARKS.items():
+        if facts.left_out(kind):
+            why = f": {told(Counter(facts.losses[kind]))}" if kind == "unlogged" else ""
+            yield name, f"{facts.left_out(kind):,}", remark + why
 
 
 def _unscorable_remark(facts: RoundFacts) -> str:

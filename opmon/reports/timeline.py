@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from opmon.errors import InputError
 from opmon.types import Estimate
@@ -26,6 +26,8 @@ class RoundFacts:
     """Inputs the model could not be run on."""
     duplicates: int = 0
     """Inputs logged more than once; they are counted once."""
+    losses: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """What the log held, or should have held, and the estimate does not speak of: by kind and reason."""
     asked: int = 0
     """Inputs sent to the annotators."""
     returned: int = 0
@@ -52,6 +54,10 @@ class RoundFacts:
             if share is not None and not 0 <= share <= 1:
                 raise InputError(f"{name} is a share between 0 and 1, or None where it is not known; got {share}")
 
+    def left_out(self, kind: str) -> int:
+        """How many of one kind: ``filtered``, ``unlogged``, ``unscorable`` or ``late``."""
+        return sum(self.losses.get(kind, {}).values())
+
     @property
     def response(self) -> float | None:
         """The share of asked inputs that have an answer; None where nothing was asked."""
@@ -71,6 +77,7 @@ def input_metrics(facts: RoundFacts) -> dict[str, float]:
             "inputs/unscorable": facts.unscorable,
             "inputs/unscorable_share": facts.unscorable / facts.received if facts.received else None,
             "inputs/duplicates": facts.duplicates,
+            **{f"inputs/{kind}": facts.left_out(kind) or None for kind in ("filtered", "unlogged", "late")},
             "serving/skew": facts.skew,
             "drift/share": facts.drift,
             "drift/answers": facts.answers_drift,

@@ -9,7 +9,7 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from opmon.stages.frames import levels_as_bytes, write_frame
 from opmon.stages.identities import first_met
 from opmon.stages.levels import Levels
 from opmon.stages.toolbox import Toolbox, levels_of
-from opmon.stages.unscorable import Losses, require_judged
+from opmon.stages.unscorable import Unscorable, require_judged
 from opmon.store.rounds import Round
 from opmon.types import Slice
 
@@ -42,7 +42,9 @@ class Assembled:
     """Of the frame's inputs, sorted; None where the log has no ids."""
     skew: float | None
     classes: tuple[str, ...] | None
-    span: tuple[datetime, datetime] | None = field(default=None)
+    span: tuple[datetime, datetime] | None = None
+    late: int = 0
+    """Inputs that were answered before the end of the round before."""
 
 
 def assemble(work: Toolbox, round_: Round, slices: Sequence[Slice], parts: Sequence[Part], path: Path) -> Assembled:
@@ -60,10 +62,11 @@ def assemble(work: Toolbox, round_: Round, slices: Sequence[Slice], parts: Seque
         None if skew is None else skew.share,
         next((part.classes for part in judged), None),
         _span(work, slices, parts),
+        sum(part.span.late for part in parts),
     )
 
 
-def _losses(round_: Round, parts: Sequence[Part]) -> Losses:
+def _losses(round_: Round, parts: Sequence[Part]) -> Unscorable:
     """What was lost, of all parts; of rows that could not be read no more than the round still misses of those it
     received: where the log names versions, the rounds of other versions miss others."""
     reasons: Counter[str] = functools.reduce(operator.add, (Counter(part.losses) for part in parts), Counter())
@@ -73,7 +76,7 @@ def _losses(round_: Round, parts: Sequence[Part]) -> Losses:
         lost = min(times, left)
         reasons[reason] += lost
         left -= lost
-    return Losses(bounded(+reasons), [gap for part in parts for gap in part.gaps])
+    return Unscorable(bounded(+reasons), [gap for part in parts for gap in part.gaps])
 
 
 def _skew(work: Toolbox, parts: Sequence[Part]) -> Skew | None:

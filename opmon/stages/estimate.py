@@ -14,6 +14,7 @@ from opmon.errors import InputError
 from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
 from opmon.quantities import Problem, loss
+from opmon.stages import losses
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.toolbox import Toolbox
@@ -112,7 +113,7 @@ def _loss(task: Asked, problem: Problem) -> float:
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimator = plugins.make("estimator", answers.sample.draw.design)
     estimate: Estimate = estimator.estimate(answers.sample, round_.plan.level)
-    notes = (*estimate.notes, *_left_out(round_))
+    notes = (*estimate.notes, *_left_out(round_, estimate))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
     return replace(estimate, quantity=round_.plan.quantity, provisional=provisional, notes=notes)
@@ -129,13 +130,24 @@ def _at_worst(sample: Sample) -> tuple[str, ...]:
     return (f"{heard}: the estimate would be {span}",)
 
 
-def _left_out(round_: Round) -> tuple[str, ...]:
-    if not round_.unscorable:
+def _left_out(round_: Round, estimate: Estimate) -> tuple[str, ...]:
+    """What the estimate does not speak of, and where the accuracy over all inputs would lie at worst."""
+    unscorable, unlogged = round_.unscorable or 0, losses.total(round_.losses, "unlogged")
+    missing = unscorable + unlogged
+    if not missing:
         return ()
-    share = round_.unscorable / round_.received
-    return (
-        f"{round_.unscorable} of {round_.received} inputs cannot be scored ({percent(share)}): this is of the others",
-    )
+    named = []
+    if unscorable:
+        share = percent(unscorable / round_.received)
+        named.append(f"{unscorable:,} of {round_.received:,} inputs cannot be scored ({share})")
+    if unlogged:
+        named.append(f"{unlogged:,} more were never logged")
+    note = f"{' and '.join(named)}: this is of the others"
+    if round_.plan.quantity.share:
+        known = estimate.frame_size / (estimate.frame_size + missing)
+        low, high = estimate.low * known, estimate.high * known + 1 - known
+        note += f"; over all of them it lies between {percent(low)} and {percent(high)}, whatever those were"
+    return (note,)
 
 
 def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:

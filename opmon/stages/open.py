@@ -15,8 +15,11 @@ from datetime import UTC
 from typing import Any
 
 from opmon.errors import NotFoundError
-from opmon.jobs.versions import said_of
 from opmon.queries.rounds import gathers
+from opmon.stages import losses
+from opmon.stages.counting import Counted, count_inputs
+from opmon.stages.losses import Losses
+from opmon.stages.passing import pass_over
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import versions_meant
 from opmon.store import positions, rounds, waits
@@ -43,14 +46,21 @@ def open_round(work: Toolbox) -> Opened | None:
     if not slices:
         _forget_wait(work)
         return None
-    if not _is_ripe(work, slices):
+    where, column = work.settings.where, work.settings.columns.model_version
+    if where is None and not _is_ripe(work, slices, sum(piece.rows for piece in slices)):
+        return None  # nothing need be read to know it
+    counted = count_inputs(work.source, slices, where, column)
+    if not _is_ripe(work, slices, counted.inputs) and counted.rows < work.settings.round.max_inputs:
         return None
+    if not counted.inputs:
+        pass_over(work, slices)
+        return Opened()
     model = work.registry.resolve(work.settings.model)
-    if work.settings.columns.model_version is None:
-        return _open_one(work, slices, model)
-    received, meant = _versions(work, slices, model)
+    if column is None:
+        return _open_one(work, slices, model, counted)
+    received, meant = _versions(work, column, counted, model)
     _require_layer(work, model, received)
-    return _open_each(work, slices, model, received, meant)
+    return _open_each(work, slices, model, counted, received, meant)
 
 
 def _stands(work: Toolbox) -> Mapping[str, str]:
@@ -66,35 +76,45 @@ def _stands(work: Toolbox) -> Mapping[str, str]:
     return begins
 
 
-def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> Opened:
+def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion, counted: Counted) -> Opened:
     _require_layer(work, model, [model.version])
     plan = replace(plan_of(work.settings), current_version=model.version)
-    received = sum(piece.rows for piece in slices)
+    lost = losses.opened(work.source, slices, counted)
     with work.write() as connection:
         waits.end(connection, work.name)
-        return Opened(new=(_add(work, connection, slices, model.name, model.version, None, received, plan),))
+        number = _add(work, connection, slices, model.name, model.version, None, counted.inputs, plan, lost)
+        return Opened(new=(number,))
 
 
 def _open_each(
-    work: Toolbox, slices: Sequence[Slice], model: ModelVersion, received: Mapping[str, int], meant: Mapping[str, str]
+    work: Toolbox,
+    slices: Sequence[Slice],
+    model: ModelVersion,
+    counted: Counted,
+    received: Mapping[str, int],
+    meant: Mapping[str, str],
 ) -> Opened:
     new, grown = [], []
     plan = replace(plan_of(work.settings), current_version=model.version, versions=dict(meant))
+    of_log, bears = losses.opened(work.source, slices, counted), max(received, key=received.__getitem__)
     with work.write() as connection:
         waits.end(connection, work.name)
         waiting = _waiting(work, connection, plan)
         for version, count in received.items():
             round_ = waiting.get((model.name, version))
             share = count / sum(received.values())
+            lost = of_log if version == bears else {}  # nobody knows of which version they would have been
             if round_ is None:
                 own = replace(plan, **_budget(work, count, plan.budget, plan.budget * share))
-                new.append(_add(work, connection, slices, model.name, version, version, count, own))
+                new.append(_add(work, connection, slices, model.name, version, version, count, own, lost))
                 continue
             before = round_.plan
             whole = before.budget if before.whole_budget is None else before.whole_budget
             grown_budget = _budget(work, round_.received + count, whole, (before.earned or 0.0) + whole * share)
             both = replace(before, versions={**(before.versions or {}), **meant}, **grown_budget)
-            rounds.extend(connection, round_, slices, received=count, plan=both)
+            rounds.extend(
+                connection, round_, slices, received=count, plan=both, losses=losses.added(round_.losses, lost)
+            )
             grown.append(round_.number)
     return Opened(tuple(new), tuple(grown))
 
@@ -132,12 +152,14 @@ def _add(
     only_version: str | None,
     received: int,
     plan: RoundPlan,
+    lost: Losses,
 ) -> int:
     return rounds.add(
         connection,
         work.name,
         slices,
         received=received,
+        losses=dict(lost) or None,
         only_version=only_version,
         model_name=model,
         model_version=version,
@@ -167,9 +189,9 @@ def _forget_wait(work: Toolbox) -> None:
             waits.end(connection, work.name)
 
 
-def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:
+def _is_ripe(work: Toolbox, slices: Sequence[Slice], inputs: int) -> bool:
     limits = work.settings.round
-    if sum(piece.rows for piece in slices) >= limits.min_inputs:
+    if inputs >= limits.min_inputs:
         return True
     oldest = min(work.clock(), *(piece.arrived_at for piece in slices))  # the log's clock may be ahead
     with work.write() as connection:
@@ -177,18 +199,14 @@ def _is_ripe(work: Toolbox, slices: Sequence[Slice]) -> bool:
     return work.clock().astimezone(UTC) - since >= limits.max_age
 
 
-def _versions(work: Toolbox, slices: Sequence[Slice], model: ModelVersion) -> tuple[dict[str, int], dict[str, str]]:
-    """How many rows each model version answered, and what is meant by what the log says of them."""
-    column = work.settings.columns.model_version or ""
-    said: Counter[str] = Counter()
-    lost = 0
-    for batch in work.source.read(slices, [column]):
-        lost += sum(batch.unreadable.values())
-        said.update(said_of(batch.rows.column(column), column))
-    meant = versions_meant(said, column, model, work.registry)
+def _versions(
+    work: Toolbox, column: str, counted: Counted, model: ModelVersion
+) -> tuple[dict[str, int], dict[str, str]]:
+    """How many inputs each model version answered, and what is meant by what the log says of them."""
+    meant = versions_meant(counted.said, column, model, work.registry)
     counts: Counter[str] = Counter()
-    for text, count in said.items():
+    for text, count in counted.said.items():
         counts[meant[text]] += count
-    if lost:  # nobody knows which version answered them: the round that gets most inputs bears them
-        counts[max(counts, key=counts.__getitem__, default=model.version)] += lost
+    if counted.unreadable:  # nobody knows which version answered them: the round that gets most inputs bears them
+        counts[max(counts, key=counts.__getitem__, default=model.version)] += counted.unreadable
     return dict(sorted(counts.items())), meant

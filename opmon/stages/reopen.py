@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from opmon.errors import InputError
-from opmon.jobs.versions import rows_of
+from opmon.stages.counting import count_inputs
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
@@ -73,13 +73,14 @@ def _require_given_up(old: Round, slices: Sequence[Slice]) -> None:
 
 
 def _received(work: Toolbox, old: Round, kept: Sequence[Slice], left_out: Sequence[str]) -> int:
-    if not left_out:
+    where = work.settings.where
+    if not left_out and work.settings.inputs.where == old.plan.where:
         return old.received
     name, meant = old.plan.version_column, old.plan.versions
     if old.only_version is None or name is None or meant is None:
-        return sum(piece.rows for piece in kept)
-    batches = work.source.read(kept, [name]) if kept else ()
-    return sum(int(rows_of(batch.rows.column(name), name, old.only_version, meant).sum()) for batch in batches)
+        return count_inputs(work.source, kept, where).inputs
+    said = count_inputs(work.source, kept, where, name).said
+    return sum(count for text, count in said.items() if meant.get(text, text) == old.only_version)
 
 
 def _fits(part: str, pattern: str) -> bool:

@@ -12,6 +12,7 @@ from opmon.errors import OpmonError, SourceError, UnavailableError
 from opmon.jobs.parts import Part
 from opmon.jobs.score import heard, score
 from opmon.scoring.scorer import Scorer
+from opmon.stages import losses
 from opmon.stages.assembly import Assembled, assemble
 from opmon.stages.drift import advise_drift
 from opmon.stages.frames import NAME
@@ -44,6 +45,8 @@ def score_round(work: Toolbox, round_: Round) -> None:
             work.registry.tag_run(own, {"opmon.conversion": str(compared)})
         drift = advise_drift(work, round_, own, parts, path)
     starts_at, ends_at = found.span or (None, None)
+    late = {"answered before the end of the round before": found.late}
+    left_out = losses.added(round_.losses, {"unscorable": found.losses, "late": late})
     with work.write() as connection:
         seen.remember(connection, round_, found.hashes)
         rounds.update(
@@ -52,6 +55,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
             state=RoundState.SCORED,
             inputs=found.inputs,
             unscorable=found.losses.total(),
+            losses=dict(left_out) or None,
             duplicates=found.duplicates,
             skew=found.skew,
             starts_at=starts_at,

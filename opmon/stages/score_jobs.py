@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +18,20 @@ from opmon.jobs.versions import UNNAMED
 from opmon.stages.drift import not_sampled, sampled_rows
 from opmon.stages.levels import LIMIT
 from opmon.stages.toolbox import Toolbox, levels_of
+from opmon.store import versions
 from opmon.store.rounds import Round
 from opmon.types import Slice
+from opmon.where import parse
 
 
 def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path) -> list[ScoreJob]:
     """The jobs of a round, each with a folder of its own; what is there of other jobs is removed.
 
-    Where the log names versions, a round is one job: how many rows of a slice are its is known when they are read.
+    Where the log names versions, or not every row is an input, a round is one job: how many rows of a slice are its is
+    known when they are read.
     """
     columns, version = work.settings.columns, _version(work, round_)
+    where = None if round_.plan.where is None else parse(round_.plan.where)
     logged = work.settings.scoring.by == "logged"  # the prediction is the answer itself, and is compared with none
     whole = ScoreJob(
         source=work.source,
@@ -40,12 +45,14 @@ def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
         spellings=work.settings.spellings,
         variables=work.settings.logged_variables,
         version=version,
+        in_time=_in_time(work, round_),
+        where=where,
         neurons=None if levels_of(round_.plan) is None else max(1, LIMIT // max(1, round_.received)),
         sampled=sampled_rows(work.settings, round_),
         not_sampled=not_sampled(columns),
         part_rows=PART_ROWS,
     )
-    shares = [whole.numbers] if version is not None else [*_shares(slices, work.executor.rows)]
+    shares = [whole.numbers] if version is not None or where is not None else [*_shares(slices, work.executor.rows)]
     name = identity((opmon.__version__, whole, shares))
     for other in folder.iterdir() if folder.is_dir() else ():
         if other.name != name:
@@ -75,6 +82,12 @@ def _sample(whole: ScoreJob, numbers: Sequence[int]) -> NDArray[np.int64]:
     first = sum(piece.rows for piece in whole.slices[: numbers[0]])
     last = first + sum(whole.slices[number].rows for number in numbers)
     return whole.sampled[(whole.sampled >= first) & (whole.sampled < last)] - first
+
+
+def _in_time(work: Toolbox, round_: Round) -> datetime | None:
+    """When the last input came of the rounds before: what was answered before that comes late."""
+    with work.store.read() as connection:
+        return versions.last_end_before(connection, round_)
 
 
 def _version(work: Toolbox, round_: Round) -> OnlyVersion | None:

@@ -37,6 +37,7 @@ def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int 
         received=round_.received,
         unscorable=round_.unscorable or 0,
         duplicates=round_.duplicates or 0,
+        losses=round_.losses or {},
         asked=asked,
         returned=returned,
         failures=None if failures is None else min(failures, returned),

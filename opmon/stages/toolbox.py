@@ -179,5 +179,6 @@ def plan_of(settings: MonitorSettings) -> RoundPlan:
         budget=settings.sampler.budget,
         level=settings.level,
         seed=settings.seed,
+        where=settings.inputs.where,
         version_column=settings.columns.model_version,
     )

@@ -19,20 +19,20 @@ _SURPRISE = 20.0
 
 
 @dataclass(frozen=True)
-class Losses:
+class Unscorable:
     """Inputs that cannot be judged: how many for each reason; and where columns that the model takes are empty."""
 
     reasons: Counter[str]
     gaps: Sequence[tuple[int, Mapping[str, int]]] = ()
 
     @classmethod
-    def of(cls, scored: Sequence[Scored]) -> Losses:
+    def of(cls, scored: Sequence[Scored]) -> Unscorable:
         """Of what the model said of some batches."""
         reasons = Counter(reason for part in scored for reason in part.rejected.values())
         return cls(reasons, [(len(part.rows) + len(part.rejected), part.missing) for part in scored])
 
 
-def require_judged(settings: MonitorSettings, received: int, losses: Losses, skew: Skew | None) -> Counter[str]:
+def require_judged(settings: MonitorSettings, received: int, losses: Unscorable, skew: Skew | None) -> Counter[str]:
     """Why inputs cannot be judged, and how many for each reason.
 
     An error where the round must stop: its inputs are not what the model takes, or not what it answered.

@@ -43,6 +43,8 @@ class Round:
     closed_at: datetime | None = None
     inputs: int | None = None
     unscorable: int | None = None
+    losses: Mapping[str, Mapping[str, int]] | None = None
+    """What its log held and the estimate does not speak of: for each kind the reasons, and how many for each."""
     duplicates: int | None = None
     skew: float | None = None
     classes: Sequence[str] | None = None
@@ -122,11 +124,20 @@ def add(
     return number
 
 
-def extend(connection: Connection, round_: Round, pieces: Sequence[Slice], *, received: int, plan: RoundPlan) -> None:
+def extend(
+    connection: Connection,
+    round_: Round,
+    pieces: Sequence[Slice],
+    *,
+    received: int,
+    plan: RoundPlan,
+    losses: Mapping[str, Mapping[str, int]],
+) -> None:
     """Give a round that was not scored yet more inputs: the slices behind its own, which moves the cursor."""
     place = slices.count_of(connection, round_.id)
     slices.cover(connection, round_.id, round_.monitor, pieces, round_.only_version, place)
-    update(connection, round_.id, received=round_.received + received, plan=plan.stored())
+    values = {"received": round_.received + received, "plan": plan.stored(), "losses": dict(losses) or None}
+    update(connection, round_.id, **values)
 
 
 def hand_over(connection: Connection, old: Round, number: int, parts: Sequence[str]) -> None:

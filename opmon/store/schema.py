@@ -72,6 +72,7 @@ rounds = sa.Table(
     sa.Column("received", sa.Integer, nullable=False),
     sa.Column("inputs", sa.Integer),
     sa.Column("unscorable", sa.Integer),
+    sa.Column("losses", sa.JSON(none_as_null=True)),  # what is left out, by kind and reason
     sa.Column("duplicates", sa.Integer),
     sa.Column("skew", sa.Float),
     sa.Column("classes", sa.JSON(none_as_null=True)),
