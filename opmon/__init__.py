@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opmon.config import Settings
     from opmon.errors import OpmonError
-    from opmon.monitor import Cycle, Monitor
+    from opmon.monitor import Monitor
+    from opmon.stages.cycle import Cycle
     from opmon.types import Draw, Estimate, Frame, Label, Sample, Task, Verdict
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "Cycle": "opmon.monitor",
+    "Cycle": "opmon.stages.cycle",
     "Draw": "opmon.types",
     "Estimate": "opmon.types",
     "Frame": "opmon.types",

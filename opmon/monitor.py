@@ -12,7 +12,6 @@ checks the lease, and whatever is made outside the database is found again befor
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,17 +19,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
-from opmon import disk, plugins
-from opmon.abc import Registry
+from opmon.abc import Action, Registry
 from opmon.config import MonitorSettings, Settings, load
+from opmon.config.registry import registry_of
 from opmon.decisions.comparison import Comparison
-from opmon.errors import InputError, LeaseLost, OpmonError
+from opmon.errors import InputError
 from opmon.jobs.model import Answering, Way
 from opmon.private import private_folder
 from opmon.queries.rounds import gathers
 from opmon.stages.compare import compare
+from opmon.stages.cycle import Cycle, attempt
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.estimate import estimate_round
@@ -48,50 +48,13 @@ from opmon.store.states import RoundState
 from opmon.triggers import delivery
 from opmon.types import ModelVersion
 
-log = logging.getLogger(__name__)
 
+class Options(TypedDict, total=False):
+    """What a monitor may be given beside its settings."""
 
-@dataclass
-class Cycle:
-    """What one :meth:`Monitor.advance` did."""
-
-    opened: int = 0
-    closed: int = 0
-    delivered: int = 0
-    undelivered: int = 0
-    waiting: int = 0
-    """Rounds that wait for labels."""
-    problems: list[OpmonError] = field(default_factory=list)
-    """What could not be done this time; the round it belongs to will be tried again."""
-    faults: list[Exception] = field(default_factory=list)
-    """What should never happen; the first one is raised once everything else is done."""
-    kept_out: str | None = None
-    """Why no inputs were taken on."""
-    until: float = math.inf
-    """When no further step is begun, by the clock that only goes forward."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether its time is over: there may be more to do."""
-        return time.monotonic() > self.until
-
-    def __str__(self) -> str:
-        """What was done, in words.
-
-        >>> print(Cycle(opened=1, waiting=2, undelivered=1))
-        1 round opened, 1 event not delivered yet, 2 rounds wait for labels
-        """
-        told = (
-            (self.opened, "{} round{} opened"),
-            (self.closed, "{} round{} closed"),
-            (self.delivered, "{} event{} delivered"),
-            (self.undelivered, "{} event{} not delivered yet"),
-            (len(self.problems), "{} problem{}"),
-        )
-        words = [form.format(count, "" if count == 1 else "s") for count, form in told if count]
-        if self.waiting:
-            words.append("1 round waits for labels" if self.waiting == 1 else f"{self.waiting} rounds wait for labels")
-        return ", ".join(words) or "nothing to do"
+    clock: Callable[[], datetime]
+    progress: Progress
+    stopping: Callable[[], bool]
 
 
 @dataclass
@@ -130,7 +93,7 @@ class Monitor:
         *,
         store: Store | None = None,
         registry: Registry | None = None,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> Monitor:
         """The monitor ``name``; those of one process share the ``store`` and the ``registry`` where they are given."""
         return cls(
@@ -149,13 +112,13 @@ class Monitor:
         """
         cycle = Cycle(until=time.monotonic() + seconds)
         with self._at_work() as work:
-            self._attempt(cycle, lambda: pull_labels(work, self._desk))
+            attempt(work, cycle, lambda: pull_labels(work, self._desk))
             self._advance_rounds(work, cycle, self._rounds())
-            while open_new and not self._ends(cycle) and (opened := self._attempt(cycle, lambda: open_round(work))):
+            while open_new and not self._ends(cycle) and (opened := attempt(work, cycle, lambda: open_round(work))):
                 cycle.opened += len(opened.new)
                 touched = {*opened.new, *opened.grown}
                 self._advance_rounds(work, cycle, [round_ for round_ in self._rounds() if round_.number in touched])
-            self._attempt(cycle, lambda: push_tasks(work, self._desk))
+            attempt(work, cycle, lambda: push_tasks(work, self._desk))
             with work.store.read() as connection:
                 cycle.waiting = rounds.waiting(connection, work.name)
             cycle.delivered, cycle.undelivered = delivery.deliver(
@@ -199,12 +162,12 @@ class Monitor:
         with self.store.read() as connection:
             return self.settings.name in readiness.monitors_with_work(connection, self.clock())
 
-    def _advance_rounds(self, work: Toolbox, cycle: Cycle, found: Sequence[Round]) -> None:
+    def _advance_rounds(self, work: Toolbox, cycle: Cycle, unfinished: Sequence[Round]) -> None:
         """The given rounds in order, each as far as it can go."""
-        for round_ in found:
+        for round_ in unfinished:
             if self._ends(cycle):
                 break
-            reached = self._attempt(cycle, lambda: self._advance_round(work, round_, cycle), round_, work)  # noqa: B023
+            reached = attempt(work, cycle, lambda: self._advance_round(work, round_, cycle), round_)  # noqa: B023
             cycle.closed += reached == "closed"
 
     def _rounds(self) -> list[Round]:
@@ -258,34 +221,6 @@ class Monitor:
             latest = revisions.latest_estimate(connection, round_.id)
         return latest is not None and latest.revision > round_.reported
 
-    def _attempt(
-        self, cycle: Cycle, step: Callable[[], Any], round_: Round | None = None, work: Toolbox | None = None
-    ) -> Any:
-        """Do a step; what cannot be done now is kept with its reason and tried again next time."""
-        try:
-            return step()
-        except LeaseLost:
-            raise
-        except OpmonError as exc:
-            cycle.problems.append(exc)
-            problem = str(exc)
-        except Exception as exc:  # the other rounds go on, and what was decided is delivered, before it is raised
-            full = disk.trouble(exc, self.folder)
-            if full is not None:
-                cycle.problems.append(full)
-                problem = str(full)
-            else:
-                cycle.faults.append(exc)
-                problem = f"a fault in opmon, please report it: {type(exc).__name__}: {exc}"
-                log.exception("the traceback of the fault")
-        log.warning("%s: %s", f"round {round_.number} of {round_.monitor}" if round_ else self.settings.name, problem)
-        if round_ is None:
-            cycle.kept_out = problem
-        elif work is not None:
-            with work.write() as connection:
-                rounds.update(connection, round_.id, problem=problem)
-        return None
-
     @contextmanager
     def _at_work(self) -> Iterator[Toolbox]:
         with hold(self.store, self.settings.name) as lease:
@@ -307,19 +242,8 @@ class Monitor:
                 models=self._models,
             )
 
-    def _actions(self, work: Toolbox) -> dict[str, Any]:
+    def _actions(self, work: Toolbox) -> dict[str, Action]:
         """The configured actions by name, given the registry where they ask for it."""
         plugged = [action.plugin for action in self.settings.actions]
         bound = [action.bind(self.registry) for action in plugged]
         return dict(zip(work.action_names, bound, strict=True))
-
-
-def registry_of(settings: Settings) -> Registry:
-    """What holds the models: MLflow, or the configured plugin."""
-    if settings.registry is not None:
-        plugin: Registry = settings.registry.plugin
-        return plugin
-    addresses = settings.mlflow.tracking_uri, settings.mlflow.registry_uri
-    tracking, models = (None if address is None else address.get_secret_value() for address in addresses)
-    mlflow: Registry = plugins.make("registry", "mlflow", {"tracking_uri": tracking, "registry_uri": models})
-    return mlflow

@@ -13,8 +13,8 @@ from opmon.checks.finding import Finding, asked, short
 from opmon.checks.sample import look_at_source
 from opmon.checks.trial import try_out
 from opmon.config import MonitorSettings, Settings
+from opmon.config.registry import registry_of
 from opmon.jobs.model import Answering
-from opmon.monitor import registry_of
 from opmon.scoring.scorer import Scorer
 from opmon.stages.labelling import desk_of
 from opmon.stages.models import way_of

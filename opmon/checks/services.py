@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opmon.checks.finding import Finding, asked
 from opmon.config import Settings
-from opmon.monitor import registry_of
+from opmon.config.registry import registry_of
 from opmon.store import migrate
 from opmon.store.engine import connect
 

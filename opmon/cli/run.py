@@ -28,7 +28,7 @@ def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
 
     Safe at any time and after any kill: what was begun is finished, nothing is done twice.
     """
-    from opmon.monitor import registry_of
+    from opmon.config.registry import registry_of
 
     settings = settings_of(path)
     registry = registry_of(settings)

@@ -55,7 +55,7 @@ def subject_of(config: Path | None, monitor: str | None, model: str | None) -> S
                 raise
             return Subject(Path(model), _plain(), Path(".opmon"))
         return Subject(Path(model), chosen, settings.state)
-    from opmon.monitor import registry_of
+    from opmon.config.registry import registry_of
     from opmon.stages.models import model_file
 
     settings = settings_of(config)

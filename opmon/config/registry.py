@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-from opmon.config.document import Document
+from opmon import plugins
+from opmon.abc import Registry
+from opmon.config.document import Document, KeyPath
+
+if TYPE_CHECKING:
+    from opmon.config.settings import Settings
 
 MLFLOW = "mlflow"
+V = TypeVar("V")
 
 
 def told_once(document: Document) -> None:
@@ -23,8 +29,8 @@ def told_once(document: Document) -> None:
         )
     if registry.get("type") == MLFLOW:
         document.data["mlflow"] = {key: value for key, value in registry.items() if key != "type"}
-        for places in (document.lines, document.written):
-            _move(places)
+        _move(document.lines)
+        _move(document.written)
         del document.data["registry"]
 
 
@@ -33,7 +39,16 @@ def is_mlflow(document: Document) -> bool:
     return document.data.get("registry") is None
 
 
-def _move(places: dict[Any, Any]) -> None:
+def _move(places: dict[KeyPath, V]) -> None:
     """What is known of ``registry`` and its keys, as of ``mlflow``."""
     for path in [path for path in places if path and path[0] == "registry"]:
         places["mlflow", *path[1:]] = places.pop(path)
+
+
+def registry_of(settings: Settings) -> Registry:
+    """What holds the models: MLflow, or the configured plugin."""
+    if settings.registry is not None:
+        return settings.registry.plugin
+    addresses = settings.mlflow.tracking_uri, settings.mlflow.registry_uri
+    tracking, models = (None if address is None else address.get_secret_value() for address in addresses)
+    return plugins.make("registry", MLFLOW, {"tracking_uri": tracking, "registry_uri": models})

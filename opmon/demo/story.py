@@ -18,8 +18,9 @@ from opmon.demo.model import NAME, experiment, register, serving, train
 from opmon.demo.plot import Alarm, Hour, Plan, Retrained
 from opmon.demo.retraining import learn
 from opmon.demo.stream import Predict, Window
-from opmon.monitor import Cycle, Monitor
+from opmon.monitor import Monitor
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
+from opmon.stages.cycle import Cycle
 from opmon.store import outbox, queue, revisions, rounds, verdicts
 from opmon.store.rounds import Round
 from opmon.triggers.registry_tag import RETRAIN_TAG

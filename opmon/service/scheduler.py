@@ -24,8 +24,9 @@ from types import FrameType
 
 from opmon.abc import Registry
 from opmon.config import Settings
+from opmon.config.registry import registry_of
 from opmon.errors import LeaseHeld, OpmonError
-from opmon.monitor import Monitor, registry_of
+from opmon.monitor import Monitor
 from opmon.service.crew import Crew
 from opmon.service.timetable import Timetable
 from opmon.store import readiness, ticks

@@ -103,7 +103,7 @@ def register(animal: Animal, uri: str, folder: Path) -> None:
 
 def measured(animal: Animal, row: Row, speed: int) -> None:
     from opmon.config import load
-    from opmon.monitor import registry_of
+    from opmon.config.registry import registry_of
     from opmon.stages.models import way_of
     from opmon.types import Batch
 
