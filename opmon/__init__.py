@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from opmon.config import Settings
     from opmon.errors import OpmonError
     from opmon.monitor import Monitor
+    from opmon.recorder import Recorder
     from opmon.stages.cycle import Cycle
     from opmon.types import Draw, Estimate, Frame, Label, Sample, Task, Verdict
 
@@ -30,6 +31,7 @@ _PUBLIC = {
     "Label": "opmon.types",
     "Monitor": "opmon.monitor",
     "OpmonError": "opmon.errors",
+    "Recorder": "opmon.recorder",
     "Sample": "opmon.types",
     "Settings": "opmon.config",
     "Task": "opmon.types",

@@ -1,0 +1,177 @@
+"""What waits in the buffer: one record, or a batch of them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from opmon.recorder._ids import new_id
+from opmon.recorder._owned import Block, Unwritable, owned, size
+
+OWN = ("id", "timestamp", "prediction", "scores", "model_version", "inclusion")
+"""The columns that every file has beside the inputs' own."""
+_NANOSECONDS = 1e15
+"""A number of seconds that large is meant as nanoseconds."""
+Row = dict[str, Any]
+
+
+class Entry:
+    """One or more records that wait together."""
+
+    __slots__ = ("arrived", "inclusion", "rows", "size")
+
+    def __init__(self, rows: int, size: int) -> None:
+        self.rows, self.size = rows, size
+        self.arrived = time.monotonic()
+        self.inclusion = 1.0
+
+    def unpacked(self) -> Iterator[Row]:
+        """The columns of each record. Called by the thread that writes; may raise what it likes."""
+        raise NotImplementedError
+
+
+class One(Entry):
+    """One record, copied."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, key: str, at: Any, inputs: Any, prediction: Any, scores: Any, version: str | None) -> None:
+        held = owned(single(inputs)), owned(prediction), owned(scores)
+        self._held = (key, moment(at), *held, version)
+        super().__init__(1, 250 + sum(map(size, held)))
+
+    def unpacked(self) -> Iterator[Row]:
+        key, at, inputs, prediction, scores, version = self._held
+        yield row(key, at, inputs, prediction, scores, version)
+
+
+class Many(Entry):
+    """A batch of records with one time: a table, a matrix, or a sequence of inputs; each copied as a whole."""
+
+    __slots__ = ("_held", "keys")
+
+    def __init__(
+        self, inputs: Any, predictions: Any, scores: Any, keys: Sequence[Any] | None, at: Any, version: str | None
+    ) -> None:
+        held = copied(inputs)
+        rows = count(held)
+        self.keys = [new_id() for _ in range(rows)] if keys is None else [str(key) for key in keys]
+        if len(self.keys) != rows:
+            raise Unwritable(f"there are {rows} inputs and {len(self.keys)} ids")
+        answers = [fitting(copied(answer), rows) for answer in (predictions, scores)]
+        self._held = (moment(at), held, *answers, version)
+        super().__init__(rows, 150 * rows + sum(weight(each) for each in (held, *answers)))
+
+    def unpacked(self) -> Iterator[Row]:
+        for key, at, given, prediction, scores, version in self.singly():
+            yield row(key, at, owned(given), owned(prediction), owned(scores), version)
+
+    def singly(self) -> Iterator[tuple[Any, ...]]:
+        """Key, time, input, prediction, scores and version of each record."""
+        at, inputs, predictions, scores, version = self._held
+        said = (places(each, self.rows) for each in (inputs, predictions, scores))
+        return ((key, at, *each, version) for key, *each in zip(self.keys, *said, strict=True))
+
+
+def row(key: str, at: int, inputs: Any, prediction: Any, scores: Any, version: str | None) -> Row:
+    """A record by column: inputs by their names, else ``features``, ``text``, ``image`` or ``input``."""
+    about = {"id": key, "timestamp": at}
+    answer = {"prediction": prediction, "scores": scores, "model_version": version}
+    if type(inputs) is dict:
+        return about | {f"input_{name}" if name in OWN else name: value for name, value in inputs.items()} | answer
+    names = {Block: "features", list: "features", str: "text", bytes: "image"}
+    return about | {names.get(type(inputs), "input"): inputs} | answer
+
+
+def moment(at: Any) -> int:
+    """A time as nanoseconds since 1970; one without a zone is UTC."""
+    if at is None:
+        return time.time_ns()
+    if isinstance(at, int | float):
+        return int(at * 1e9) if at < _NANOSECONDS else int(at)
+    if isinstance(at, str):
+        at = datetime.fromisoformat(at)
+    if not isinstance(at, datetime):
+        raise Unwritable(f"'at' is a datetime, ISO text or seconds since 1970; got {type(at).__name__}")
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e6) * 1000
+
+
+def single(inputs: Any) -> Any:
+    """One input; a row of pandas as a mapping."""
+    if not is_table(inputs):
+        return inputs
+    if inputs.ndim == 1:
+        return inputs.to_dict()
+    if len(inputs) != 1:
+        raise Unwritable(f"a DataFrame of {len(inputs)} rows is not one input; record_batch() takes it")
+    return inputs.to_dict("records")[0]
+
+
+def copied(values: Any) -> Any:
+    """A batch that nobody can change any more: a table, or columns that are lists as a mapping, stay what they are."""
+    if values is None:
+        return None
+    if is_table(values):
+        return values.copy()
+    return owned(values)
+
+
+def is_table(values: Any) -> bool:
+    """Whether these are rows of pandas; it is not imported for the question."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.DataFrame | pandas.Series)
+
+
+def count(inputs: Any) -> int:
+    """How many inputs a batch has."""
+    if type(inputs) is Block:
+        return inputs.shape[0]
+    if type(inputs) is dict:
+        lengths = {name: count(column) for name, column in inputs.items()}
+        if len(set(lengths.values())) != 1:
+            raise Unwritable(f"columns of a batch have one length; got {lengths}")
+        return next(iter(lengths.values()))
+    if is_table(inputs) or type(inputs) is list:
+        return len(inputs)
+    raise Unwritable(f"a batch is a table, a matrix, a sequence or a mapping of columns; got {type(inputs).__name__}")
+
+
+def fitting(answers: Any, rows: int) -> Any:
+    """The answers to a batch; None where they are not one for each input."""
+    try:
+        return answers if answers is not None and count(answers) == rows else None
+    except Unwritable:
+        return None
+
+
+def weight(batch: Any) -> int:
+    """About how many bytes a batch takes."""
+    if is_table(batch):
+        used = batch.memory_usage(deep=False)
+        return int(used if isinstance(used, int) else used.sum()) * 2
+    return size(batch)
+
+
+def places(batch: Any, rows: int) -> Iterator[Any]:
+    """What a batch holds for each input."""
+    if batch is None:
+        yield from [None] * rows
+    elif type(batch) is Block:
+        yield from (batch.row(number) for number in range(rows))
+    elif type(batch) is dict:
+        columns = {name: list(places(column, rows)) for name, column in batch.items()}
+        yield from (dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True))
+    elif is_table(batch):
+        yield from batch.to_dict("records") if isinstance(batch, sys.modules["pandas"].DataFrame) else batch.tolist()
+    else:
+        yield from batch
+
+
+def answered(result: Any) -> Mapping[str, Any]:
+    """What an answer says by itself: ``prediction``, ``scores`` and so on by name; else all of it is the prediction."""
+    if isinstance(result, Mapping) and "prediction" in result:
+        return {name: result[name] for name in ("prediction", "scores", "id", "model_version") if name in result}
+    return {"prediction": result}
