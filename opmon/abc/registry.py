@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
 
 Converter = Callable[[object, Signature | None], bytes]
-"""``(scikit-learn model, what it was logged to take) -> ONNX``."""
+"""``(scikit-learn model or ModelFile, what it was logged to take) -> ONNX``."""
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A file that is data: ``library`` (xgboost, lightgbm, catboost) wrote it for a model of the class ``kind``."""
+
+    library: str
+    kind: str
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +82,13 @@ class Registry(Plugin, ABC):
         """The version that an address means now."""
 
     @abstractmethod
-    def fetch_onnx(self, model: ModelVersion, into: Path, converter: Converter | None = None) -> Path:
+    def fetch_onnx(
+        self, model: ModelVersion, into: Path, converter: Converter | None = None, trusted: bool = False
+    ) -> Path:
         """The version's ONNX file on this machine: where it is, or copied below ``into`` once for each version.
 
-        ``converter`` makes one of a scikit-learn model, where the registry has such models; None: none is loaded.
+        ``converter`` makes one of another model: of a file that is data, and where the model is ``trusted`` of what is
+        pickled, which is loaded for that. None: none is made.
         """
 
     @abstractmethod
@@ -87,9 +99,9 @@ class Registry(Plugin, ABC):
         """The columns or tensors that the version was logged to take; None where none were logged."""
         return None
 
-    def original(self, model: ModelVersion, into: Path) -> BaseEstimator:
-        """The scikit-learn model that its ONNX file was made from. Loading it runs code that is in it."""
-        raise ModelError(f"{type(self).__name__} holds no scikit-learn model that {model.uri} was made from")
+    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> BaseEstimator | ModelFile:
+        """The file that its ONNX file was made from; where that is pickled and ``trusted``, the model in it."""
+        raise ModelError(f"{type(self).__name__} holds no model that {model.uri} was made from")
 
     def runnable(self, model: ModelVersion, into: Path) -> Runnable:
         """The version as it was logged, copied below ``into`` once, and the script that serves it in a process."""

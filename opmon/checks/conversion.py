@@ -1,4 +1,4 @@
-"""Whether what is scored answers as the scikit-learn model does that it was made of."""
+"""Whether what is scored answers as the model does that it was made of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opmon.checks.trial import STOPS
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
 from opmon.scoring.scorer import Scorer
-from opmon.stages.originals import ROWS, agreement
+from opmon.stages.originals import ROWS, agreement, may_be_asked
 from opmon.types import ModelVersion
 
 
@@ -20,13 +20,15 @@ def compared(
 ) -> Finding:
     """Both are asked for the same answers where the original may be loaded; else it is said that they were not."""
     about = f"{monitor.name}: conversion"
-    if not monitor.convert_sklearn:
+    if not may_be_asked(monitor, model):
         message = "not compared with the scikit-learn flavour: that runs its code, and convert_sklearn: true allows it"
         return Finding(about, "ok", message)
     try:
-        found = agreement(scorer, registry.original(model, folder / "models"), spread(sample.rows, ROWS))
+        found = agreement(
+            scorer, registry.original(model, folder / "models", monitor.convert_sklearn), spread(sample.rows, ROWS)
+        )
     except OpmonError as exc:
-        return Finding(about, "warning", f"not compared with the scikit-learn original: {exc}")
+        return Finding(about, "warning", f"not compared with the original: {exc}")
     if found.enough:
         return Finding(about, "ok", str(found))
     if monitor.columns.prediction is None:

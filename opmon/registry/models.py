@@ -16,7 +16,7 @@ from opmon.abc import Converter
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import cache
 from opmon.registry.connection import Connection
-from opmon.registry.originals import load_original
+from opmon.registry.originals import is_pickled, load_original, model_file, original_flavor
 from opmon.registry.signature import read_signature
 from opmon.registry.translation import translated
 from opmon.types import ModelVersion
@@ -67,23 +67,37 @@ def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Mapping[str
 
 
 def fetch_onnx(
-    connection: Connection, model: ModelVersion, described: Mapping[str, Any], into: Path, converter: Converter | None
+    connection: Connection,
+    model: ModelVersion,
+    described: Mapping[str, Any],
+    into: Path,
+    converter: Converter | None,
+    trusted: bool,
 ) -> Path:
     """The model's ONNX file on this machine; downloaded, or made by ``converter``, once for each version."""
     flavors = described.get("flavors") or {}
     if "onnx" in flavors:
         return _fetch(connection, model, into, "", Path(flavors["onnx"].get("data", "model.onnx")))
-    if converter is None or "sklearn" not in flavors:
+    if converter is None or original_flavor(flavors) is None or (is_pickled(flavors) and not trusted):
         raise ModelError(_no_onnx(model, flavors))
     folder, file = _folder(model, into, _CONVERTED), Path("model.onnx")
     if not cache.take(folder, file):
-        original = fetch_original(connection, model, into)
+        original = load(connection, model, described, into)
         with _kept(model, folder), cache.fetching(folder) as temporary:
             ready = Path(temporary) / "converted"
             ready.mkdir()
-            (ready / file).write_bytes(converter(load_original(original), read_signature(described)))
+            (ready / file).write_bytes(converter(original, read_signature(described)))
             _move(ready, folder, Path(temporary) / "leftover", file)
     return folder / file
+
+
+def load(connection: Connection, model: ModelVersion, described: Mapping[str, Any], into: Path) -> Any:
+    """The original of a converted model: its file where that is data, else unpickled."""
+    flavors, folder = described.get("flavors") or {}, fetch_original(connection, model, into)
+    name = original_flavor(flavors)
+    if name is None:
+        raise ModelError(f"{model.uri} has no flavor that an ONNX file is made of (it has: {', '.join(flavors)})")
+    return load_original(folder, name) if is_pickled(flavors) else model_file(folder, flavors)
 
 
 def fetch_original(connection: Connection, model: ModelVersion, into: Path) -> Path:
@@ -191,9 +205,10 @@ def _what_there_is(connection: Connection, name: str) -> str:
 
 def _no_onnx(model: ModelVersion, flavors: Mapping[str, Any]) -> str:
     have = ", ".join(sorted(flavors)) or "none"
-    if "sklearn" in flavors:
+    if is_pickled(flavors):
+        name = "scikit-learn" if "sklearn" in flavors else "pickled LightGBM"
         return (
             f"{model.uri} has no ONNX flavour (it has: {have}). Set convert_sklearn: true on the monitor to convert "
-            f"the scikit-learn one, which runs the code in it, or register an ONNX flavour (mlflow.onnx.log_model)."
+            f"the {name} one, which runs the code in it, or register an ONNX flavour (mlflow.onnx.log_model)."
         )
     return f"{model.uri} has no ONNX flavour (it has: {have}). Register one: mlflow.onnx.log_model."

@@ -1,29 +1,55 @@
-"""A scikit-learn model as it was logged. Loading one runs code that is in the model: only when the user says so."""
+"""A model as it was logged: its file where that is data, else loaded, which runs code that is in it."""
 
 from __future__ import annotations
 
+import importlib
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from opmon.abc import Runnable
+from opmon.abc import ModelFile, Runnable
 from opmon.errors import ModelError
 from opmon.registry.translation import first_line
 
+FILES = {"xgboost": "model_class", "lightgbm": "model_class", "catboost": "model_type"}
+"""Flavors whose file is data, and where they tell the class of the model."""
+_BOOSTER = "lightgbm.basic.Booster"
+"""The one kind of LightGBM's that is no pickle."""
 
-def load_original(folder: Path) -> Any:
-    """The model in a folder that MLflow wrote."""
-    import mlflow.sklearn
 
+def original_flavor(flavors: Mapping[str, Any]) -> str | None:
+    """The flavor that an ONNX file can be made of."""
+    return next((name for name in ("sklearn", *FILES) if name in flavors), None)
+
+
+def is_pickled(flavors: Mapping[str, Any]) -> bool:
+    """Whether loading the original runs code that is in it."""
+    name = original_flavor(flavors)
+    return name == "sklearn" or (name == "lightgbm" and flavors[name].get("model_class", _BOOSTER) != _BOOSTER)
+
+
+def model_file(folder: Path, flavors: Mapping[str, Any]) -> ModelFile:
+    """The file of a model that is data, in a folder that MLflow wrote."""
+    library = original_flavor(flavors) or ""
+    told = flavors[library]
+    path = Path(str(told.get("data", "")))
+    if path.is_absolute() or ".." in path.parts or not (folder / path).is_file():
+        raise ModelError(f"MLmodel names {str(path)!r} as the file of the model, and it is not there; log it again")
+    return ModelFile(library, str(told.get(FILES[library]) or _BOOSTER), folder / path)
+
+
+def load_original(folder: Path, flavor: str) -> Any:
+    """The model in a folder that MLflow wrote, unpickled."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return mlflow.sklearn.load_model(str(folder))
+            return importlib.import_module(f"mlflow.{flavor}").load_model(str(folder))
     except Exception as exc:  # unpickling runs the model's own code, which may fail in any way
         raise ModelError(
-            f"the scikit-learn model cannot be loaded: {type(exc).__name__}: {first_line(exc)[:200]}. Install the "
+            f"the {flavor} model cannot be loaded: {type(exc).__name__}: {first_line(exc)[:200]}. Install the "
             f"versions in its requirements.txt, or register an ONNX flavour of it."
         ) from exc
 

@@ -11,7 +11,7 @@ from opmon.abc import Converter, Runnable
 from opmon.errors import ModelError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
-from opmon.registry.originals import load_original, runnable
+from opmon.registry.originals import is_pickled, runnable
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
 from opmon.types import ModelVersion, Signature
@@ -49,16 +49,22 @@ class MlflowRegistry(Tracking):
         self._described[model.name, model.version, model.model_id] = described
         return model
 
-    def fetch_onnx(self, model: ModelVersion, into: Path, converter: Converter | None = None) -> Path:
+    def fetch_onnx(
+        self, model: ModelVersion, into: Path, converter: Converter | None = None, trusted: bool = False
+    ) -> Path:
         """The model's ONNX file, downloaded into a folder of its own below ``into`` once for each version.
 
-        Only ONNX is loaded. With a ``converter`` a scikit-learn flavour is converted: that runs code in the model.
+        With a ``converter`` boosted trees are converted from their file, and where the model is ``trusted`` what is
+        pickled: that runs code in it.
         """
-        return models.fetch_onnx(self._connection, model, self._about(model), into, converter)
+        return models.fetch_onnx(self._connection, model, self._about(model), into, converter, trusted)
 
-    def original(self, model: ModelVersion, into: Path) -> Any:
-        """The model's scikit-learn flavour, loaded: that runs code in the model."""
-        return load_original(models.fetch_original(self._connection, model, into))
+    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> Any:
+        """The file that an ONNX file is made of; where it is pickled and the model ``trusted``, what is in it."""
+        described = self._about(model)
+        if is_pickled(described.get("flavors") or {}) and not trusted:
+            raise ModelError("it is pickled, and loading it runs its code, which convert_sklearn: true allows")
+        return models.load(self._connection, model, described, into)
 
     def runnable(self, model: ModelVersion, into: Path) -> Runnable:
         """The model's folder as MLflow wrote it, and what serves it."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from opmon.abc import ModelFile
 from opmon.errors import ModelError, OpmonError
 from opmon.scoring.graph.file import last_operator, read_model
 from opmon.scoring.outputs.labels import KINDS
@@ -17,18 +19,20 @@ from opmon.setup.inputs import Fit, fits_graph
 from opmon.setup.roles import is_answer
 from opmon.setup.world import Answers, World
 from opmon.stages.models import model_file, reading_of
-from opmon.stages.originals import agreement, has_original
+from opmon.stages.originals import BOOSTERS, agreement, has_original
 
 _REGRESSORS = frozenset({"LinearRegressor", "TreeEnsembleRegressor", "SVMRegressor"})
+_LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
 _YES_OR_NO = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Normalizer"})
 
 Found = tuple[list[Choice], Fit, Answers]
 
 
 def by_onnx(world: World, convert: bool) -> Found:
-    """The keys of a monitor that runs the ONNX graph, or the one that a scikit-learn model is converted to."""
-    base = [Choice(("scoring",), {"by": "onnx"}, _why(convert))]
-    if convert:
+    """The keys of a monitor that runs the ONNX graph, or the one that another model is converted to."""
+    pickled = convert and _pickled(world)
+    base = [Choice(("scoring",), {"by": "onnx"}, _why(world, convert, pickled))]
+    if pickled:
         base.append(Choice(("convert_sklearn",), True, "runs the code in the model, as --trust allows"))
     path = model_file(world.settings(base), world.registry, world.model, world.folder)
     plain = Scorer.open(path, "regression", device="cpu") if not _labels(path) else None
@@ -43,13 +47,26 @@ def by_onnx(world: World, convert: bool) -> Found:
                 reason = str(exc)
                 continue
             if convert and has_original(world.model):
-                _require_alike(world, answers)
+                choices[0] = replace(choices[0], why=f"{choices[0].why}; {_alike(world, answers, pickled)}")
             return choices, fit, answers
     raise ModelError(f"{reason}; the log has: {', '.join(world.log.rows.column_names)}")
 
 
-def _why(convert: bool) -> str:
-    return "converted from scikit-learn" if convert else "the registered model has an ONNX file"
+def _why(world: World, convert: bool, pickled: bool) -> str:
+    if not convert:
+        return "the registered model has an ONNX file"
+    name = next(name for name in ("sklearn", *BOOSTERS) if name in world.model.flavors)
+    return f"converted from {_LIBRARIES[name]}" + ("" if pickled else ", whose file is data: no code of it is run")
+
+
+def _pickled(world: World) -> bool:
+    """Whether the original is loaded by running code that is in it."""
+    try:
+        return not isinstance(world.registry.original(world.model, world.folder / "models"), ModelFile)
+    except ModelError:
+        if not world.trust:
+            raise
+        return True
 
 
 def _labels(path: Path) -> bool:
@@ -136,8 +153,16 @@ def _names(world: World) -> Sequence[str]:
     return () if world.signature is None else world.signature.names
 
 
-def _require_alike(world: World, answers: Answers) -> None:
+def _alike(world: World, answers: Answers, pickled: bool) -> str:
+    """How many answers are those of the original; an error where they are too few."""
     scorer: Any = answers.scorer
-    found = agreement(scorer, world.registry.original(world.model, world.folder / "models"), [world.batch])
+    original = world.registry.original(world.model, world.folder / "models", pickled)
+    try:
+        found = agreement(scorer, original, [world.batch])
+    except ModelError as exc:
+        if pickled:
+            raise
+        return f"not compared with the original: {exc}"
     if not found.enough:
         raise ModelError(f"only {found}")
+    return str(found)

@@ -21,6 +21,7 @@ from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
 from opmon.setup.world import Answers, World
+from opmon.stages.originals import BOOSTERS
 from opmon.stages.versions import versions_meant
 from opmon.types import ModelVersion
 
@@ -85,7 +86,7 @@ def _chosen(world: World) -> tuple[list[Choice], list[str]]:
 
 _WAYS = {
     "onnx": "the model's ONNX file cannot be used",
-    "converted": "the scikit-learn model is not converted",
+    "converted": "the model is not converted to ONNX",
     "flavor": "the model cannot be asked as MLflow runs it",
     "logged": "production's own answers cannot be judged",
 }
@@ -96,10 +97,11 @@ def _ways(world: World) -> Iterator[str]:
     flavors = world.model.flavors
     if "onnx" in flavors:
         yield "onnx"
-    elif world.trust:
-        if "sklearn" in flavors:
+    else:
+        if set(BOOSTERS) & set(flavors) or (world.trust and "sklearn" in flavors):
             yield "converted"
-        yield "flavor"
+        if world.trust:
+            yield "flavor"
     yield "logged"
 
 

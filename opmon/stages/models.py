@@ -50,8 +50,8 @@ def missing_of(settings: MissingSettings) -> Missing:
 
 
 def model_file(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Path:
-    """The model's ONNX file below ``folder``: its own, or a scikit-learn model's where the monitor trusts that."""
-    return registry.fetch_onnx(model, folder / "models", convert if settings.convert_sklearn else None)
+    """The model's ONNX file below ``folder``: its own, or a converted one; of pickles where the monitor trusts them."""
+    return registry.fetch_onnx(model, folder / "models", convert, settings.convert_sklearn)
 
 
 def way_of(

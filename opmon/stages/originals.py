@@ -1,4 +1,4 @@
-"""A converted scikit-learn model beside the original: the one that is judged must be the one that answers."""
+"""A converted model beside the original: the one that is judged must be the one that answers."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ LEAST = 0.995
 _CLOSE = 1e-3
 """Numbers are equal that differ by no more than this share of themselves, or of how much all of them differ."""
 _KEPT = "compared.json"
+BOOSTERS = ("xgboost", "lightgbm", "catboost")
+"""Flavors of boosted trees, which are converted from their file."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,14 @@ class Agreement:
 
 
 def has_original(model: ModelVersion) -> bool:
-    """Whether there is a scikit-learn model that the ONNX file should answer like."""
-    return "sklearn" in model.flavors
+    """Whether there is a model that the ONNX file should answer like."""
+    return bool({"sklearn", *BOOSTERS} & set(model.flavors))
+
+
+def may_be_asked(settings: MonitorSettings, model: ModelVersion) -> bool:
+    """Whether an ONNX file is run whose original may be loaded: one that is pickled only where it is trusted."""
+    trusted = settings.convert_sklearn or "sklearn" not in model.flavors
+    return settings.scoring.by == "onnx" and has_original(model) and trusted
 
 
 def agreement(scorer: Scorer, original: Any, batches: Sequence[Batch]) -> Agreement:
@@ -94,14 +102,14 @@ def require_agreement(
 
     Where production's own answers are judged, one that is too unlike is told and not refused: its variables may do.
     """
-    if rows is None or not rows.num_rows or not settings.convert_sklearn or not has_original(model):
+    if rows is None or not rows.num_rows or not may_be_asked(settings, model):
         return None
     kept = model_file(settings, registry, model, folder).with_name(_KEPT)
     found = _read(kept)
     if found is None:
         try:
             batches = [Batch(0, 0, rows.slice(0, ROWS))]
-            found = agreement(scorer, registry.original(model, folder / "models"), batches)
+            found = agreement(scorer, _original(settings, registry, model, folder), batches)
         except ModelError as exc:
             log.warning("%s was converted, and not compared with its original: %s", model.uri, exc)
             return None
@@ -112,6 +120,10 @@ def require_agreement(
     if settings.columns.prediction is None and not found.enough:
         raise ModelError(f"{model.uri}: {found.refusal}")
     return found
+
+
+def _original(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Any:
+    return registry.original(model, folder / "models", settings.convert_sklearn)
 
 
 def _close(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from opmon.stages import losses
 from opmon.stages.assembly import Assembled, assemble
 from opmon.stages.drift import advise_drift
 from opmon.stages.frames import NAME
-from opmon.stages.originals import Agreement, require_agreement
+from opmon.stages.originals import Agreement, may_be_asked, require_agreement
 from opmon.stages.score_jobs import jobs_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds, seen
@@ -124,7 +124,7 @@ def _assembled(work: Toolbox, round_: Round, slices: Sequence[Slice], parts: Seq
 
 def _compared(work: Toolbox, round_: Round, slices: Sequence[Slice]) -> Agreement | None:
     """A converted model is held against its original on the round's first inputs."""
-    if not work.settings.convert_sklearn:
+    if not may_be_asked(work.settings, work.model(round_)):
         return None
     scorer: Scorer = work.scorer(round_)
     first = next(iter(work.source.read(slices)), None)

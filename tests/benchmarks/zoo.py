@@ -19,6 +19,7 @@ import contextlib
 import io
 import logging
 import os
+import re
 import sys
 import tempfile
 import time
@@ -85,6 +86,8 @@ def tried(animal: Animal, folder: Path, speed: int) -> Row:
     if code or "ready" not in said.splitlines()[-1]:
         row.failed = said[-700:]
         return row
+    if animal.instead:
+        ask_itself()
     measured(animal, row, speed)
     estimated(animal, row)
     return row
@@ -99,6 +102,13 @@ def register(animal: Animal, uri: str, folder: Path) -> None:
     with mlflow.start_run():
         animal.register("animal")
     mlflow.MlflowClient(uri).set_registered_model_alias("animal", "champion", "1")
+
+
+def ask_itself() -> None:
+    """Let the model answer as MLflow runs it, in place of what it was converted to."""
+    written = Path("opmon.yaml")
+    text = re.sub(r"^ *convert_sklearn: .*\n", "", written.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    written.write_text(text.replace("scoring: {by: onnx}", "scoring: {by: flavor, trust: true}"), encoding="utf-8")
 
 
 def measured(animal: Animal, row: Row, speed: int) -> None:

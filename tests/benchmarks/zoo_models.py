@@ -29,6 +29,8 @@ class Animal:
     trust: bool = False
     way: str = "onnx"
     """The one that is to be chosen."""
+    instead: bool = False
+    """Whether the model itself is to be asked though its conversion was chosen."""
     refused: str = ""
     """Words of the refusal, where no monitor can watch it."""
 
@@ -208,7 +210,9 @@ def boosting_animals() -> Iterator[Animal]:
     signature = infer_signature(FRAME[:5])
     kinds = np.unique(COLOURS, return_inverse=True)[1]
 
-    def animal(name: str, model: Any, log_model: Any, truth: Any, predict: Any, **columns: Any) -> Animal:
+    def animal(
+        name: str, model: Any, log_model: Any, truth: Any, predict: Any, way: str = "onnx", **columns: Any
+    ) -> Animal:
         def register(called: str) -> Any:
             return log_model(model, registered_model_name=called, signature=signature, **requirements())
 
@@ -218,12 +222,14 @@ def boosting_animals() -> Iterator[Animal]:
             table(FRAME[PROD], **columns),
             truth[PROD],
             lambda count: predict(many(FRAME[PROD], count)),
-            trust=True,
-            way="flavor",
+            trust=way != "onnx",
+            way=way,
+            instead=way == "flavor",
         )
 
     one = xgboost.XGBClassifier(n_estimators=40).fit(FRAME[TRAIN], CODES[TRAIN])
     yield animal("XGBClassifier", one, mlflow.xgboost.log_model, CODES, one.predict)
+    yield animal("XGBClassifier, itself", one, mlflow.xgboost.log_model, CODES, one.predict, way="flavor")
     three = xgboost.XGBClassifier(n_estimators=40).fit(FRAME[TRAIN], kinds[TRAIN])
     yield animal("XGBClassifier, three", three, mlflow.xgboost.log_model, kinds, three.predict)
     price = xgboost.XGBRegressor(n_estimators=40).fit(FRAME[TRAIN], PRICE[TRAIN])
@@ -235,7 +241,8 @@ def boosting_animals() -> Iterator[Animal]:
 
     yield animal("XGBoost Booster", booster, mlflow.xgboost.log_model, CODES, share, decision=share(FRAME[PROD]))
     light = lightgbm.LGBMClassifier(n_estimators=40, verbose=-1).fit(FRAME[TRAIN], BINARY[TRAIN])
-    yield animal("LGBMClassifier", light, mlflow.lightgbm.log_model, BINARY, light.predict)
+    yield animal("LGBMClassifier", light, mlflow.lightgbm.log_model, BINARY, light.predict, way="converted")
+    yield animal("LGBMClassifier, itself", light, mlflow.lightgbm.log_model, BINARY, light.predict, way="flavor")
     small = lightgbm.train(
         {"objective": "multiclass", "num_class": 3, "verbose": -1}, lightgbm.Dataset(FRAME[TRAIN], kinds[TRAIN]), 30
     )
@@ -250,6 +257,7 @@ def boosting_animals() -> Iterator[Animal]:
         FRAME[TRAIN], BINARY[TRAIN]
     )
     yield animal("CatBoostClassifier", cat, mlflow.catboost.log_model, BINARY, cat.predict)
+    yield animal("CatBoostClassifier, itself", cat, mlflow.catboost.log_model, BINARY, cat.predict, way="flavor")
     paid = catboost.CatBoostRegressor(iterations=60, verbose=False, allow_writing_files=False).fit(
         FRAME[TRAIN], PRICE[TRAIN]
     )

@@ -96,9 +96,9 @@ def test_registry_converts_scikit_learn_only_when_asked(registry, tmp_path, mode
     images, _ = load_digits(return_X_y=True)
     version = registry.resolve("models:/digits@first")
     with pytest.raises(ModelError, match=r"has: python_function, sklearn.*convert_sklearn: true"):
-        registry.fetch_onnx(version, tmp_path)
+        registry.fetch_onnx(version, tmp_path, convert)
     assert list(tmp_path.iterdir()) == []
-    path = registry.fetch_onnx(version, tmp_path, convert)
+    path = registry.fetch_onnx(version, tmp_path, convert, trusted=True)
     labels, scores = onnxruntime.InferenceSession(str(path)).run(None, {"X": images[:50]})
     assert labels.tolist() == model.predict(images[:50]).tolist()
     assert scores.shape == (50, 10)

@@ -70,7 +70,29 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
             pip_requirements=[],
             signature=infer_signature(pa.table(frame).to_pandas()),
         )
+        for name, model in boosted().items():
+            flavor = mlflow.xgboost if name.startswith("xgboost") else mlflow.lightgbm
+            flavor.log_model(
+                model,
+                name=name,
+                registered_model_name=name,
+                pip_requirements=[],
+                signature=infer_signature(pa.table(frame).to_pandas()),
+            )
     return bench
+
+
+def boosted() -> dict[str, Any]:
+    """Boosted trees: of XGBoost and of LightGBM's own kind they are data, of LightGBM's scikit-learn kind pickled."""
+    import lightgbm
+    import xgboost
+
+    light = fitted(CODES, lightgbm.LGBMClassifier(n_estimators=5, verbose=-1))
+    return {
+        "xgboost": fitted(CODES, xgboost.XGBClassifier(n_estimators=5)),
+        "lightgbm": light.booster_,
+        "pickled": fitted(WORDS, lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)),
+    }
 
 
 class Share(mlflow.pyfunc.PythonModel):
@@ -157,6 +179,26 @@ def test_with_trust_a_scikit_learn_model_is_converted(init: Written) -> None:
     assert code == DONE, out
     assert (monitor["scoring"], monitor["convert_sklearn"]) == ({"by": "onnx"}, True)
     assert "300 of 300 answers of the converted model are those of the original" in out
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "library"), [("xgboost", "XGBoost"), ("lightgbm", "LightGBM")])
+def test_boosted_trees_whose_file_is_data_are_converted_without_trust(init: Written, name: str, library: str) -> None:
+    code, out, monitor = init(name, {"decision": WORDS})
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through")
+    assert monitor["scoring"] == {"by": "onnx"}
+    assert "convert_sklearn" not in monitor
+    assert f"converted from {library}, whose file is data: no code of it is run; 300 of 300 answers" in out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_boosted_trees_that_are_pickled_are_converted_with_trust(init: Written) -> None:
+    code, out, monitor = init("pickled", {"decision": WORDS})
+    assert monitor["scoring"] == {"by": "logged"}, out
+    assert "it is pickled, and loading it runs its code" in out
+    code, out, monitor = init("pickled", {"decision": WORDS}, "--trust")
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through")
+    assert (monitor["scoring"], monitor["convert_sklearn"]) == ({"by": "onnx"}, True)
 
 
 def test_with_trust_a_model_of_any_flavor_is_asked(init: Written) -> None:

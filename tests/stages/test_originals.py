@@ -136,7 +136,7 @@ def test_an_original_that_does_not_answer_is_told_as_not_compared(workbench, pla
     workbench.write_window()
     (finding,) = findings(workbench, "conversion", convert_sklearn=True)
     assert finding.level == "warning"
-    assert "not compared with the scikit-learn original: the scikit-learn original does not answer" in finding.message
+    assert "not compared with the original: the original does not answer" in finding.message
     assert advance(workbench, convert_sklearn=True) == ([], None)
     assert "was converted, and not compared with its original" in caplog.text
 

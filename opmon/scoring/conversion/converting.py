@@ -1,4 +1,4 @@
-"""Converting a scikit-learn model to ONNX, so that ONNX Runtime loads what comes out."""
+"""Converting a scikit-learn model, or boosted trees, to ONNX, so that ONNX Runtime loads what comes out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import logging
 import warnings
 from typing import TYPE_CHECKING
 
+from opmon.abc import ModelFile
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
 from opmon.scoring.conversion._inputs import Inputs, possible_inputs
 from opmon.scoring.conversion._parts import parts_of
 from opmon.scoring.conversion._texts import spoken_patterns, text_converters
 from opmon.scoring.conversion._trees import Options, tree_converters
+from opmon.scoring.conversion.boosters.converting import convert_file
+from opmon.scoring.conversion.boosters.in_pipelines import teach
 from opmon.scoring.graph.adapting import adapted
 from opmon.scoring.session import open_session
 from opmon.types import Signature
@@ -28,8 +31,14 @@ _log = logging.getLogger(__name__)
 
 
 def convert(model: object, signature: Signature | None = None) -> bytes:
-    """The model as ONNX; a classifier has ``label`` and a matrix ``probabilities``, and its classes as metadata."""
+    """The model as ONNX; a classifier has ``label`` and a matrix ``probabilities``, and its classes as metadata.
+
+    ``model`` is loaded, or the file of one that is data.
+    """
+    if isinstance(model, ModelFile):
+        return _of_file(model, signature)
     estimator = _required(model)
+    teach(estimator)
     _settle(estimator)
     reason = "nothing is known of its inputs"
     for inputs in possible_inputs(estimator, signature):
@@ -44,6 +53,25 @@ def convert(model: object, signature: Signature | None = None) -> bytes:
     raise ModelError(
         f"{type(model).__name__} cannot be converted to ONNX: {reason.rstrip('.')}. Register it as ONNX "
         f"(mlflow.onnx.log_model), exported by a library that knows it."
+    )
+
+
+def _of_file(file: ModelFile, signature: Signature | None) -> bytes:
+    try:
+        data = convert_file(file, signature)
+        open_session(_as_run(data), "cpu", 1)
+    except ModuleNotFoundError as exc:
+        reason = f"{exc.name} is not installed here, and its file is read by it: run pip install {exc.name}"
+        raise _not_converted(file.kind, reason) from exc
+    except (ModelError, OSError, ValueError) as exc:
+        raise _not_converted(file.kind, _short(exc)) from exc
+    return data
+
+
+def _not_converted(kind: str, reason: str) -> ModelError:
+    return ModelError(
+        f"{kind.rpartition('.')[2]} cannot be converted to ONNX: {reason.rstrip('.')}. Let the model itself answer "
+        f"(scoring: {{by: flavor, trust: true}}), or register it as ONNX (mlflow.onnx.log_model)."
     )
 
 

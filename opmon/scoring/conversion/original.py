@@ -1,4 +1,4 @@
-"""The predictions of a scikit-learn model itself, which those of the converted one are compared with."""
+"""The predictions of the original itself, which those of the converted model are compared with."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opmon.abc import ModelFile
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
 from opmon.scoring.conversion._parts import takes_text
+from opmon.scoring.conversion.boosters.asking import answers_of_file
 from opmon.types import Array
 
 if TYPE_CHECKING:
@@ -18,14 +20,19 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-def answers_of(model: BaseEstimator, tensors: Mapping[str, Array]) -> Array:
+def answers_of(model: BaseEstimator | ModelFile, tensors: Mapping[str, Array]) -> Array:
     """The model's predictions for inputs that are tensors, as opmon feeds them to the converted one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if isinstance(model, ModelFile):
+                (values,) = tensors.values()
+                return answers_of_file(model, values.reshape(len(values), -1))
             return np.asarray(model.predict(_given(model, tensors))).reshape(-1)
+    except ModelError:
+        raise
     except Exception as exc:  # the model's own code may fail in any way
-        raise ModelError(f"the scikit-learn original does not answer: {type(exc).__name__}: {first_line(exc)}") from exc
+        raise ModelError(f"the original does not answer: {type(exc).__name__}: {first_line(exc)}") from exc
 
 
 def _given(model: BaseEstimator, tensors: Mapping[str, Array]) -> Array | pd.DataFrame:

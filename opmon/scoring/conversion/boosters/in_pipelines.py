@@ -1,0 +1,95 @@
+"""XGBoost's and LightGBM's models as steps of a scikit-learn pipeline, which skl2onnx does not know."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from opmon.errors import ModelError
+from opmon.scoring.conversion._parts import parts_of
+from opmon.scoring.conversion.boosters.ensemble import Ensemble
+from opmon.scoring.conversion.boosters.from_lightgbm import from_text
+from opmon.scoring.conversion.boosters.from_xgboost import from_told
+from opmon.scoring.conversion.boosters.writing import TREES_FROM, write
+
+_FROM = ("xgboost", "lightgbm")
+_OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "raw_scores": [True, False]}
+
+
+def teach(model: Any) -> None:
+    """Let skl2onnx know the kinds of boosted models that are in ``model``."""
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.shape_calculator import (
+        calculate_linear_classifier_output_shapes,
+        calculate_linear_regressor_output_shapes,
+    )
+    from sklearn.base import is_classifier
+
+    for part in parts_of(model):
+        kind = type(part)
+        if kind.__module__.split(".")[0] not in _FROM or not hasattr(part, "predict"):
+            continue
+        shapes = calculate_linear_classifier_output_shapes
+        if not is_classifier(part):
+            shapes = calculate_linear_regressor_output_shapes
+        options = _OPTIONS if is_classifier(part) else None
+        update_registered_converter(kind, f"Opmon{kind.__name__}", shapes, _convert, options=options)
+
+
+def ensemble_of(model: Any) -> Ensemble:
+    """The trees of a model of XGBoost's or LightGBM's scikit-learn interface."""
+    from sklearn.base import is_classifier
+
+    classes = model.classes_.tolist() if is_classifier(model) else None
+    if type(model).__module__.startswith("lightgbm"):
+        return from_text(model.booster_.model_to_string(), classes)
+    if model.missing is not None and not math.isnan(model.missing):
+        raise ModelError(f"it takes {model.missing} for missing, which opmon does not convert")
+    found = from_told(json.loads(bytes(model.get_booster().save_raw("json"))), best=True)
+    if classes is not None and found.classes is None:
+        raise ModelError("its objective gives no classes")
+    return found
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    given: Sequence[Any] = operator.outputs
+    ensemble, writer = ensemble_of(operator.raw_operator), _Inside(scope, container)
+    made = [writer.name(word) for word in ("answer", "scores")][: len(given)]
+    write(
+        ensemble, writer, operator.inputs[0].full_name, made, not isinstance(operator.inputs[0].type, DoubleTensorType)
+    )
+    for name, output in zip(made, given, strict=True):
+        if isinstance(output.type, DoubleTensorType):
+            writer.node("Cast", [name], [output.full_name], to=11)
+        else:
+            writer.node("Identity", [name], [output.full_name])
+
+
+class _Inside:
+    """Nodes and constants of a graph that skl2onnx makes."""
+
+    def __init__(self, scope: Any, container: Any) -> None:
+        self._scope, self._container = scope, container
+
+    def name(self, word: str) -> str:
+        return str(self._scope.get_unique_variable_name(word))
+
+    def constant(self, values: Any) -> str:
+        from onnx import TensorProto, helper
+
+        name = self.name("constant")
+        if isinstance(values, list):
+            self._container.add_initializer(name, TensorProto.STRING, [len(values)], [text.encode() for text in values])
+        else:
+            kind = helper.np_dtype_to_tensor_dtype(values.dtype)
+            self._container.add_initializer(name, kind, list(values.shape), values.reshape(-1).tolist())
+        return name
+
+    def node(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = "", **more: Any) -> None:
+        name = self._scope.get_unique_operator_name(kind)
+        version = {"op_version": TREES_FROM} if domain else {}
+        self._container.add_node(kind, list(inputs), list(outputs), name=name, op_domain=domain, **version, **more)
