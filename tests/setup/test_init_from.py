@@ -192,10 +192,14 @@ def test_boosted_trees_whose_file_is_data_are_converted_without_trust(init: Writ
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_boosted_trees_that_are_pickled_are_converted_with_trust(init: Written) -> None:
-    code, out, monitor = init("pickled", {"decision": WORDS})
+def test_boosted_trees_that_are_pickled_need_trust(init: Written) -> None:
+    _, out, monitor = init("pickled", {"decision": WORDS})
     assert monitor["scoring"] == {"by": "logged"}, out
     assert "it is pickled, and loading it runs its code" in out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_boosted_trees_that_are_pickled_are_converted_with_trust(init: Written) -> None:
     code, out, monitor = init("pickled", {"decision": WORDS}, "--trust")
     assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through")
     assert (monitor["scoring"], monitor["convert_sklearn"]) == ({"by": "onnx"}, True)
