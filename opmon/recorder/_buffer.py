@@ -13,7 +13,7 @@ from queue import SimpleQueue
 
 from opmon.recorder._entries import Entry
 from opmon.recorder._reservoir import Reservoir, Sample
-from opmon.recorder._tally import Tally
+from opmon.recorder.counts import Tally
 
 _HALT_SECONDS = 0.1
 

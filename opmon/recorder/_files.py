@@ -20,9 +20,7 @@ import pyarrow.parquet as pq
 from opmon.recorder._buffer import Window
 from opmon.recorder._columns import Columns
 from opmon.recorder._entries import Entry, Row
-from opmon.recorder._tally import Tally
-
-KEY = b"opmon.recorder"
+from opmon.recorder.counts import KEY, Tally
 
 
 @dataclass(frozen=True, slots=True)

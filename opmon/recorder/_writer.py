@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opmon.recorder._buffer import Buffer
 from opmon.recorder._place import Place, is_full, opened
-from opmon.recorder._tally import Tally
+from opmon.recorder.counts import Tally
 
 if TYPE_CHECKING:
     from opmon.recorder._entries import Entry

@@ -19,8 +19,8 @@ from opmon.recorder._entries import Entry, Many, One
 from opmon.recorder._ids import new_id
 from opmon.recorder._place import require_place
 from opmon.recorder._reservoir import Sample
-from opmon.recorder._tally import Stats
 from opmon.recorder._writer import Writer
+from opmon.recorder.counts import Stats
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

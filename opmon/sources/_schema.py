@@ -121,7 +121,7 @@ def leaves(kind: pa.DataType) -> int:
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with exactly the columns of ``schema``; ValueError where a value cannot be had in its type."""
     if batch.schema.equals(schema):
-        return batch
+        return batch if batch.schema.metadata is None else batch.replace_schema_metadata(None)
     arrays = []
     for column in schema:
         index = batch.schema.get_field_index(column.name)

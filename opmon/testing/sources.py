@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ def check_source(source: Source, expected: pa.Table, *, ordered: bool = True) ->
     _prunes_columns(source, whole, expected)
     _reads_some(source, whole, key)
     _fetches(source, whole, key)
+    _tells_losses(source, whole)
+    _tells_inclusion(source, whole)
 
 
 def positions_after(positions: dict[str, str], slices: Sequence[Slice]) -> dict[str, str]:
@@ -114,3 +117,22 @@ def _fetches(source: Source, slices: list[Slice], key: str) -> None:
     except InputError:
         return
     raise AssertionError("fetch() gives a row that the slice does not have")
+
+
+def _tells_losses(source: Source, slices: list[Slice]) -> None:
+    """What production did not log is told once, with one of the slices."""
+    lost = source.lost(slices)
+    assert all(isinstance(why, str) and count > 0 for why, count in lost.items()), f"lost() says {lost}"
+    one_by_one = sum((Counter(source.lost([piece])) for piece in slices), Counter[str]())
+    assert one_by_one == Counter(lost), f"lost() says {dict(lost)} together and {dict(one_by_one)} slice by slice"
+    assert not source.lost([]), "lost() tells losses of no slices"
+
+
+def _tells_inclusion(source: Source, slices: list[Slice]) -> None:
+    """The column of probabilities is there, and holds probabilities of what was kept."""
+    name = source.inclusion
+    if name is None:
+        return
+    for batch in source.read(slices, [name]):
+        values = batch.rows.column(0).to_pylist()
+        assert all(value is not None and 0 < value <= 1 for value in values), f"{name!r} holds no probabilities"

@@ -194,6 +194,19 @@ class Forgetful(Files):
         return super().pending({}, limit)
 
 
+@dataclass(frozen=True)
+class Repeating(Files):
+    def lost(self, slices: Any) -> Any:
+        return {"the buffer was full": 3}
+
+
+@dataclass(frozen=True)
+class Unlikely(Files):
+    @property
+    def inclusion(self) -> str:
+        return "chance"
+
+
 def test_what_breaks_a_promise_is_found(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="another seed gives the same draw"):
         check_sampler(First())
@@ -208,3 +221,8 @@ def test_what_breaks_a_promise_is_found(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [str(i) for i in range(30)]}), tmp_path / "log.parquet")
     with pytest.raises(AssertionError, match="what was read is pending again"):
         check_source(Forgetful(str(tmp_path / "log.parquet")), pa.table({"id": [str(i) for i in range(30)]}))
+    with pytest.raises(AssertionError, match="losses of no slices"):
+        check_source(Repeating(str(tmp_path / "log.parquet")), pa.table({"id": [str(i) for i in range(30)]}))
+    pq.write_table(pa.table({"id": [str(i) for i in range(30)], "chance": [2.0] * 30}), tmp_path / "chance.parquet")
+    with pytest.raises(AssertionError, match="'chance' holds no probabilities"):
+        check_source(Unlikely(str(tmp_path / "chance.parquet")), pa.table({"id": [str(i) for i in range(30)]}))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+KEY = b"opmon.recorder"
+"""Where a file's metadata tells the counts."""
 REASONS: Mapping[str, str] = {
     "buffer_full": "the recorder's buffer was full",
     "disk_full": "the recorder's disk was full",

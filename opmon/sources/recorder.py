@@ -1,0 +1,155 @@
+"""The source ``recorder``: what ``opmon.Recorder`` wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from opmon.abc import Source
+from opmon.errors import InputError, SourceError
+from opmon.recorder.counts import KEY, REASONS
+from opmon.sources._folder import Entry, open_folder
+from opmon.sources._position import parse
+from opmon.sources.files import Files
+from opmon.types import Batch, Slice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAME = re.compile(r".*-(?P<writer>[0-9a-f]{32})-(?P<sequence>[0-9]{8})(?P<tally>\.tally)?\.parquet")
+_WITH_ROWS = f"-{'[0-9a-f]' * 32}-{'[0-9]' * 8}.parquet"
+GONE = "a file of the recorder is gone"
+
+
+@dataclass(frozen=True)
+class Recorder(Source):
+    """What ``opmon.Recorder`` wrote where the model is served, and what it could not write.
+
+    Each row has ``id``, ``timestamp``, the inputs' own columns (``features``, ``text`` or ``image`` where they have no
+    names), ``prediction``, ``scores``, ``model_version`` and ``inclusion``, the probability with which it was kept.
+    Files tell how many inputs were dropped and why, and those that are missing between two others of the same process
+    are missed: rounds show both as inputs that were not logged. What a process that was killed had not written yet
+    nobody can tell; it is the last ``seconds_per_file`` at the most.
+    """
+
+    local_paths: ClassVar[tuple[str, ...]] = ("path",)
+
+    path: str
+    """The folder that the recorder was given."""
+    name: str | None = None
+    """The recorder's name, where several write into one folder."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Column -> string, int64, float64, float32 or bool, where processes recorded it in different types."""
+    broken: Literal["stop", "skip"] = "skip"
+    """``skip`` leaves out what cannot be read and counts it; ``stop`` is an error that names it."""
+
+    def __post_init__(self) -> None:
+        if self.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
+            raise InputError(f"name is a recorder's name: letters, digits and ._-; got {self.name!r}")
+        _ = self._files
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return ("prediction", "scores")
+
+    @property
+    def inclusion(self) -> str | None:
+        return "inclusion"
+
+    def begins(self) -> Mapping[str, str]:
+        return self._files.begins()
+
+    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
+        return self._files.pending(positions, limit)
+
+    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        return self._files.read(slices, columns)
+
+    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
+        return self._files.read_some(slices, numbers)
+
+    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
+        return self._files.fetch(slices, rows)
+
+    def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
+        """Inputs that were dropped before these rows were written: told by the files in which the rows begin.
+
+        A file without rows is told with the next one that has some, whichever process wrote it.
+        """
+        begun = {piece.part for piece in slices if not parse(piece.start, piece.part).started}
+        if not begun:
+            return {}
+        files = self._listed()
+        before = {(each.writer, each.sequence): each for each in files}
+        lost = Counter[str]()
+        tallies: list[_File] = []
+        for file in files:
+            if file.tally:
+                tallies.append(file)
+                continue
+            if file.entry.part in begun:
+                for each in (*tallies, file):
+                    lost += each.lost(before)
+            tallies = []
+        return dict(lost)
+
+    @cached_property
+    def _files(self) -> Files:
+        return Files(self.path, "parquet", f"{self.name or '*'}{_WITH_ROWS}", self.types, broken=self.broken)
+
+    def _listed(self) -> list[_File]:
+        """The recorder's files, oldest first."""
+        folder = open_folder(self.path, lambda part: self._is_own(part.rsplit("/", 1)[-1]))
+        return [_File.of(entry) for entry in folder.entries(lambda problem: None)]
+
+    def _is_own(self, file: str) -> bool:
+        return _NAME.fullmatch(file) is not None and (self.name is None or file.startswith(f"{self.name}-"))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of a recorder, as its name tells."""
+
+    entry: Entry
+    writer: str
+    sequence: int
+    tally: bool
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        name = _NAME.fullmatch(entry.part.rsplit("/", 1)[-1])
+        assert name is not None
+        return cls(entry, name["writer"], int(name["sequence"]), name["tally"] is not None)
+
+    def lost(self, files: Mapping[tuple[str, int], Self]) -> Counter[str]:
+        """What was lost between the writer's file before this one and this one, files between them included."""
+        told = self.told()
+        before, now = told["before"], told["now"]
+        gone = 0
+        if self.sequence and (self.writer, self.sequence - 1) not in files:
+            older = (files.get((self.writer, number)) for number in range(self.sequence - 2, -1, -1))
+            last = next((file for file in older if file is not None), None)
+            if last is not None:  # files that were all removed have been read; one that is missing has not
+                then = last.told()["now"]
+                gone, before = before["written"] - then["written"], then
+        dropped = Counter(now["dropped"])
+        dropped.subtract(before["dropped"])
+        lost = Counter({REASONS.get(reason, reason): count for reason, count in dropped.items()})
+        return +lost + Counter({GONE: gone} if gone else {})
+
+    def told(self) -> dict[str, Any]:
+        """What the file's metadata says."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        nothing = {"recorded": 0, "written": 0, "dropped": {}}
+        try:
+            found = json.loads((pq.read_metadata(self.entry.path).metadata or {})[KEY])
+            return {"before": found["before"], "now": found["now"]}
+        except (OSError, pa.ArrowException, KeyError, ValueError, SourceError):
+            return {"before": nothing, "now": nothing}  # damaged: reading its rows says so
