@@ -17,7 +17,7 @@ import importlib
 import logging
 import os
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -107,7 +107,7 @@ def group(verbose: int, quiet: bool) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: errors become one or two lines and an exit code."""
     try:
-        result: Any = group.main(args=arguments, prog_name="opmon", standalone_mode=False)
+        result: object = group.main(args=arguments, prog_name="opmon", standalone_mode=False)
     except click.ClickException as exc:
         exc.show()
         _end(exc.exit_code)

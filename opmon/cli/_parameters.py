@@ -8,11 +8,11 @@ import inspect
 import itertools
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from opmon.cli._plain import plain
 
-EXAMPLES: Mapping[str, Any] = {
+EXAMPLES: Mapping[str, object] = {
     "path": "production/",
     "threshold": 0.92,
     "rounds": 10,
@@ -28,30 +28,36 @@ EXAMPLES: Mapping[str, Any] = {
 """A value for each parameter that must be given."""
 
 
-def parameters_of(factory: Callable[..., Any]) -> dict[str, dict[str, Any]]:
-    """By name: what it must be, its default (``required`` where it has none), and what it means."""
+@dataclass(frozen=True)
+class Parameter:
+    """What is known of one parameter."""
+
+    type: str
+    required: bool
+    default: object
+    text: str
+    """What it means."""
+
+
+def parameters_of(factory: Callable[..., object]) -> dict[str, Parameter]:
+    """The parameters of a plugin, by name."""
     defaults = {
         each.name: each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
         for each in (dataclasses.fields(factory) if dataclasses.is_dataclass(factory) else ())
     }
     meant = _meanings(factory)
-    found = {}
+    parameters = {}
     for each in inspect.signature(factory).parameters.values():
         default = defaults.get(each.name, each.default)
         required = default in (inspect.Parameter.empty, dataclasses.MISSING)
         kind = each.annotation if isinstance(each.annotation, str) else getattr(each.annotation, "__name__", "")
-        found[each.name] = {
-            "type": kind,
-            "required": required,
-            "default": None if required else default,
-            "text": meant.get(each.name, ""),
-        }
-    return found
+        parameters[each.name] = Parameter(kind, required, None if required else default, meant.get(each.name, ""))
+    return parameters
 
 
-def _meanings(factory: Callable[..., Any]) -> dict[str, str]:
+def _meanings(factory: Callable[..., object]) -> dict[str, str]:
     """The docstrings behind the fields of a class and of those that it is made of."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for base in reversed(inspect.getmro(factory) if inspect.isclass(factory) else ()):
         try:
             (node,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
@@ -60,8 +66,8 @@ def _meanings(factory: Callable[..., Any]) -> dict[str, str]:
         lines = node.body if isinstance(node, ast.ClassDef) else []
         for field, text in itertools.pairwise(lines):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(text):
-                found[field.target.id] = " ".join(plain(inspect.cleandoc(ast.literal_eval(text.value))).split())  # type: ignore[attr-defined]
-    return found
+                meanings[field.target.id] = " ".join(plain(inspect.cleandoc(ast.literal_eval(text.value))).split())  # type: ignore[attr-defined]
+    return meanings
 
 
 def _is_text(node: ast.stmt) -> bool:

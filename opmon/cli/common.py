@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
     from opmon.config import Settings
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Command = TypeVar("Command", bound=Callable[..., object] | click.Command)
+
+
+class Decorator(Protocol):
+    """Adds an option to a command, or to the function that becomes one."""
+
+    def __call__(self, command: Command, /) -> Command: ...
 
 
 def config_option() -> Decorator:
@@ -63,7 +69,7 @@ def one_monitor(settings: Settings, name: str | None) -> str:
     return next(iter(settings.monitors))
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One line of JSON; an infinite bound, which JSON cannot say, is null."""
     click.echo(json.dumps(_finite(value), default=_plain, ensure_ascii=False, allow_nan=False))
 
@@ -88,7 +94,8 @@ def ago(moment: datetime | None) -> str:
     return "just now"
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
+    """The value with null for a number that is not finite, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -96,11 +103,13 @@ def _finite(value: Any) -> Any:
     return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
+    """What JSON can hold in place of a moment, a set, or a number or array of NumPy; text for all else."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, set | tuple):
         return list(value)
-    if hasattr(value, "tolist"):
+    numpy = sys.modules.get("numpy")  # not imported: there is nothing of it
+    if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
         return _finite(value.tolist())
     return str(value)

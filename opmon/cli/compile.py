@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from opmon.cli.common import config_option, json_option, monitor_option, print_json
 from opmon.cli.subject import Subject, subject_of
+
+if TYPE_CHECKING:
+    from opmon.abc import Head
+    from opmon.scoring.reference.fitted import Reference
 
 
 @click.command("compile")
@@ -60,7 +65,7 @@ def compile_(
     click.echo(f"{output} gives: {', '.join(written)}")
 
 
-def _heads(subject: Subject, names: tuple[str, ...]) -> dict[str, Any]:
+def _heads(subject: Subject, names: tuple[str, ...]) -> Mapping[str, Head]:
     from opmon import plugins
     from opmon.stages.models import bound_heads
 
@@ -70,7 +75,7 @@ def _heads(subject: Subject, names: tuple[str, ...]) -> dict[str, Any]:
     return bound_heads(chosen, subject.registry, subject.folder)
 
 
-def _reference(subject: Subject, path: Path | None) -> Any:
+def _reference(subject: Subject, path: Path | None) -> Reference | None:
     from opmon.scoring.reference.fitted import Reference
     from opmon.stages.models import find_reference
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import click
 
-from opmon.cli._parameters import EXAMPLES, parameters_of
+from opmon.cli._parameters import EXAMPLES, Parameter, parameters_of
 from opmon.cli._plain import plain
 from opmon.cli.common import json_option, print_json
 from opmon.wording import nearest
@@ -27,6 +27,21 @@ _KEYS = {
 }
 """Where each kind is named in opmon.yaml; estimators follow from the sampler."""
 _LISTS = frozenset({"rule", "action", "head", "perturbation"})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is told of one plugin."""
+
+    kind: str
+    name: str
+    text: str
+    parameters: Mapping[str, Parameter]
+    example: str | None
+
+    def as_json(self) -> dict[str, object]:
+        """For scripts."""
+        return {**vars(self), "parameters": {name: vars(each) for name, each in self.parameters.items()}}
 
 
 @click.command()
@@ -53,14 +68,14 @@ def explain(name: str | None, second: str | None, kind: str | None, everything: 
     if kind is not None and kind not in plugins.GROUPS:
         raise click.UsageError(f"there is no kind {kind!r}; the kinds are: {', '.join(plugins.GROUPS)}")
     kinds = [kind] if kind is not None else list(plugins.GROUPS)
-    found = [_explained(each, name) for each in kinds if name in plugins.names(each)]
-    if not found:
+    entries = [_explained(each, name) for each in kinds if name in plugins.names(each)]
+    if not entries:
         raise click.UsageError(_unknown(name, kinds))
     if as_json:
-        for entry in found:
-            print_json(entry)
+        for entry in entries:
+            print_json(entry.as_json())
         return
-    click.echo("\n\n".join(_told(entry) for entry in found))
+    click.echo("\n\n".join(_told(entry) for entry in entries))
 
 
 def page() -> str:
@@ -81,63 +96,58 @@ def page() -> str:
     return "\n".join(lines)
 
 
-def example(kind: str, name: str, parameters: dict[str, dict[str, Any]]) -> str:
+def example(kind: str, name: str, parameters: Mapping[str, Parameter]) -> str:
     """The plugin as it stands in opmon.yaml, with what must be given."""
-    given = {key: EXAMPLES.get(key, "...") for key, about in parameters.items() if about["required"]}
+    given = {key: EXAMPLES.get(key, "...") for key, about in parameters.items() if about.required}
     if kind == "perturbation" and "path" in given:
         given["path"] = "mine:darker"
     inner = ", ".join([f"type: {name}", *(f"{key}: {_yaml(value)}" for key, value in given.items())])
     return f"{_KEYS[kind]}: [{{{inner}}}]" if kind in _LISTS else f"{_KEYS[kind]}: {{{inner}}}"
 
 
-def _yaml(value: Any) -> str:
+def _yaml(value: object) -> str:
     return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
-def _explained(kind: str, name: str) -> dict[str, Any]:
+def _explained(kind: str, name: str) -> Entry:
     from opmon import plugins
 
     factory = plugins.load(kind, name)
     parameters = parameters_of(factory)
-    return {
-        "kind": kind,
-        "name": name,
-        "text": plain(inspect.getdoc(factory) or ""),
-        "parameters": parameters,
-        "example": example(kind, name, parameters) if kind in _KEYS else None,
-    }
+    shown = example(kind, name, parameters) if kind in _KEYS else None
+    return Entry(kind, name, plain(inspect.getdoc(factory) or ""), parameters, shown)
 
 
-def _told(entry: dict[str, Any]) -> str:
-    lines = [f"{entry['name']} ({entry['kind']})", "", entry["text"], ""]
-    lines += [*_listed(entry["parameters"])] or ["It takes no parameters."]
-    if entry["example"] is not None:
-        lines += ["", "For example:", f"  {entry['example']}"]
+def _told(entry: Entry) -> str:
+    lines = [f"{entry.name} ({entry.kind})", "", entry.text, ""]
+    lines += [*_listed(entry.parameters)] or ["It takes no parameters."]
+    if entry.example is not None:
+        lines += ["", "For example:", f"  {entry.example}"]
     return "\n".join(lines)
 
 
-def _listed(parameters: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _listed(parameters: Mapping[str, Parameter]) -> Iterator[str]:
     if parameters:
         yield "Parameters:"
     for name, about in parameters.items():
-        default = "required" if about["required"] else f"default {_value(about['default'])}"
-        yield f"  {name}: {about['type']}, {default}" if about["type"] else f"  {name}: {default}"
-        if about["text"]:
-            yield f"      {about['text']}"
+        default = "required" if about.required else f"default {_value(about.default)}"
+        yield f"  {name}: {about.type}, {default}" if about.type else f"  {name}: {default}"
+        if about.text:
+            yield f"      {about.text}"
 
 
-def _section(entry: dict[str, Any]) -> Iterator[str]:
-    yield f"### {entry['name']}"
+def _section(entry: Entry) -> Iterator[str]:
+    yield f"### {entry.name}"
     yield ""
-    yield _markdown(entry["text"])
-    if entry["parameters"]:
+    yield _markdown(entry.text)
+    if entry.parameters:
         yield from ("", "| key | type | default | meaning |", "| --- | --- | --- | --- |")
-    for name, about in entry["parameters"].items():
-        default = "required" if about["required"] else f"`{_value(about['default'])}`"
-        cells = (f"`{name}`", f"`{about['type']}`" if about["type"] else "", default, about["text"])
+    for name, about in entry.parameters.items():
+        default = "required" if about.required else f"`{_value(about.default)}`"
+        cells = (f"`{name}`", f"`{about.type}`" if about.type else "", default, about.text)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-    if entry["example"] is not None:
-        yield from ("", "```yaml", entry["example"], "```")
+    if entry.example is not None:
+        yield from ("", "```yaml", entry.example, "```")
 
 
 def _markdown(text: str) -> str:
@@ -150,7 +160,7 @@ def _has_form(block: str) -> bool:
     return "===" in block or block.startswith(" ") or ("\n   " in block and not is_list)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return "none" if value is None else str(value)
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from opmon.cli.common import config_option, console, json_option, monitor_option, print_json
 from opmon.cli.subject import subject_of
+
+if TYPE_CHECKING:
+    from opmon.stages.models import Reading
 
 
 @click.command()
@@ -25,9 +29,10 @@ def layers(model: str | None, path: Path | None, monitor: str | None, as_json: b
     from opmon.scoring.scorer import Scorer
 
     subject = subject_of(path, monitor, model)
-    scorer = Scorer.open(subject.path, subject.settings.problem, **{**subject.reading, "device": "cpu"})
-    found = found_in(read_model(subject.path), scorer.outputs.score)
-    default = next((layer.name for layer in reversed(found) if layer.feeds in ("Gemm", "MatMul")), None)
+    on_cpu: Reading = {**subject.reading, "device": "cpu"}
+    scorer = Scorer.open(subject.path, subject.settings.problem, **on_cpu)
+    traceable = found_in(read_model(subject.path), scorer.outputs.score)
+    default = next((layer.name for layer in reversed(traceable) if layer.feeds in ("Gemm", "MatMul")), None)
     rows: list[dict[str, object]] = [
         {
             "name": layer.name,
@@ -37,7 +42,7 @@ def layers(model: str | None, path: Path | None, monitor: str | None, as_json: b
             "feeds": layer.feeds,
             "default": layer.name == default,
         }
-        for layer in found
+        for layer in traceable
     ]
     if as_json:
         for row in rows:

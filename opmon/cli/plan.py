@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from opmon.cli.common import config_option, console, json_option, monitor_option, one_monitor, print_json, settings_of
-from opmon.quantities import ACCURACY
+from opmon.quantities import ACCURACY, Problem, Quantity
 from opmon.wording import counted, percent
 
 if TYPE_CHECKING:
-    from opmon.quantities import Quantity
     from opmon.samplers.advisor import Advice
     from opmon.samplers.planning import Plan
 
 ROUNDS = 10
 """Rounds that tell how wide the intervals of the monitor's sampler are."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the monitor and its rounds before the labels are planned."""
+
+    quantity: Quantity = ACCURACY
+    problem: Problem = "classification"
+    level: float = 0.95
+    variables: Sequence[str] = ("confidence",)
+    aim: float = 0.5
+    inputs: int | None = None
+    """Inputs of the newest round."""
+    expected: float | None = None
+    """The newest estimate."""
+    gain: float | None = None
+    telling: float | None = None
+    spread: float | None = None
 
 
 @click.command()
@@ -50,59 +69,53 @@ def plan(
     from opmon.samplers.advisor import advise
     from opmon.samplers.planning import plan as plan_budget
 
-    known: dict[str, Any] = {"quantity": ACCURACY, "problem": "classification", "level": 0.95, "spread": None}
-    known |= {"variables": ["confidence"], "gain": None, "telling": None, "expected": None, "aim": 0.5}
-    if inputs is None or path is not None or monitor is not None:
-        known |= _known(path, monitor)
-    size = inputs or known.get("inputs")
+    known = Known() if inputs is not None and path is None and monitor is None else _known(path, monitor)
+    size = inputs or known.inputs
     if size is None:
         raise click.UsageError("no round has been scored yet: say how many inputs one has with --inputs")
-    expected, aim = _expected(known, accuracy), known["aim"] if aim is None else aim
+    expected, aim = _expected(known, accuracy), known.aim if aim is None else aim
     planned = plan_budget(
         _wanted(known, half_width),
         size,
-        problem=known["problem"],
-        accuracy=expected if known["quantity"].share else None,
-        spread=known["spread"],
-        variables=len(known["variables"]),
-        level=known["level"],
+        problem=known.problem,
+        accuracy=expected if known.quantity.share else None,
+        spread=known.spread,
+        variables=len(known.variables),
+        level=known.level,
         aim=aim,
-        telling=known["telling"],
+        telling=known.telling,
     )
-    advice = advise(
-        size, planned.budget, problem=known["problem"], variables=known["variables"], aim=aim, waves=not one_wave
-    )
+    advice = advise(size, planned.budget, problem=known.problem, variables=known.variables, aim=aim, waves=not one_wave)
     if as_json:
         print_json(_as_json(size, expected, known, planned, advice) | {"aim": aim})
     else:
         _show(size, expected, known, planned, advice)
 
 
-def _expected(known: dict[str, Any], accuracy: float | None) -> float | None:
+def _expected(known: Known, accuracy: float | None) -> float | None:
     """What is estimated, as it is expected to be."""
     if accuracy is None:
-        expected: float | None = known["expected"]
-        return expected
-    if not known["quantity"].share:
+        return known.expected
+    if not known.quantity.share:
         raise click.UsageError("--accuracy is of a classifier; what to expect of a regression its newest round tells")
     return accuracy
 
 
-def _wanted(known: dict[str, Any], half_width: float | None) -> float:
+def _wanted(known: Known, half_width: float | None) -> float:
     """The half-width asked for, or the usual one."""
     if half_width is not None:
         return half_width
-    if known["quantity"].share:
+    if known.quantity.share:
         return 0.03
-    if not known["expected"]:
+    if not known.expected:
         raise click.UsageError(
-            f"say with --half-width how narrow the interval shall be: a {known['quantity'].title} has no usual one, "
+            f"say with --half-width how narrow the interval shall be: a {known.quantity.title} has no usual one, "
             f"and no round with errors was estimated yet"
         )
-    return float(known["expected"]) / 10
+    return known.expected / 10
 
 
-def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
+def _known(path: Path | None, monitor: str | None) -> Known:
     """What the configuration and the newest estimated round of a monitor tell."""
     from opmon.samplers.widths import gain_of, spread_of, telling_of
     from opmon.store import revisions
@@ -110,34 +123,37 @@ def _known(path: Path | None, monitor: str | None) -> dict[str, Any]:
 
     settings = settings_of(path)
     chosen = settings.monitor(one_monitor(settings, monitor))
-    known: dict[str, Any] = {"quantity": chosen.quantity, "problem": chosen.problem, "level": chosen.level}
-    aim = chosen.sampler.parameters.get("aim")
-    known |= {"variables": chosen.at_hand, "aim": float(aim) if isinstance(aim, int | float) else 0.5}
+    given = chosen.sampler.parameters.get("aim")
+    aim = float(given) if isinstance(given, int | float) else 0.5
+    known = Known(chosen.quantity, chosen.problem, chosen.level, chosen.at_hand, aim)
     with open_store(settings.database.get_secret_value()).read() as connection:
         latest = revisions.newest_final(connection, chosen.name)
         lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)
-    if latest is not None and latest.estimate.quantity == chosen.quantity:
-        estimate = latest.estimate
-        known |= {"inputs": estimate.frame_size, "expected": estimate.value}
-        estimates = [revision.estimate for revision in lately]
-        known |= {"gain": gain_of(estimates), "telling": telling_of(estimates, known["aim"])}
-        if chosen.problem == "regression":
-            known["spread"] = spread_of(estimate, known["aim"])
-    return known
+    if latest is None or latest.estimate.quantity != chosen.quantity:
+        return known
+    estimates = [revision.estimate for revision in lately]
+    return replace(
+        known,
+        inputs=latest.estimate.frame_size,
+        expected=latest.estimate.value,
+        gain=gain_of(estimates),
+        telling=telling_of(estimates, known.aim),
+        spread=spread_of(latest.estimate, known.aim) if chosen.problem == "regression" else None,
+    )
 
 
-def _as_json(size: int, expected: float | None, known: dict[str, Any], planned: Plan, advice: Advice) -> dict[str, Any]:
+def _as_json(size: int, expected: float | None, known: Known, planned: Plan, advice: Advice) -> dict[str, object]:
     return {
         "inputs": size,
-        "quantity": known["quantity"].name,
-        "unit": known["quantity"].unit,
+        "quantity": known.quantity.name,
+        "unit": known.quantity.unit,
         "expected": expected,
-        "accuracy": expected if known["quantity"].share else None,
+        "accuracy": expected if known.quantity.share else None,
         "budget": planned.budget,
         "half_width": planned.half_width,
         "plain_budget": planned.plain_budget,
         "hopeful_budget": planned.hopeful_budget,
-        "gain": known["gain"],
+        "gain": known.gain,
         "notes": planned.notes,
         "sampler": {"type": advice.sampler, "budget": planned.budget, **advice.parameters},
         "reasons": advice.reasons,
@@ -147,12 +163,12 @@ def _as_json(size: int, expected: float | None, known: dict[str, Any], planned: 
     }
 
 
-def _show(size: int, expected: float | None, known: dict[str, Any], planned: Plan, advice: Advice) -> None:
+def _show(size: int, expected: float | None, known: Known, planned: Plan, advice: Advice) -> None:
     from rich.text import Text
 
     out = console()
-    quantity: Quantity = known["quantity"]
-    what = f"{percent(known['level'])} interval of ± {quantity.difference(planned.half_width)}"
+    quantity = known.quantity
+    what = f"{percent(known.level)} interval of ± {quantity.difference(planned.half_width)}"
     over = f" over {counted(size, 'input')}"
     when = "" if expected is None else f", if the {quantity.name} is about {quantity.text(expected)}"
     out.print(Text.assemble((counted(planned.budget, "label"), "bold"), f" give a {what}{over}{when}"))
@@ -162,8 +178,8 @@ def _show(size: int, expected: float | None, known: dict[str, Any], planned: Pla
             f"  {planned.hopeful_budget:,} are enough if the variables foretell failures as those of other models do; "
             "the first rounds will tell"
         )
-    if known["gain"] is not None:
-        out.print(f"  the monitor's last intervals were {known['gain']:.2f} times as wide as simple random sampling's")
+    if known.gain is not None:
+        out.print(f"  the monitor's last intervals were {known.gain:.2f} times as wide as simple random sampling's")
     for note in planned.notes:
         out.print(Text(f"  {note}", style="yellow"))
     parameters = "".join(f", {name}: {value}" for name, value in advice.parameters.items())

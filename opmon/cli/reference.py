@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -54,11 +54,17 @@ def reference(
     fit, fitted = _fit(subject, data, label, layer, limit, _learning(subject, names), seed, quiet=as_json)
     rejected = fit.received - fitted.seen
     where = _keep(subject, fit, fitted, output)
-    told = {**fitted.describe(), "unscorable": rejected, "reasons": dict(fit.refused.most_common(20)), "kept_in": where}
+    facts = {
+        **fitted.describe(),
+        "unscorable": rejected,
+        "reasons": dict(fit.refused.most_common(20)),
+        "kept_in": where,
+    }
     if not subject.settings.quantity.share and fitted.accuracy is not None:
-        told[subject.settings.quantity.name.replace(" ", "_")] = 1 - told.pop("accuracy")
+        del facts["accuracy"]
+        facts[subject.settings.quantity.name.replace(" ", "_")] = 1 - fitted.accuracy
     if as_json:
-        print_json(told)
+        print_json(facts)
         return
     click.echo(f"{fitted.seen} training inputs read, {rejected} could not be scored; {len(fitted.traces)} traces kept")
     if fit.refused:
@@ -96,7 +102,7 @@ def _fit(
         seed=seed,
         **subject.reading,
     )
-    return fit, fit.run(_counted(_batches(data), quiet))
+    return fit, fit.run(_counted(batches(data), quiet))
 
 
 def _learning(subject: Subject, names: Sequence[str]) -> list[Head]:
@@ -111,7 +117,8 @@ def _learning(subject: Subject, names: Sequence[str]) -> list[Head]:
     return named + [head for head in subject.settings.heads.values() if head.fitted_as is not None]
 
 
-def _batches(data: tuple[str, ...]) -> Iterator[Batch]:
+def batches(data: tuple[str, ...]) -> Iterator[Batch]:
+    """All rows at these files, folders or globs."""
     from opmon.errors import NotFoundError
     from opmon.sources.files import Files
 
@@ -137,7 +144,8 @@ def _counted(batches: Iterator[Batch], quiet: bool) -> Iterator[Batch]:
         click.echo("\r", nl=False, err=True)
 
 
-def _keep(subject: Subject, fit: Fit, fitted: Reference, output: Path | None) -> Any:
+def _keep(subject: Subject, fit: Fit, fitted: Reference, output: Path | None) -> str:
+    """Write the reference to a file, or keep it with its model version; where that is."""
     from opmon.errors import InputError
 
     if output is not None:

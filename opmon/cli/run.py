@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
@@ -14,9 +14,24 @@ from opmon.cli.common import chosen, config_option, console, json_option, monito
 from opmon.errors import LeaseHeld, OpmonError
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from opmon.abc import Registry
     from opmon.config import Settings
     from opmon.stages.toolbox import Progress
+
+
+class Result(TypedDict):
+    """What a run of one monitor came to; no counts where it could not be begun."""
+
+    monitor: str
+    problems: list[str]
+    exit_code: int
+    opened: NotRequired[int]
+    closed: NotRequired[int]
+    waiting: NotRequired[int]
+    delivered: NotRequired[int]
+    undelivered: NotRequired[int]
 
 
 @click.command()
@@ -49,17 +64,18 @@ def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
     return max((result["exit_code"] for result in results), default=DONE)
 
 
-def _run_one(settings: Settings, registry: Registry, name: str, progress: Progress) -> dict[str, Any]:
+def _run_one(settings: Settings, registry: Registry, name: str, progress: Progress) -> Result:
+    """What a run of one monitor came to; the reason where nothing was done."""
     from opmon.monitor import Monitor
 
-    result: dict[str, Any] = {"monitor": name, "problems": [], "exit_code": DONE}
     try:
         cycle = Monitor.from_settings(settings, name, registry=registry, progress=progress).advance()
     except LeaseHeld as exc:
-        return result | {"problems": [str(exc)], "exit_code": HELD}
+        return {"monitor": name, "problems": [str(exc)], "exit_code": HELD}
     except OpmonError as exc:
-        return result | {"problems": [str(exc)], "exit_code": LATER}
-    return result | {
+        return {"monitor": name, "problems": [str(exc)], "exit_code": LATER}
+    return {
+        "monitor": name,
         "opened": cycle.opened,
         "closed": cycle.closed,
         "waiting": cycle.waiting,
@@ -70,7 +86,7 @@ def _run_one(settings: Settings, registry: Registry, name: str, progress: Progre
     }
 
 
-def _show(results: list[dict[str, Any]]) -> None:
+def _show(results: list[Result]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -98,7 +114,7 @@ def _progress(quiet: bool) -> Iterator[Progress]:
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=terminal, transient=True) as bars:
-        tasks: dict[str, Any] = {}
+        tasks: dict[str, TaskID] = {}
 
         def tell(what: str, done: int, total: int | None) -> None:
             if what not in tasks:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.cli.common import one_monitor, settings_of
 
 if TYPE_CHECKING:
     from opmon.abc import Registry
     from opmon.config import MonitorSettings
+    from opmon.stages.models import Reading
     from opmon.types import ModelVersion
 
 
@@ -30,7 +31,7 @@ class Subject:
         return self.path.stem if self.version is None else f"{self.version.name} v{self.version.version}"
 
     @property
-    def reading(self) -> dict[str, Any]:
+    def reading(self) -> Reading:
         """How the monitor says the model is to be read, as arguments of ``Scorer.open``."""
         from opmon.stages.models import answering, reading_of, signature_of
 

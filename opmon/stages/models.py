@@ -6,22 +6,25 @@ import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opmon.abc import Registry
+from opmon.abc import Head, Registry
 from opmon.config import MissingSettings, MonitorSettings
 from opmon.errors import ModelError
 from opmon.jobs.model import ByFlavor, ByLog, ByOnnx
 from opmon.scoring.conversion.converting import convert
+from opmon.scoring.devices import Device
 from opmon.scoring.inputs.columns import Missing
 from opmon.scoring.inputs.images import ImageInput
 from opmon.scoring.inputs.readers import FunctionInput, ReaderPlan
 from opmon.scoring.inputs.texts import TextInput
 from opmon.scoring.logged import LoggedColumns
+from opmon.scoring.outputs.meaning import Scores
 from opmon.scoring.reference.fitted import Reference
+from opmon.spellings import Classes
 from opmon.types import ModelVersion
 
 REFERENCE_TAG = "opmon.reference"
@@ -30,8 +33,28 @@ REFERENCES = "opmon/references"
 """The experiment in which references are kept, one run for each model version."""
 
 
-def answering(settings: Any) -> dict[str, Any]:
-    """How a monitor's settings say that its model is fed, run and read: keywords of ``ByOnnx`` and ``Scorer.open``."""
+class Answering(TypedDict):
+    """How a model is fed, run and read: keywords of ``ByOnnx`` and ``Scorer.open``."""
+
+    classes: Classes | None
+    features: tuple[str, ...] | None
+    tensor: str | None
+    device: Device
+    threads: int | None
+    output: str | None
+    scores: Scores
+    missing: Missing
+
+
+class Reading(Answering):
+    """The same, with how rows become tensors."""
+
+    reading: ReaderPlan | None
+    signature: tuple[str, ...]
+
+
+def answering(settings: MonitorSettings) -> Answering:
+    """How a monitor says that its model is fed, run and read."""
     return {
         "classes": settings.classes,
         "features": settings.inputs.features,
@@ -120,7 +143,7 @@ def onnx_way(
     )
 
 
-def bound_heads(heads: Mapping[str, Any], registry: Registry | None, folder: Path) -> dict[str, Any]:
+def bound_heads(heads: Mapping[str, Head], registry: Registry | None, folder: Path) -> dict[str, Head]:
     """The heads; those that name another model of the registry with that model at hand."""
 
     def fetch(uri: str) -> Path:
