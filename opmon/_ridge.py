@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from opmon.types import Floats
+from opmon.types import Numbers
 
 ROUNDS = 25
 LONGEST_STEP = 2.0
 
 
-def fit(X: Floats, y: Floats, prior: Floats, precision: float, binary: bool, levels: int = 1) -> Floats:
+def fit(X: Numbers, y: Numbers, prior: Numbers, precision: float, binary: bool, levels: int = 1) -> Numbers:
     """β that maximises ``log-likelihood − Σ_k precision (β_k − prior_k)² / 2``.
 
     ``P(y = 1) = 1/(1 + exp(−Xβ))`` where ``binary``, else ``E(y) = exp(Xβ)`` with the quasi-likelihood of Poisson's

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Sample
+from opmon.types import Floats, Sample
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

@@ -14,7 +14,7 @@ class Action(Plugin, ABC):
     """Acts on an event. May be called again with the same event: ``event["id"]`` is the idempotency key."""
 
     def bind(self, registry: Registry) -> Self:
-        """The same action with the registry it writes to, where it does."""
+        """Return the action with the registry that it writes to, where it does."""
         return self
 
     @abstractmethod

@@ -29,8 +29,8 @@ class Estimator(Plugin, ABC):
         return None
 
     def tally(self, sample: Sample) -> Tally | None:
-        """What the draws tell of parts of the frame, from which several rounds make one interval; None where the design
-        does not tell: rolling estimates then join the rounds' intervals, which are wider."""
+        """The tally of the draws, from which several rounds make one interval; None where the design does not tell:
+        rolling estimates then join the rounds' intervals, which are wider."""
         return None
 
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.abc.plugin import Plugin
 from opmon.errors import PluginError
-from opmon.types import Array, Floats
+from opmon.types import Array, Numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opmon.scoring.reference.fitted import Reference
 
 
-ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], Floats]
+ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], Numbers]
 """``(activations, predicted class) -> value`` of the inputs of a batch."""
 
 
@@ -31,7 +31,7 @@ class Training:
     inputs: Array
     """One row for each input: what the model was given, flat."""
     activations: NDArray[np.float32]
-    """Of other inputs: one row of the traced layer's neurons each; without columns where no layer is traced."""
+    """The traced layer's neurons for other inputs, one row each; without columns where no layer is traced."""
     predicted: NDArray[np.int64]
     """The class that the model predicts for each of ``activations``."""
 
@@ -48,7 +48,7 @@ class Head(Plugin):
     """Whether it needs a model that tells classes apart."""
 
     def bind(self, fetch: Callable[[str], Path]) -> Self:
-        """The same head with the registry's models that it names as files on this machine, by ``fetch(uri)``."""
+        """Return the head with the registry's models that it names as files on this machine, by ``fetch(uri)``."""
         return self
 
     @property
@@ -68,7 +68,7 @@ class Head(Plugin):
         """The columns of the log that it is computed from, by :meth:`of_columns`; none where the model tells it."""
         return ()
 
-    def of_columns(self, values: Mapping[str, Array]) -> Floats:
+    def of_columns(self, values: Mapping[str, Array]) -> Numbers:
         """The variable of some inputs from their numbers in :attr:`columns`, NaN where one is missing."""
         raise PluginError(f"{type(self).__name__} names the columns {self.columns} and has no of_columns() for them")
 
@@ -78,6 +78,6 @@ class Head(Plugin):
         return None
 
     def function(self, reference: Reference | None) -> ArrayFunction | None:
-        """The same in NumPy, given the fitted :class:`~opmon.scoring.reference.fitted.Reference`, where there is one;
-        None where the variable has no such function."""
+        """The variable as a NumPy function, given the fitted
+        :class:`~opmon.scoring.reference.fitted.Reference` where there is one; None where there is no such function."""
         return None

@@ -58,10 +58,10 @@ class LabelProvider(Plugin, ABC):
     patience: ClassVar[float] = 60.0
     """For how many seconds a call is waited for."""
     batch: ClassVar[int] = 500
-    """How many tasks are handed over in one call, at most."""
+    """The most tasks that are handed over in one call."""
 
     def bind(self, monitor: str) -> Self:
-        """The same provider for the tasks of one monitor."""
+        """Return the provider for the tasks of one monitor."""
         return self
 
     def check(self) -> str:
@@ -74,10 +74,10 @@ class LabelProvider(Plugin, ABC):
 
     @abstractmethod
     def pull(self, since: str) -> Pulled:
-        """What was said since the cursor ``since``; ``""`` is the beginning. What is told twice counts once."""
+        """The answers given since the cursor ``since``; ``""`` is the beginning. One that comes twice counts once."""
 
     def reconcile(self, open_keys: Collection[str]) -> Collection[str]:
-        """Which of these tasks, all that were handed over and still wait for an answer, it still has.
+        """The tasks among ``open_keys``, all that were handed over and wait for an answer, that it still has.
 
         The others are handed over again. What is not among ``open_keys`` need not be asked any more.
         """

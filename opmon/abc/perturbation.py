@@ -25,7 +25,7 @@ class Perturbation(Plugin, ABC):
     kind: ClassVar[Literal["image", "text", "table", "any"]] = "any"
 
     def fitted(self, inputs: Array) -> Self:
-        """The same perturbation, knowing the inputs it will change, such as the spread of a table's columns."""
+        """Return the perturbation with what it must know of all inputs, such as the spread of a table's columns."""
         return self
 
     @abstractmethod

@@ -43,7 +43,7 @@ class Runnable:
     script: Path
     model: Path
     requirements: Path | None = None
-    """What must be installed to run it, as pip reads it."""
+    """The file of requirements to install for it, as pip reads it."""
     python: str | None = None
     """The version of Python that it was logged with."""
 

@@ -42,7 +42,7 @@ class Rule(Plugin, ABC):
         return None
 
     def looks_back(self, before: Document) -> int | None:
-        """How many of the last final estimates ``case.estimates`` is to hold, this round's among them; None: all.
+        """The number of last final estimates that ``case.estimates`` is to hold, this round's among them; None: all.
 
         ``before`` is what ``case.before`` will be: a rule that keeps there what it needs looks at its own round alone,
         and judging one costs the same however old the monitor is.

@@ -34,7 +34,7 @@ class Source(Plugin, ABC):
         return {}
 
     def begins(self) -> Mapping[str, str]:
-        """Where a monitor that has read nothing yet starts (part -> position): what lies before is none of its inputs.
+        """The positions (part -> position) where a monitor that has read nothing starts; nothing before is an input.
 
         It is asked until it says something, and that is kept; a part that it does not name is read from its beginning.
         """
@@ -42,7 +42,7 @@ class Source(Plugin, ABC):
 
     @abstractmethod
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
-        """What can be read now and starts where ``positions`` (part -> last stop) end; oldest first.
+        """The slices that can be read now and start where ``positions`` (part -> last stop) end; oldest first.
 
         About ``limit`` rows at the most, where it is given.
         """

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.decisions.draw_values import DrawValues
-
-Floats = NDArray[np.float64]
+from opmon.types import Floats
 
 BETS: Floats = np.geomspace(1 / 128, 1 / 2, 7)
 """Bets as shares of ``1/m``, the largest there is; each doubles the last.
@@ -21,7 +19,7 @@ RECOVERY_BETS: Floats = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.9])
 ``r``."""
 
 HIGHEST = 0.95
-"""No stake is put at risk as a whole."""
+"""The largest share of a stake that is bet."""
 
 
 def log_growth(drawn: DrawValues, line: float, bets: Floats = BETS) -> Floats:

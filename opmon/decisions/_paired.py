@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.abc import Estimator
 from opmon.decisions._betting import BETS, HIGHEST, recovery_growth
 from opmon.decisions._watch import Growth
 from opmon.decisions.draw_values import bounded, terms
-from opmon.types import Sample
-
-Floats = NDArray[np.float64]
+from opmon.types import Floats, Sample
 
 BOLD = 2.0
 """Differences are rare and small in variance: bets are this many times bolder than those on a level."""

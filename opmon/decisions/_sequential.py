@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.decisions._betting import log_growth, recovery_growth
 from opmon.decisions._bound import Bound
@@ -15,8 +14,6 @@ from opmon.decisions._words import labels_to_go, share_of_line
 from opmon.decisions.draw_values import DrawValues
 from opmon.types import Document, Json, VerdictState
 from opmon.wording import percent
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

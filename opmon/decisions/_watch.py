@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.decisions._betting import BETS, RECOVERY_BETS
 from opmon.decisions._bound import Bound
-from opmon.types import Document, Json
-
-Floats = NDArray[np.float64]
+from opmon.types import Document, Floats, Json
 
 PRIOR: Floats = np.array([1, 2, 3, 4, 3, 2, 1]) / 16
-"""How the stake is split over the bets of :data:`opmon.decisions._betting.BETS`."""
+"""The split of the stake over the bets of :data:`opmon.decisions._betting.BETS`."""
 
 RECOVERY_PRIOR: Floats = np.full(len(RECOVERY_BETS), 1 / len(RECOVERY_BETS))
 MOST = 1e30
@@ -70,9 +67,9 @@ class Watch:
     judged: int = 0
     """The rounds judged, in the whole life."""
     since: int = 0
-    """How many of them had been when the present watch, or the present alarm, began."""
+    """The number of them before the present watch, or the present alarm, began."""
     number: int = 1
-    """Which watch of its life this is: one more with every recovery."""
+    """The number of the watch in its life: one more with every recovery."""
     alarmed: bool = False
 
     @classmethod

@@ -19,7 +19,7 @@ def found(estimate: Estimate) -> str:
 
 
 def share_of_line(evidence: float, what: str = "an alarm") -> str:
-    """How much of the evidence that ``what`` takes is there.
+    """The share of the evidence that ``what`` takes, in words.
 
     >>> share_of_line(0.04), share_of_line(0.0), share_of_line(12.0)
     ('4 % of what an alarm takes', 'less than 0.1 % of what an alarm takes', '12 times what an alarm takes')

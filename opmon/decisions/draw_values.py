@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from opmon.abc import Estimator
 from opmon.bets import Terms
 from opmon.errors import InputError
-from opmon.types import Sample
+from opmon.types import Floats, Sample
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

@@ -1,4 +1,4 @@
-"""What every estimator does first and last: look at the answers, and word the result."""
+"""The first and last steps of every estimator: looking at the answers, and wording the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Method = TypeVar("Method", bound=Callable[..., Estimate])
 
 
 def answered(sample: Sample) -> NDArray[np.bool_]:
-    """Which draws have an answer; an error where none has."""
+    """The draws that have an answer, as a mask; an error where none has."""
     if not len(sample.draw):
         raise InputError("the draw is empty; draw at least one input before estimating")
     answers = sample.answered
@@ -38,7 +38,7 @@ def answered(sample: Sample) -> NDArray[np.bool_]:
 
 
 def represented(sample: Sample) -> NDArray[np.float64]:
-    """How many draws of its stratum each answer stands for, 0 without one; an error where none has an answer."""
+    """The number of draws of its stratum that each answer stands for, 0 without one; an error without any answer."""
     answered(sample)
     return stands_for(sample, column(sample.draw, "stratum"))
 
@@ -85,7 +85,7 @@ def _times(number: float, power: int) -> float:
 
 
 def require_design(sample: Sample, *designs: str) -> None:
-    """An error where the draw was made by a design that the estimator is not for."""
+    """Raise an error where the draw was made by a design that the estimator is not for."""
     if sample.draw.design not in designs:
         allowed = " or ".join(repr(design) for design in designs)
         raise InputError(
@@ -159,12 +159,12 @@ def estimate_of(
 
 
 def quantity_of(sample: Sample) -> Quantity:
-    """What the mean outcome of a sample tells of: the accuracy, or for squared errors their mean."""
+    """The quantity that the mean outcome of a sample estimates: the accuracy, or for squared errors their mean."""
     return ACCURACY if is_binary(sample.outcomes[sample.answered], sample.problem) else MEAN_SQUARED_ERROR
 
 
 def loss_of(estimate: Estimate) -> tuple[float, float, float]:
-    """The mean loss that an estimate tells of, with its bounds: what :func:`estimate_of` made it from."""
+    """The mean loss that :func:`estimate_of` made an estimate from, with its bounds."""
     if estimate.quantity.share:
         return 1 - estimate.value, 1 - estimate.high, 1 - estimate.low
     return estimate.value, estimate.low, estimate.high

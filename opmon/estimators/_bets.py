@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from opmon.bets import Terms
 from opmon.response import shares, stands_for
-from opmon.types import Sample
+from opmon.types import Floats, Sample
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 WIDEST = 10.0

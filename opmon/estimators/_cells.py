@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from opmon.estimators._losses import Moments
 from opmon.estimators._weighted_score import KNOWN
 from opmon.response import likelihoods
-from opmon.types import Sample
-
-Floats = NDArray[np.float64]
-
+from opmon.types import Floats, Sample
 
 ENOUGH = 4
 """Answers that a cell wants before it stands alone: an interval that divides by ``n − 1`` is far too wide below.
@@ -38,9 +35,9 @@ class Cells:
     """The cell of every draw."""
     answers: NDArray[np.bool_]
     weight: Floats
-    """Of every draw, for ``ȳ``: ``N_th/n_th`` relative to the largest of the cell."""
+    """The factor of every draw in ``ȳ``: ``N_th/n_th`` relative to the largest of the cell."""
     like: Floats
-    """Of every draw, for ``ȳ'``: how many draws like it an answer stands for, up to a factor."""
+    """The factor of every draw in ``ȳ'``: how many draws like it an answer stands for, up to a factor."""
     heard: Floats
     drawn: Floats
     sizes: Floats
@@ -108,7 +105,7 @@ class Cells:
 
     @property
     def place(self) -> Floats:
-        """How far up in the score of its wave a cell is, from 0 to 1."""
+        """The rank of each cell in the score of its wave, from 0 to 1."""
         before, total = np.zeros(len(self.sizes)), np.zeros(len(self.sizes))
         for t in np.unique(self.wave):
             own = self.wave == t

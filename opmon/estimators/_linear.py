@@ -1,4 +1,4 @@
-"""What every estimator of this package can also say: its coefficients, and the variance of any sum with them."""
+"""Linear estimators: their coefficients, and the variance of any sum with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LinearEstimator(Protocol):
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate: ...
 
     def tally(self, sample: Sample) -> Tally | None:
-        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        """The tally of the draws, for an interval over several rounds."""
         ...
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:

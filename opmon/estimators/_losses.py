@@ -24,7 +24,7 @@ THIN = (
     "largest loss seen"
 )
 BORROWED = 7.0
-"""As many losses with the moments of a squared normal error are joined to those seen, for the upper bound alone.
+"""The number of losses with the moments of a squared normal error that are joined to those seen, for the upper bound.
 
 A small sample of skewed losses seldom shows how far they reach: it then has a small mean, a small variance *and* a
 small skewness. Without the loan the coverage was 0.84 to 0.94 at n = 10, 0.90 to 0.95 at 20 and 0.91 to 0.95 at 30
@@ -32,7 +32,7 @@ small skewness. Without the loan the coverage was 0.84 to 0.94 at n = 10, 0.90 t
 than the interval says; with it 0.97 to 1.0, 0.95 to 0.99 and 0.93 to 0.98, for 1.2 times the width at 30, 1.05 at 50.
 """
 RELATIVE, NORMAL_SKEW, NORMAL_KURTOSIS = 2.0, 8**0.5, 15.0
-"""Of the square of a normal error: variance by squared mean, skewness, kurtosis."""
+"""Moments of the square of a normal error: variance by squared mean, skewness, kurtosis."""
 ROUNDING = 1e-12
 """A spread below this share of the mean is that of rounding."""
 FEW = 5.0
@@ -74,7 +74,7 @@ Moments = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], N
 
 
 def moments_of(terms: NDArray[np.float64]) -> Moments:
-    """Those of all terms as one stratum."""
+    """The moments of all terms as one stratum."""
     deviation = terms - terms.mean()
     variance = float((deviation**2).sum()) / max(len(terms) - 1, 1)
     found = (float(terms.mean()), variance, float((deviation**3).mean()), float((deviation**4).mean()))

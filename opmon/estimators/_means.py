@@ -22,7 +22,7 @@ ProportionInterval = Literal["mid-p", "exact", "wilson"]
 
 
 def mean_tally(sample: Sample, replacement: bool) -> Tally:
-    """What plain draws tell of the frame as one part."""
+    """The tally of plain draws, with the frame as one part."""
     answers = answered(sample)
     y, w = sample.outcomes[answers], mean_coefficients(sample)[answers]
     n, N, one = len(y), sample.draw.frame_size, np.ones(1)

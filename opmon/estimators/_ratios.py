@@ -20,7 +20,7 @@ SIGNS = 16
 WHOLE = 1e-9
 ROUNDING = 1e-12
 BORROWED = 5
-"""As many answers from outside the slice speak for the spread inside it."""
+"""The number of answers from outside the slice that speak for the spread inside it."""
 TELLING = 10
 """Fewer draws say too little of a share: bounds that hold whatever it is, and no more."""
 HEAVY = 15.0

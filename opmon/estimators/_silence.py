@@ -1,4 +1,4 @@
-"""What an estimate must say of the draws without an answer."""
+"""Notes of an estimate on the draws without an answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WHILE = "while answering has nothing to do with being wrong among inputs that l
 
 
 def _suspicion(sample: Sample) -> NDArray[np.float64] | None:
-    """How far up its stratum is among those of its wave; strata are numbered by suspicion."""
+    """The rank of each draw's stratum among those of its wave; strata are numbered by suspicion."""
     columns = sample.draw.columns
     if "stratum" not in columns:
         return None

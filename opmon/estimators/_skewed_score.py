@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from opmon.estimators._weighted_score import KNOWN
-from opmon.types import Floats
+from opmon.types import Numbers
 
 CAUTION = 0.7
 """See :func:`cautious`."""
@@ -30,7 +30,7 @@ FINER = np.linspace(0, 1, 12)
 ROUNDS = 3
 """Passes over ever finer grids; the last one ends with a straight line, within 3e-4 of the width."""
 SKEW = 0.5
-"""From this skewness on (about four failures) no more caution is needed."""
+"""The skewness (about four failures) from which on no more caution is needed."""
 STEEPEST = 1.5
 """The skewness is cut here: beyond, the expansion says nothing."""
 EASED = 0.3
@@ -50,7 +50,7 @@ def cautious(level: float) -> float:
 
 
 def skewed_score_bounds(
-    A: Floats, n: Floats, x: Floats, level: float, cautious: float | None = None
+    A: Numbers, n: Numbers, x: Numbers, level: float, cautious: float | None = None
 ) -> tuple[float, float]:
     """Lower and upper bound for ``Σ A_c p_c`` from ``x_c`` failures in ``n_c`` draws; fractions are allowed.
 
@@ -73,7 +73,7 @@ def skewed_score_bounds(
     return offset + max(low, 0.0), offset + unseen + min(high, total)
 
 
-def _upper(A: Floats, n: Floats, x: Floats, z: float, extra: float) -> float:
+def _upper(A: Numbers, n: Numbers, x: Numbers, z: float, extra: float) -> float:
     estimate = float(A @ (x / n))
     squares, cubes = A**2 / np.maximum(n - 1, 0.5), A**3 / np.maximum(n - 1, 0.5) ** 2
     multipliers = GRID * float((n / A).min())
@@ -99,7 +99,7 @@ def _upper(A: Floats, n: Floats, x: Floats, z: float, extra: float) -> float:
     return max(best, float(theta[last] + share * (theta[last + 1] - theta[last])))
 
 
-def _rates(A: Floats, n: Floats, x: Floats, multipliers: Floats) -> Floats:
+def _rates(A: Numbers, n: Numbers, x: Numbers, multipliers: Numbers) -> Numbers:
     """p̃_c for each multiplier μ (one row each): the positive root of ``μA p² + (n − μA) p − x = 0``."""
     a = multipliers[:, None] * A
     b = n - a

@@ -68,7 +68,7 @@ class StratumMoments:
 
     @property
     def share(self) -> NDArray[np.float64]:
-        """What the answers of a stratum stand for: ``N_h/N``, and that of strata without an answer that it carries."""
+        """The share that a stratum's answers stand for: ``N_h/N`` of its own, and of strata without an answer."""
         carried = np.bincount(carriers(self.heard), weights=self.sizes, minlength=len(self.sizes))
         return np.asarray(carried / self.sizes.sum())
 

@@ -60,7 +60,7 @@ def weighted_estimate(estimator: Weighted, sample: Sample, level: float, left: f
 
 
 def weighted_tally(estimator: Weighted, sample: Sample) -> Tally:
-    """What weighted draws tell: of shares by class of similar probability, of losses by the mean of all terms."""
+    """The tally of weighted draws: shares by class of similar probability, losses by the mean of all terms."""
     a, answers = estimator.coefficients(sample), sample.answered
     stratum, sizes = column(sample.draw, "stratum"), np.asarray(constant(sample.draw, "stratum_size"))
     y, a = sample.outcomes[answers], a[answers]

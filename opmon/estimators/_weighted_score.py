@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from opmon.types import Floats
+from opmon.types import Numbers
 
 KNOWN = 1e9
 STEPS = 60
@@ -28,7 +28,7 @@ GRID = np.geomspace(1e-6, 1e6, STEPS)
 FINER = np.linspace(0, 1, 24)
 
 
-def score_bounds(A: Floats, n: Floats, x: Floats, level: float) -> tuple[float, float]:
+def score_bounds(A: Numbers, n: Numbers, x: Numbers, level: float) -> tuple[float, float]:
     """Lower and upper bound for Σ A_c p_c. ``n`` and ``x`` may be fractional; ``n_c = 0`` is allowed.
 
     A cell with ``n_c >= KNOWN`` was drawn whole: its rate is known and adds no width.
@@ -48,7 +48,7 @@ def score_bounds(A: Floats, n: Floats, x: Floats, level: float) -> tuple[float, 
     return offset + max(total - float(most[1]), 0.0), offset + unseen + min(float(most[0]), total)
 
 
-def constrained_rates(A: Floats, n: Floats, x: Floats, multiplier: Floats) -> Floats:
+def constrained_rates(A: Numbers, n: Numbers, x: Numbers, multiplier: Numbers) -> Numbers:
     """p̃_c for multipliers μ = −λ > 0: the rates that make a larger θ most likely."""
     a = multiplier * A
     b = n - a
@@ -57,7 +57,7 @@ def constrained_rates(A: Floats, n: Floats, x: Floats, multiplier: Floats) -> Fl
     return np.asarray(np.where(b >= 0, 2 * x / (np.abs(b) + root + 1e-300), (root - b) / (2 * a)))
 
 
-def _upper(A: Floats, n: Floats, x: Floats, z: float) -> Floats:
+def _upper(A: Numbers, n: Numbers, x: Numbers, z: float) -> Numbers:
     """The largest accepted θ for each row of ``x``; the grid of multipliers is refined around the last accepted one."""
     estimate = x @ (A / n)
     rows = np.arange(len(x))

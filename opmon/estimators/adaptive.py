@@ -77,7 +77,7 @@ class AdaptiveEstimator(Estimator):
 
     @in_usual_units
     def tally(self, sample: Sample) -> Tally:
-        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        """The tally of the draws, for an interval over several rounds."""
         answers, cells = self._checked(sample), Cells.of(sample)
         moments = cells.moments(sample.outcomes)
         known = float((cells.coefficients * np.nan_to_num(sample.outcomes)).sum() - cells.uncertain @ moments[0])

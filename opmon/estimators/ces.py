@@ -37,7 +37,7 @@ class CrossEntropyEstimator(Estimator):
 
     @in_usual_units
     def tally(self, sample: Sample) -> Tally:
-        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        """The tally of the draws, for an interval over several rounds."""
         require_design(sample, "ces")
         return mean_tally(sample, replacement=False)
 

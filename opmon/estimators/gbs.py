@@ -81,7 +81,7 @@ class GradientBasedEstimator(Estimator):
 
     @in_usual_units
     def tally(self, sample: Sample) -> Tally:
-        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        """The tally of the draws, for an interval over several rounds."""
         a, cells, answers = self.coefficients(sample), _Cells.of(sample), sample.answered
         W, m = cells.share_heard, cells.effective
         failed = np.bincount(

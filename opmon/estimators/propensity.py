@@ -1,4 +1,4 @@
-"""How likely each draw was to be answered, from the auxiliary variables of all draws, answered or not."""
+"""The propensity of each draw to be answered, from the auxiliary variables of all draws, answered or not."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from opmon.errors import InputError
 from opmon.estimators._answers import answered
 from opmon.types import Floats, Sample
 
-Array = NDArray[np.float64]
-
 FEWEST = 10
-"""Fewer draws with an answer, or without one, tell nothing of who answers."""
+"""The fewest draws with an answer, and without one, from which a propensity is fitted."""
 PRECISION = 2.0
-"""Of the ridge, per coefficient, with features of standard deviation 1."""
+"""The penalty of the ridge, per coefficient, with features of standard deviation 1."""
 FOLDS = 10
 SHRUNK = np.array([0.25, 0.5, 0.75, 1.0])
 """Shares of the fitted log odds that are tried."""
@@ -28,7 +26,7 @@ SKILL = 2.0
 """The log-likelihood of draws left out that a correction must win: less may be chance."""
 CLASSES = 5
 WORTH = 10.0
-"""What the fit counts for, in draws, beside those of a class of like propensity."""
+"""The weight of the fit, in draws, beside those of a class of like propensity."""
 TAIL = 5.0
 
 
@@ -65,7 +63,7 @@ def weighed(sample: Sample, variables: Mapping[str, Floats]) -> Sample:
     return replace(sample, propensity=_observed(expit(low + SHRUNK[best] * (high - low)), answers))
 
 
-def _observed(fitted: Array, answers: NDArray[np.bool_]) -> Array:
+def _observed(fitted: Floats, answers: NDArray[np.bool_]) -> Floats:
     """The share answered in each of ``CLASSES`` classes of like propensity, as if the fit were ``WORTH`` more draws.
 
     A regression runs on beyond what it has seen: where response falls at a step of a variable, its weights for the
@@ -82,7 +80,7 @@ def _tells(values: Floats) -> bool:
     return bool(np.isfinite(values).all() and np.ptp(values) > 0)
 
 
-def _features(variables: Mapping[str, Floats]) -> Array:
+def _features(variables: Mapping[str, Floats]) -> Floats:
     """Rank and tail of every variable among the draws, with standard deviation about 1."""
     columns = []
     for values in variables.values():
@@ -91,13 +89,13 @@ def _features(variables: Mapping[str, Floats]) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _levels(sample: Sample) -> Array:
+def _levels(sample: Sample) -> Floats:
     """One column per wave, 1 for its draws."""
     wave = sample.draw.columns.get("wave", np.zeros(len(sample.draw), dtype=np.int64))
     return np.asarray(wave[:, None] == np.unique(wave), dtype=np.float64)
 
 
-def _foretold(X: Array, answers: NDArray[np.bool_], levels: int, fold: NDArray[np.int64]) -> Array:
+def _foretold(X: Floats, answers: NDArray[np.bool_], levels: int, fold: NDArray[np.int64]) -> Floats:
     """The log odds of each draw from the draws of the other folds."""
     odds = np.empty(len(answers))
     for number in np.unique(fold):
@@ -106,9 +104,9 @@ def _foretold(X: Array, answers: NDArray[np.bool_], levels: int, fold: NDArray[n
     return odds
 
 
-def _slopes(X: Array, answers: NDArray[np.bool_], levels: int) -> Array:
+def _slopes(X: Floats, answers: NDArray[np.bool_], levels: int) -> Floats:
     return np.asarray(fit(X, answers.astype(np.float64), np.zeros(X.shape[1]), PRECISION, True, levels))
 
 
-def _likelihood(odds: Array, answers: NDArray[np.bool_]) -> float:
+def _likelihood(odds: Floats, answers: NDArray[np.bool_]) -> float:
     return float(log_expit(np.where(answers, odds, -odds)).sum())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError
 from opmon.estimators._answers import answered, is_binary
-from opmon.types import Draw, Floats, Sample
+from opmon.types import Draw, Numbers, Sample
 
 CHUNK = 1 << 16
 GRID = 256
@@ -35,14 +35,14 @@ class Proxy:
 
     @classmethod
     def of_frame(cls, guesses: NDArray[np.float64], draw: Draw) -> Proxy:
-        """From a guess for every input of the frame, made without the labels of this draw."""
+        """The proxy of a guess for every input of the frame, made without the labels of this draw."""
         if len(guesses) != draw.frame_size:
             raise InputError(f"a guess for each of the frame's {draw.frame_size} inputs is needed; got {len(guesses)}")
         mean = float(guesses.mean(dtype=np.float64))
         return cls(guesses[draw.positions].astype(np.float64), np.full(len(draw), mean))
 
 
-def cross_fitted(variables: Mapping[str, Floats], sample: Sample, rng: np.random.Generator, folds: int = 5) -> Proxy:
+def cross_fitted(variables: Mapping[str, Numbers], sample: Sample, rng: np.random.Generator, folds: int = 5) -> Proxy:
     """A proxy whose value for each draw was fitted without the label of that draw.
 
     The drawn inputs are split at random into ``folds``; those of one fold are guessed by a ridge regression (logistic
@@ -76,16 +76,16 @@ class _Quantiles:
     steps: NDArray[np.float64]
 
     @classmethod
-    def of(cls, values: Floats) -> _Quantiles:
+    def of(cls, values: Numbers) -> _Quantiles:
         some = values[:: max(1, len(values) // 100_000)]
         return cls(np.quantile(some.astype(np.float64), np.linspace(0, 1, GRID)))
 
-    def at(self, values: Floats) -> NDArray[np.float64]:
+    def at(self, values: Numbers) -> NDArray[np.float64]:
         return np.asarray(np.searchsorted(self.steps, values, side="right") / GRID - 0.5)
 
 
 def _design(
-    variables: Mapping[str, Floats], features: Mapping[str, _Quantiles], where: NDArray[np.int64] | slice
+    variables: Mapping[str, Numbers], features: Mapping[str, _Quantiles], where: NDArray[np.int64] | slice
 ) -> NDArray[np.float64]:
     columns = [features[name].at(values[where]) for name, values in variables.items()]
     return np.stack([np.ones(len(columns[0])), *columns, *(2 * column**2 for column in columns)], axis=1)
@@ -117,7 +117,7 @@ def _guess(X: NDArray[np.float64], weights: NDArray[np.float64], binary: bool) -
 
 
 def _mean_over(
-    variables: Mapping[str, Floats],
+    variables: Mapping[str, Numbers],
     features: Mapping[str, _Quantiles],
     size: int,
     weights: NDArray[np.float64],

@@ -16,7 +16,7 @@ from opmon.quantities import Quantity
 from opmon.types import Estimate
 
 FEW_FAILURES = 3.0
-"""Fewer failures than this do not show what a design gains."""
+"""The fewest failures that show what a design gains."""
 
 
 def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | None = None) -> Estimate:
@@ -86,14 +86,14 @@ def _bounds(
 
 
 def _of_losses(estimates: Sequence[Estimate], W: Sequence[float], value: float) -> tuple[float, float]:
-    """How far the interval reaches below and above ``value``, from the reach of each round."""
+    """The distances from ``value`` to the ends of the interval, from those of each round."""
     below = math.fsum((w * (e.value - e.low)) ** 2 for w, e in zip(W, estimates, strict=True))
     above = math.fsum((w * (e.high - e.value)) ** 2 for w, e in zip(W, estimates, strict=True))
     return math.sqrt(below), math.sqrt(above)
 
 
 def _of_shares(estimates: Sequence[Estimate], W: Sequence[float], value: float) -> tuple[float, float]:
-    """The same from Wilson's interval at the number of draws that the rounds are worth together."""
+    """The reach of Wilson's interval at the number of draws that the rounds are worth together."""
     inverse = math.fsum(w * w / _worth(e) for w, e in zip(W, estimates, strict=True))
     share = min(max(value, 0.0), 1.0)
     low, high, _ = wilson(share, 1 / inverse if inverse > 0 else math.inf, estimates[0].level)
@@ -131,7 +131,7 @@ def window(
     ends: Sequence[datetime] | None = None,
     within: timedelta | None = None,
 ) -> list[int]:
-    """Which of ``count`` rounds, oldest first, count as of the last one: by number, by time, or the narrower of both.
+    """The rounds among ``count``, oldest first, that count as of the last: by number, by time, or the narrower of both.
 
     >>> window(8, rounds=3)
     [5, 6, 7]

@@ -52,7 +52,7 @@ class SimpleRandomEstimator(Estimator):
 
     @in_usual_units
     def tally(self, sample: Sample) -> Tally:
-        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        """The tally of the draws, for an interval over several rounds."""
         return mean_tally(sample, self._replacement(sample))
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:

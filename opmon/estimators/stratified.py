@@ -66,7 +66,7 @@ class StratifiedEstimator(Estimator):
 
     @in_usual_units
     def tally(self, sample: Sample) -> Tally:
-        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        """The tally of the draws, for an interval over several rounds."""
         require_design(sample, "ssrs", "css")
         answered(sample)
         sizes = np.asarray(constant(sample.draw, "stratum_size"))

@@ -38,7 +38,7 @@ class HansenHurwitz(Estimator):
 
     @in_usual_units
     def tally(self, sample: Sample) -> Tally:
-        """What the draws tell of parts of the frame, for an interval over several rounds."""
+        """The tally of the draws, for an interval over several rounds."""
         return weighted_tally(self, sample)
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:

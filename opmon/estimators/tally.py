@@ -1,4 +1,4 @@
-"""What the draws of one round tell of parts of its frame: what an interval over several rounds is made of."""
+"""Tallies of the draws of a round by parts of its frame, from which an interval over several rounds is made."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from opmon.estimators._counts import mid_p
 from opmon.estimators._losses import Interval, Moments, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators._weighted_score import KNOWN
-
-Array = NDArray[np.float64]
+from opmon.types import Floats
 
 ENOUGH = 12.0
 """Effective draws that a part of several rounds wants: twice as many as a stratum of the adaptive sampler expects. With
@@ -31,38 +30,44 @@ class Tally:
     shares have no use for.
     """
 
-    share: Array
-    count: Array
-    left: Array
-    mean: Array
-    variance: Array
-    third: Array
-    fourth: Array
-    place: Array
+    share: Floats
+    count: Floats
+    left: Floats
+    mean: Floats
+    variance: Floats
+    third: Floats
+    fourth: Floats
+    place: Floats
     known: float = 0.0
 
     @classmethod
     def of(
-        cls, share: Array, count: Array, left: Array, moments: Moments, place: Array | None = None, known: float = 0.0
+        cls,
+        share: Floats,
+        count: Floats,
+        left: Floats,
+        moments: Moments,
+        place: Floats | None = None,
+        known: float = 0.0,
     ) -> Tally:
-        """With the parts in order of suspicion where ``place`` is not said."""
-        found = (np.cumsum(share) - share / 2) / share.sum() if place is None else place
-        return cls(share, count, left, *moments, found, known)
+        """The tally of parts, which are in order of suspicion where ``place`` is not given."""
+        middle = (np.cumsum(share) - share / 2) / share.sum() if place is None else place
+        return cls(share, count, left, *moments, middle, known)
 
     @classmethod
     def of_shares(
-        cls, share: Array, draws: Array, rate: Array, place: Array | None = None, known: float = 0.0
+        cls, share: Floats, draws: Floats, rate: Floats, place: Floats | None = None, known: float = 0.0
     ) -> Tally:
-        """From failure rates of parts; ``draws`` are effective ones, ``KNOWN`` or more where a part was drawn whole."""
+        """The tally of failure rates of parts; ``draws`` are effective, ``KNOWN`` or more for a part drawn whole."""
         none = np.zeros(len(share))
         return cls.of(share, draws, np.where(draws >= KNOWN, 0.0, 1.0), (rate, none, none, none), place, known)
 
     def weighing(self, weight: float) -> Tally:
-        """The same as a part of something larger."""
+        """The tally as a part of something larger."""
         return replace(self, share=weight * self.share, known=weight * self.known)
 
     @property
-    def draws(self) -> Array:
+    def draws(self) -> Floats:
         """Independent draws that tell as much; ``KNOWN`` or more where a part was drawn whole."""
         whole = (self.left <= 0) & (self.count > 0)
         return np.where(whole, 2 * KNOWN, self.count / np.where(self.left > 0, self.left, 1.0))
@@ -119,16 +124,16 @@ def _of_losses(rounds: Sequence[Tally], level: float) -> Interval:
     return min(low, other_low), max(high, other_high), notes
 
 
-def _columns(rounds: Sequence[Tally], *names: str) -> list[Array]:
+def _columns(rounds: Sequence[Tally], *names: str) -> list[Floats]:
     return [np.concatenate([getattr(tally, name) for tally in rounds]) for name in names]
 
 
-def _sums(group: NDArray[np.int64], values: Array) -> Array:
+def _sums(group: NDArray[np.int64], values: Floats) -> Floats:
     return np.bincount(group, weights=values).astype(np.float64)
 
 
-def _groups(A: Array, m: Array, place: Array, enough: float) -> NDArray[np.int64]:
-    """Which parts are one: those of one place, and neighbours until they hold ``enough`` effective draws.
+def _groups(A: Floats, m: Floats, place: Floats, enough: float) -> NDArray[np.int64]:
+    """The groups of parts that count as one: those of one place, and neighbours until they hold ``enough`` draws.
 
     A part of which nothing was drawn is taken to be like its neighbours of other rounds.
     """
@@ -147,7 +152,7 @@ def _groups(A: Array, m: Array, place: Array, enough: float) -> NDArray[np.int64
     return group
 
 
-def _draws(A: Array, m: Array, group: NDArray[np.int64]) -> Array:
+def _draws(A: Floats, m: Floats, group: NDArray[np.int64]) -> Floats:
     """``(Σ A_c)²/Σ(A_c²/m_c)`` over the parts of a group that have draws; 0 where none has."""
     seen = m > 0
     heard = _sums(group, A * seen)

@@ -1,4 +1,4 @@
-"""How far draws without an answer can lead, whatever the reason that they have none."""
+"""The worst case of draws without an answer, whatever the reason that they have none."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the jobs of a round run: in this process, or wherever a plugin takes them."""
+"""Executors, which run the jobs of a round: in this process, or wherever a plugin takes them."""

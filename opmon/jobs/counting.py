@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 MOST = 1000
-"""So many different words are told apart."""
+"""The most different words that are counted apart."""
 OTHERS = "…"
 
 

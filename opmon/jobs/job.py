@@ -1,4 +1,4 @@
-"""What one job of scoring a round is told: all that it needs, and nothing else."""
+"""The job of scoring a part of a round, with all that it needs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class LogColumns:
     timestamp: str | None = None
     prediction: str | None = None
     threshold: float | None = None
-    """From where on a number in ``prediction`` means the second of two classes."""
+    """The number in ``prediction`` from which on it means the second of two classes."""
 
 
 @dataclass(frozen=True)
 class OnlyVersion:
-    """Which rows are scored where the log names model versions: those that ``version`` answered.
+    """The rows to score where the log names model versions: those that ``version`` answered.
 
     ``meant`` maps what ``column`` says to the version that it means.
     """
@@ -52,25 +52,25 @@ class ScoreJob:
 
     source: Source
     slices: tuple[Slice, ...]
-    """All slices of the round: together they decide on columns and types."""
+    """The slices of the round, which together decide on columns and types."""
     numbers: tuple[int, ...]
-    """Those of them that this job scores."""
+    """The numbers of the slices that this job scores."""
     way: Way[Answering]
-    """How a batch gets its scores."""
+    """The way in which a batch gets its scores."""
     problem: Problem
     columns: LogColumns
     folder: Path
     monitor: str
-    """What errors call the monitor."""
+    """The monitor's name in errors."""
     spellings: Spellings = AS_SPELT
-    """What the log calls the classes."""
+    """The log's spellings of the classes."""
     version: OnlyVersion | None = None
     in_time: datetime | None = None
     """What was answered before came late."""
     where: Where | None = None
     """Which rows are inputs at all; None: all of them."""
     variables: Mapping[str, Head] = field(default_factory=dict)
-    """Those that come from columns of the log, by name."""
+    """The variables that come from columns of the log, by name."""
     neurons: int | None = None
     """The most neurons of the layer to keep of each input; None where its activations are not wanted."""
     sampled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))

@@ -1,4 +1,4 @@
-"""How a batch gets its scores: the one place that decides it.
+"""Ways in which a batch gets its scores, decided here alone.
 
 A job carries a :class:`Way`, which is small and can be pickled; where the job runs, :func:`opened` makes of it what
 answers batches. :class:`ByOnnx` is the model's own ONNX file in ONNX Runtime, :class:`ByLog` what production logged,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Answering(Protocol):
-    """Something that answers batches, one :class:`Scored` for each that has rows, in order."""
+    """A scorer of batches: it gives one :class:`Scored` for each that has rows, in order."""
 
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]: ...
 
@@ -47,7 +47,7 @@ A = TypeVar("A", bound=Answering, covariant=True)
 
 
 class Way(Protocol[A]):
-    """Says how batches get their scores, before anything is loaded."""
+    """A way in which batches get their scores, before anything is loaded."""
 
     def open(self) -> A: ...
 
@@ -63,7 +63,7 @@ class ByOnnx:
 
     path: Path
     name: str
-    """What errors call the model."""
+    """The model's name in errors."""
     problem: Problem
     classes: Classes | None = None
     features: tuple[str, ...] | None = None
@@ -81,7 +81,7 @@ class ByOnnx:
     signature: tuple[str, ...] = ()
 
     def open(self) -> Scorer:
-        """The model, loaded here."""
+        """Load the model in this process."""
         arguments: dict[str, Any] = {key: getattr(self, key) for key in self.__dataclass_fields__}
         path, name = arguments.pop("path"), arguments.pop("name")
         arguments["reference"] = None if self.reference is None else Reference.load(self.reference)
@@ -91,13 +91,13 @@ class ByOnnx:
             raise ModelError(f"{name}: {exc}") from exc
 
     def is_there(self) -> bool:
-        """Whether its file is still on this machine."""
+        """Whether the model's file is still on this machine."""
         return self.path.exists()
 
 
 @dataclass(frozen=True)
 class ByLog:
-    """What production logged of its own answers: the fields are those of :class:`LoggedScorer`."""
+    """The answers that production logged itself: the fields are those of :class:`LoggedScorer`."""
 
     columns: LoggedColumns
     problem: Problem
@@ -106,7 +106,7 @@ class ByLog:
     meaning: Scores = "auto"
 
     def open(self) -> LoggedScorer:
-        """Nothing is loaded."""
+        """Open the scorer; nothing is loaded."""
         return LoggedScorer(self.columns, self.problem, self.classes, self.spellings, self.meaning)
 
     def is_there(self) -> bool:
@@ -119,10 +119,10 @@ class ByFlavor:
 
     model: Runnable
     name: str
-    """What errors call the model."""
+    """The model's name in errors."""
     problem: Problem
     folder: Path
-    """Where environments are built."""
+    """The folder in which environments are built."""
     classes: tuple[str, ...] | None = None
     spellings: Spellings = AS_SPELT
     meaning: Scores = "auto"
@@ -157,9 +157,9 @@ class ByFlavor:
 
 _lock = threading.Lock()
 _open: WeakValueDictionary[str, Any] = WeakValueDictionary()
-"""What each way opened, which has the type that its ``open`` gives."""
+"""The scorers that are open, by the identity of their way; each has the type that the way's ``open`` gives."""
 _latest: dict[str, object] = {}
-"""What was used last stays open for the next job; whoever holds others finds them again."""
+"""The scorer used last, which stays open for the next job; others stay open while somebody holds them."""
 
 
 def held(way: Way[A]) -> A | None:

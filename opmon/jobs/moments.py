@@ -1,4 +1,4 @@
-"""When a round's inputs were answered, from whatever production calls a time."""
+"""The times at which a round's inputs were answered, from whatever production logs as a time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Span:
     odd: str | None = None
     """One of the values, where none of them is a time."""
     late: int = 0
-    """How many of them came before the moment from which on they count as in time."""
+    """The number of them that came before the moment from which on they count as in time."""
 
     @classmethod
     def of(cls, values: pa.Array, name: str | None, in_time: datetime | None = None) -> Span:
-        """Of a column; an error where it can hold no times at all. What is before ``in_time`` is late."""
+        """The span of a column; an error where it cannot hold times at all. What is before ``in_time`` is late."""
         if values.null_count == len(values):
             return cls()
         try:
@@ -61,7 +61,7 @@ class Span:
 
 
 NO_SPAN = Span()
-"""Of inputs without times."""
+"""The span of inputs without times."""
 
 
 def span_of(values: pa.Array, name: str | None) -> tuple[datetime, datetime] | None:

@@ -23,7 +23,7 @@ class Neurons:
         self._chosen: NDArray[np.int64] | None = None
 
     def take(self, scored: Scored) -> Scored:
-        """What the model said, with the neurons that are kept."""
+        """The scored batch with the neurons that are kept."""
         if scored.activations is None or not len(scored.rows):
             return scored
         width = scored.activations.shape[1]

@@ -26,7 +26,7 @@ _SUMMARY = b"opmon.part"
 _ROW_GROUP = 1 << 16
 
 Gap = tuple[int, Mapping[str, int]]
-"""So many inputs one after the other, and how many of them lack which column."""
+"""A number of consecutive inputs, and how many of them lack each column."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Part:
     path: Path
     start: int
     stop: int
-    """Which rows of its job it is of, counted over those that are scored."""
+    """The rows of its job that it covers, counted over those that are scored."""
     rows: int
-    """How many of them can be judged: those in the file."""
+    """The number of them that can be judged: those in the file."""
     last: bool
     """Whether the job ends with it."""
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Part:
 
     @property
     def sample(self) -> Path:
-        """Where its share of the sample for the drift report is, if it has one."""
+        """The file of its share of the sample for the drift report, if it has one."""
         return self.path.with_suffix(".sample.arrow")
 
     def columns(self, names: Sequence[str]) -> pa.Table:

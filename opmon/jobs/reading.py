@@ -18,12 +18,12 @@ from opmon.jobs.versions import rows_of
 from opmon.types import Batch
 
 ROWS, TRACED_ROWS = 1 << 20, 2048
-"""So many inputs go to the model at a time, and so many whose activations are kept until they are written."""
+"""The most inputs that go to the model at a time, without activations and with them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """What is kept of a batch while the model answers it."""
+    """The columns of a batch that are kept while the model answers it."""
 
     first: int
     """The number of its first row, counted over the rows of the job that are scored."""

@@ -37,7 +37,7 @@ _hears: ContextVar[Callable[[int], None] | None] = ContextVar("opmon_scoring_hea
 
 @contextmanager
 def heard(by: Callable[[int], None]) -> Iterator[None]:
-    """Tells ``by`` of each batch that is scored in this process meanwhile: how many inputs it had."""
+    """Call ``by`` with the number of inputs of each batch that is scored in this process meanwhile."""
     token = _hears.set(by)
     try:
         yield

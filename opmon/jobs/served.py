@@ -1,4 +1,4 @@
-"""What production answered, beside what the registered model answers: that which users saw is judged.
+"""Production's own predictions beside those of the registered model: the ones that users saw are judged.
 
 Production must speak of the model's own classes. Anything else is told before a label is asked for: a class in other
 words would count as wrong on every input, and a column that is no prediction at all as a model that has failed.
@@ -24,31 +24,31 @@ from opmon.types import Array
 from opmon.wording import percent
 
 _SAYING = 5
-"""So many predictions must differ before a skew says anything."""
+"""The fewest different predictions of which a skew is reported."""
 _TELLING = 50
-"""With fewer predictions than this, chance is not spoken of."""
+"""The fewest predictions by which agreement is told from chance."""
 
 
 @dataclass(frozen=True)
 class Skew:
-    """How often production's predictions are not the registered model's, counted; those of parts can be added up."""
+    """Counts of how production's predictions differ from the registered model's; those of parts can be added up."""
 
     column: str
     logged: int
-    """How many predictions production logged."""
+    """The number of predictions that production logged."""
     differs: int
-    """How many of those that can be compared the registered model answers otherwise; a number by more than rounding."""
+    """The number of those that differ from the registered model's answer; a number by more than rounding."""
     apart: int
-    """How many it answers quite otherwise: a number by more than its answers usually differ from each other."""
+    """The number of those that differ widely: a number by more than the model's answers usually differ."""
     said: Mapping[str, int] = field(default_factory=dict)
-    """What production said where it can be compared, and how often; of many different words the most frequent."""
+    """Production's predictions that can be compared, with their counts; of many different words the most frequent."""
     own: Mapping[str, int] = field(default_factory=dict)
-    """What the model said of the same inputs."""
+    """The model's predictions for the same inputs, with their counts."""
     strays: Mapping[str, int] = field(default_factory=dict)
-    """What production said that is none of the model's classes."""
+    """Production's predictions that are none of the model's classes, with their counts."""
     classes: tuple[str, ...] | None = None
     middle: tuple[float, float] | None = None
-    """Of numbers: the median of production's and of the model's."""
+    """The medians of production's and of the model's numbers."""
 
     def __add__(self, other: Skew) -> Skew:
         return replace(
@@ -63,7 +63,7 @@ class Skew:
 
     @property
     def compared(self) -> int:
-        """How many predictions can be compared with the model's."""
+        """The number of predictions that can be compared with the model's."""
         return self.logged - sum(self.strays.values())
 
     @property
@@ -84,7 +84,7 @@ class Skew:
         return Counter({_stray(self.column, name): count for name, count in self.strays.items()})
 
     def require(self, max_skew: float) -> None:
-        """An error where production speaks of other classes than the model, or answers otherwise too often."""
+        """Raise an error where production's classes are not the model's, or its answers differ too often."""
         if too_many(sum(self.strays.values()), self.logged):
             raise SourceError(self._other_words())
         apart = self.apart / self.compared if self.compared else 0.0
@@ -158,7 +158,7 @@ def _table(said: Array, logged: NDArray[np.bool_], strays: NDArray[np.bool_]) ->
 
 
 def skew_of_numbers(column: str, known: NDArray[np.bool_], said: NDArray[np.float64], own: NDArray[np.float64]) -> Skew:
-    """What differs by a hundredth of the spread was rounded when it was logged, or by float32.
+    """The skew of numbers; a difference of a hundredth of the spread is rounding, in the log or by float32.
 
     The spread is that of all the model's answers: of a round in parts, those of all parts together are given.
     """
@@ -183,7 +183,7 @@ def _stray(column: str, name: str) -> str:
 
 
 def _example(classes: tuple[str, ...] | None) -> str:
-    """How the first two classes would be given with spellings."""
+    """The first two classes as they would be given with spellings."""
     return ", ".join(f"{name}: {number}" for number, name in enumerate((classes or ("paid", "default"))[:2])) + (
         "" if classes is None or len(classes) < 3 else ", …"
     )

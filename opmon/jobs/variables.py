@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def with_logged(scored: Scored, heads: Mapping[str, Head], rows: pa.RecordBatch, first: int) -> Scored:
-    """What was said of a batch, with the variables that its own columns tell; ``first`` is the number of its first."""
+    """The scored batch with the variables that its own columns give; ``first`` is the number of its first row."""
     if not heads or not len(scored.rows):
         return scored
     found = dict(scored.variables)

@@ -1,4 +1,4 @@
-"""What each row of a log says of the model version that answered it."""
+"""The model version that answered each row of a log."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from opmon.values import canonical_class
 LONGEST = 200
 
 UNNAMED = ""
-"""What a row says that names no version: the current one answered it."""
+"""The text of a row that names no version: the current one answered it."""
 
 
 def said_of(column: pa.Array, name: str) -> Counter[str]:
-    """How many rows say what of their version.
+    """The number of rows by the version that they name.
 
     >>> said_of(pa.array([3.0, 3.0, None, float("nan")], from_pandas=False), "served_by")
     Counter({'3': 2, '': 2})
@@ -35,7 +35,7 @@ def said_of(column: pa.Array, name: str) -> Counter[str]:
 
 
 def rows_of(column: pa.Array, name: str, version: str, meant: Mapping[str, str]) -> NDArray[np.bool_]:
-    """Which rows a model version answered."""
+    """The rows that a model version answered, as a mask."""
     encoded = decoded(column).dictionary_encode()
     texts = [*(_text(value, name) for value in encoded.dictionary.to_pylist()), UNNAMED]
     its = np.array([meant.get(text, text) == version for text in texts])

@@ -1,4 +1,4 @@
-"""What a few tests on all inputs say about a test that looked at some: the regression estimator, with its sequence.
+"""Estimates of tests that looked at some inputs, by a few tests on all: the regression estimator, with its sequence.
 
 A few tests, the anchors, look at all N inputs. Whether an input is right under another test σ goes with whether, and by
 what margin, it is right under the anchors (all tests look at the same inputs). So with x_i the anchors' outcomes on
@@ -23,9 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Array
+from opmon.types import Array, Floats
 
-Floats = NDArray[np.float64]
 _RIDGE = 2.0
 _MOST = 40
 """Columns that are regressed on."""
@@ -42,7 +41,7 @@ class Anchors:
 
     @classmethod
     def of(cls, right: Array, margin: Array | None, weights: NDArray[np.float64] | None, inputs: int) -> Anchors:
-        """Of tests (one row each) that looked at all inputs; none of them: only the constant."""
+        """The anchors by tests (one row each) that looked at all inputs; without any, only the constant."""
         columns = [np.ones((1, inputs)), right.astype(np.float64)]
         if margin is not None:
             columns.append(np.tanh(margin.astype(np.float64) / 4))
@@ -86,7 +85,7 @@ def _products(x: Floats, w: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=4096)
 def boundary(n: int, total: int, level: float) -> float:
-    """How many standard errors the sequence is wide."""
+    """The half-width of the sequence in standard errors."""
     alpha = 1 - level
     rho2 = (-2 * np.log(alpha) + np.log(-2 * np.log(alpha)) + 1) / max(_TIGHTEST * total, 1.0)
     a = n * rho2 + 1

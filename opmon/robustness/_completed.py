@@ -1,4 +1,4 @@
-"""What inputs do under tests that did not look at them, from what they did under those that did.
+"""Predictions of how inputs fare under tests that did not look at them, from the tests that did.
 
 Row t of a table holds the outcomes z_ti of test t on input i, with holes. Inputs are taken as draws from a normal
 distribution of columns with mean μ (the shares) and covariance K over tests, so that a hole is filled with
@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.robustness.space import Tests
+from opmon.types import Floats
 
-Floats = NDArray[np.float64]
 MOST_TESTS = 2000
-"""Beyond it the covariance of tests is too much to fit."""
+"""The most tests of which the covariance is fitted."""
 _PSEUDO, _NUGGET, _INFLATION, _NEAR = 30.0, 1e-3, 1.4, 5e-4
 
 

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
-from opmon.types import Array
-
-Floats = NDArray[np.float64]
+from opmon.types import Array, Floats
 
 
 def share_bounds(right: Array, seen: NDArray[np.int64] | int, total: int, level: float) -> tuple[Floats, Floats]:

@@ -25,7 +25,7 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """How the model holds a picture: its height, width and channels, in which order, and which numbers are black and
+    """The form of the model's pictures: height, width and channels, in which order, and which numbers are black and
     white, for all channels or each. ``steps``: how many there are from black to white (None: any number between)."""
 
     height: int
@@ -36,7 +36,7 @@ class Pictures:
     white: float | tuple[float, ...] = 1.0
     dtype: DTypeLike = np.float32
     shape: tuple[int, ...] = ()
-    """Of one input as the model takes it."""
+    """The shape of one input as the model takes it."""
     steps: int | None = None
 
     @classmethod

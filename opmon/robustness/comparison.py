@@ -70,7 +70,7 @@ def _paired(first: Outcomes, second: Outcomes, rows: NDArray[np.int64]) -> float
 
 
 def _standing_for(result: Tomography, rows: NDArray[np.int64], measured: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of the tests that both measured; where there are none the measured ones that are nearest to them."""
+    """The tests of a question that both measured; where there are none, the measured ones that are nearest to them."""
     own = np.intersect1d(rows, measured)
     if len(own):
         return own

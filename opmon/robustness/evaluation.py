@@ -50,7 +50,7 @@ class Evaluation:
         return len(self.inputs)
 
     def shuffled(self, seed: int) -> tuple[Evaluation, NDArray[np.int64]]:
-        """The same in the random order in which all tests look at them, and that order."""
+        """The evaluation in the random order in which all tests look at its inputs, and that order."""
         order = np.random.default_rng([seed, 0x5EED]).permutation(len(self.inputs))
         truth = None if self.truth is None else self.truth[order]
         weights = None if self.weights is None else self.weights[order]

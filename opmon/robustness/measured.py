@@ -1,4 +1,4 @@
-"""What tests gave, and how it grows with every block of inputs."""
+"""The measurements of tests, which grow with every block of inputs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from opmon.robustness._anchors import Anchors, boundary
 from opmon.robustness._sequences import share_bounds
 from opmon.robustness.evaluation import Judged
 from opmon.robustness.space import Tests
+from opmon.types import Floats
 
-Floats = NDArray[np.float64]
 Visit = tuple[list[int], int, int]
 """Tests, as rows, that look at the inputs from the second number up to the third."""
 _COMMON_BLOCKS, _COMMON_SHARE = 1, 0.05
@@ -23,7 +23,7 @@ _PER_TEST = ("right", "seen", "share", "error", "low", "high", "finished")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How tests are run. ``half_width`` None: every test looks at all inputs."""
+    """A plan for running tests. ``half_width`` None: every test looks at all inputs."""
 
     half_width: float | None = 0.03
     level: float = 0.95
@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What tests gave. ``right[t, i]`` is 1 or 0 for the ``seen[t]`` inputs that test t looked at, −1 for others;
+    """The measurements of tests. ``right[t, i]`` is 1 or 0 for the ``seen[t]`` inputs that test t looked at, else −1;
     ``margin`` beside it.
 
     ``share`` is r_σ as estimated for all inputs, ``error`` its standard error (0 where all were seen), ``low`` and
@@ -69,13 +69,13 @@ class Measured:
         return (self.high - self.low) / 2
 
     def take(self, which: slice) -> Measured:
-        """Some of the tests."""
+        """The measurements of some of the tests."""
         margin = None if self.margin is None else self.margin[which]
         arrays = {name: getattr(self, name)[which] for name in _PER_TEST}
         return Measured(tests=self.tests.take(which), margin=margin, weights=self.weights, **arrays)
 
     def with_shares(self, share: Floats, error: Floats) -> Measured:
-        """The same with better shares: bounds move with them, and are not wider than they were."""
+        """The measurements with better shares: bounds move with them, and are not wider than they were."""
         half = np.minimum(self.half_width, _bounding(self.seen, self.right.shape[1], error))
         low, high = np.maximum(share - half, 0), np.minimum(share + half, 1)
         return replace(self, share=np.clip(share, 0, 1), error=error, low=low, high=high)
@@ -144,7 +144,7 @@ def with_visits(
 
 
 def block_orders(tests: Tests, inputs: int, plan: Plan) -> NDArray[np.int64]:
-    """In which order each test looks at the blocks of inputs, one row per test.
+    """The order in which each test looks at the blocks of inputs, one row per test.
 
     A few blocks are the first of all tests: what is made of several tests input by input is known there. The others
     come in a random order for each set of perturbations, and the severities of the first of them begin at places evenly

@@ -1,4 +1,4 @@
-"""What each input did under the tests that were run: by it, two tomographies of the same inputs are compared."""
+"""The outcomes of inputs under the tests that were run, by which two tomographies of the same inputs are compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from opmon.types import Floats, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Outcomes:
     def of(
         cls,
         rows: ArrayLike,
-        values: NDArray[np.floating],
-        variance: NDArray[np.floating],
+        values: Numbers,
+        variance: Numbers,
         inputs: NDArray[np.str_],
         weights: NDArray[np.float64] | None,
     ) -> Outcomes:

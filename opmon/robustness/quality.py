@@ -1,4 +1,4 @@
-"""How far perturbed inputs are from the originals: 0 is none, larger is worse."""
+"""Distances of perturbed inputs from the originals: 0 is none, larger is worse."""
 
 from __future__ import annotations
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.robustness.quality import Quality
 from opmon.robustness.run import Progress, Subject
 from opmon.robustness.space import Space, Tests
 from opmon.robustness.surrogates.gaussian_process import Interactions, fit
-
-Floats = NDArray[np.float64]
+from opmon.types import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +38,8 @@ def grade(
 
 
 def predicted_quality(space: Space, found: dict[tuple[tuple[int, int], ...], float]) -> Graded:
-    """Of the root of the distance: additive with pairs as the mean, the largest pair as a second opinion, and the same
-    Gaussian process of interactions as for shares."""
+    """The surrogate of the root of the distance: additive with pairs as the mean, the largest pair as a second opinion,
+    and the same Gaussian process of interactions as for shares."""
     tests = space.tests()
     keys = tests.chains()
     root = {key: float(np.sqrt(max(value, 0.0))) for key, value in found.items()}

@@ -17,9 +17,8 @@ from opmon.robustness.query.conditions import Condition
 from opmon.robustness.query.named import question
 from opmon.robustness.query.parse import parse
 from opmon.robustness.space import Space, Tests
-from opmon.types import Array, Document
+from opmon.types import Array, Document, Floats
 
-Floats = NDArray[np.float64]
 _MOST_IN_COVARIANCE = 1500
 
 
@@ -173,11 +172,11 @@ class Tomography:
         return found
 
     def sampling_variance(self, share: float) -> float:
-        """Of a mean share, for the inputs being a sample of production."""
+        """The variance of a mean share that comes from the inputs being a sample of production."""
         return max(share * (1 - share), 0.25 / self.effective_inputs) / self.effective_inputs
 
     def error_of_mean(self, rows: NDArray[np.int64]) -> float:
-        """Of a mean over tests: shared errors add up whole, the others as far as near tests go together."""
+        """The standard error of a mean over tests: shared errors add up whole, others as far as near tests agree."""
         if len(rows) > _MOST_IN_COVARIANCE:
             rows = rows[np.linspace(0, len(rows) - 1, _MOST_IN_COVARIANCE).astype(int)]
         own = np.sqrt(np.maximum(self.error[rows] ** 2 - self.shared[rows] ** 2, 0))

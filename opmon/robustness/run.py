@@ -40,12 +40,12 @@ class Codec(Protocol):
 
 
 Look = Callable[[Tests, Sequence[Visit]], Iterator[tuple[Visit, Judged]]]
-"""What the tests of every visit give, in parts of visits: the outcomes of one row after the other."""
+"""A function that gives the outcomes of tests for every visit, in parts of visits, one row after the other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is tested: a model, its inputs in the order of :meth:`Evaluation.shuffled`, and what is done to them."""
+    """The subject of tests: a model, its inputs in the order of :meth:`Evaluation.shuffled`, and perturbations."""
 
     model: Model
     evaluation: Evaluation

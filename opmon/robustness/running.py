@@ -1,4 +1,4 @@
-"""Which tests are run, in what order, and how well: anchors, all pairs, then what tells most for what it costs."""
+"""The run of tests, in order: anchors, all pairs, then what tells most for what it costs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_BEYOND = 240
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much is spent beyond pairs.
+    """The effort spent beyond pairs.
 
     ``beyond_pairs`` tests (None: :func:`suggested` of them). Where ``inferences`` says how many there may be in all,
     what is left of it goes into all tests on more inputs.
@@ -41,8 +41,8 @@ class Budget:
 
 
 def suggested(space: Space) -> int:
-    """How many tests beyond pairs tell enough of the others: 12 and 12 more for each three perturbations, at most 40 %
-    of what there is and 240."""
+    """The number of tests beyond pairs that tell enough of the others: 12 and 12 more for each three perturbations, at
+    most 40 % of what there is and 240."""
     triples = math.comb(len(space.names), 3) * (6 if space.ordered else 1)
     there = sum(space.count(order) for order in range(3, space.highest + 1))
     return min(12 * (1 + triples), math.ceil(0.4 * there), _MOST_BEYOND)
@@ -50,7 +50,7 @@ def suggested(space: Space) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What a run that was broken off goes on from: tests that are done, those under way, and how well they are run."""
+    """The state that a run which was broken off goes on from: tests done, tests under way, and their precision."""
 
     done: Measured | None
     under_way: Measured | None
@@ -72,7 +72,7 @@ class Running:
     save: Callable[[Checkpoint], None] | None = None
 
     def run(self, resume: Checkpoint | None = None) -> tuple[Measured, Surrogate | None, Known]:
-        """Everything measured, and the surrogate of the tests beyond pairs (None where there are none)."""
+        """Measure all tests, and return them with the surrogate of those beyond pairs (None where there are none)."""
         start = resume or Checkpoint(None, None)
         first = anchor_tests(self.space)
         done = self._stage(first, replace(self.plan, half_width=None), start, None)
@@ -109,7 +109,7 @@ class Running:
             known = Known.of(done, self.space.levels, known)
 
     def _affordable(self, done: Measured, beyond: int) -> int:
-        """How many tests to run before the surrogate is asked again: few at first, more as it knows more."""
+        """The number of tests to run before the surrogate is asked again: few at first, more as it knows more."""
         wanted = suggested(self.space) if self.budget.beyond_pairs is None else self.budget.beyond_pairs
         if self.budget.inferences is not None:
             if self.budget.beyond_pairs is None:
@@ -135,7 +135,7 @@ class Running:
         return None
 
     def _refined(self, done: Measured, anchors: Anchors, plan: Plan) -> Measured:
-        """All tests but the anchors until they are as near as the plan says."""
+        """Run all tests but the anchors until they are as precise as the plan says."""
         count = len(anchor_tests(self.space))
         rest = done.take(slice(count, None))
         open_ = replace(rest, finished=(rest.seen == self.inputs) | (rest.half_width <= (plan.half_width or 0)))

@@ -42,7 +42,7 @@ class Tests:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """How many perturbations each test applies."""
+        """The number of perturbations that each test applies."""
         return np.asarray(np.count_nonzero(self.severities, axis=1), np.int64)
 
     @property
@@ -104,11 +104,11 @@ class Space:
 
     @property
     def size(self) -> int:
-        """How many tests there are: Σ_o C(k, o)·m^o, and times o! where the space is ordered."""
+        """The number of tests: Σ_o C(k, o)·m^o, and times o! where the space is ordered."""
         return sum(self.count(order) for order in range(self.highest + 1))
 
     def count(self, order: int) -> int:
-        """How many tests of one order there are."""
+        """The number of tests of one order."""
         arrangements = math.perm if self.ordered else math.comb
         return int(arrangements(len(self.names), order) * self.levels**order)
 

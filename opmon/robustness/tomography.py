@@ -114,7 +114,7 @@ def assembled(
 
 
 def _outcomes(space: Space, measured: Measured, known: Known, names: NDArray[np.str_]) -> Outcomes:
-    """What is known of each input, by its name."""
+    """The outcomes of each input, by its name."""
     at = {key: row for row, key in enumerate(space.tests().chains())}
     rows = [at[key] for key in known.measured.tests.chains()]
     return Outcomes.of(rows, known.outcomes.values, known.outcomes.variance, names, measured.weights)

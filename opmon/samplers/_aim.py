@@ -1,4 +1,4 @@
-"""What the knob of the adaptive sampler means: sampling densities between ``estimate`` and ``expose``."""
+"""The aim of the adaptive sampler: sampling densities between ``estimate`` and ``expose``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.samplers import _frontier
-from opmon.types import Floats
+from opmon.types import Numbers
 
 UNSEEN = 4.0
 """Failures per budget that any input is taken to hide beyond what the model predicts: z² = 3.8 is what the upper end of
@@ -17,7 +17,7 @@ POWER = 1.5
 LIFT = 1.6
 """Failures relative to simple random sampling that the middle of the knob wants, if a bounded share will do."""
 REACH = 0.73
-"""What ``expose`` takes of the failures that could be had beyond Neyman's: the last ones cost most precision."""
+"""The share that ``expose`` takes of the failures that could be had beyond Neyman's: the last cost most precision."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Aim:
     smallest: float
     """Smaller budgets are drawn in one wave: too few labels to learn from."""
     later_value: float
-    """What a draw of a later wave is taken to be worth beside one of this wave: fixes the waves' shares beforehand."""
+    """The worth of a draw of a later wave beside one of this wave, by which the waves' shares are fixed beforehand."""
 
     @classmethod
     def of(cls, aim: float) -> Aim:
@@ -60,11 +60,11 @@ class Aim:
             later_value=between(1.2, 1.0, 0.7),
         )
 
-    def first(self, score: Floats, population: NDArray[np.int64]) -> Floats:
+    def first(self, score: Numbers, population: NDArray[np.int64]) -> Numbers:
         """The first wave, before any label: a defensive mixture of uniform and PPS over all variables."""
         return self.first_floor + (1 - self.first_floor) * _relative(score, population)
 
-    def later(self, score: Floats, population: NDArray[np.int64], budget: int, draws: int, binary: bool) -> Floats:
+    def later(self, score: Numbers, population: NDArray[np.int64], budget: int, draws: int, binary: bool) -> Numbers:
         """A later wave of ``draws``: ``score`` is the predicted log odds of failure ``f``, or the predicted log loss.
 
         Precise is ``sqrt((f + u)(1 − f))``, Neyman's allocation where every input may hide ``u = UNSEEN/budget``
@@ -81,7 +81,7 @@ class Aim:
         exposing = _frontier.density(variance, rate, population, draws, REACH) if self.far > 0 else 0.0
         return np.asarray(self.floor + (1 - self.floor) * ((1 - self.far) * mixed + self.far * exposing))
 
-    def _mixed(self, spread: Floats, rate: Floats, population: NDArray[np.int64]) -> Floats:
+    def _mixed(self, spread: Numbers, rate: Numbers, population: NDArray[np.int64]) -> Numbers:
         precise, exposing = _relative(spread, population), _relative(rate**POWER, population)
         expected = population * _relative(rate, population) / population.sum()
         low, high = (float(self.floor + (1 - self.floor) * (expected @ density)) for density in (precise, exposing))
@@ -89,6 +89,6 @@ class Aim:
         return (1 - share) * precise + share * exposing
 
 
-def _relative(values: Floats, population: NDArray[np.int64]) -> Floats:
+def _relative(values: Numbers, population: NDArray[np.int64]) -> Numbers:
     mean = float(population @ values) / population.sum()
     return np.asarray(values / mean) if mean > 0 else np.ones_like(values)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from opmon.samplers._checks import chunks
 from opmon.samplers._proxy import Variable, scores
-from opmon.types import Floats, Positions
+from opmon.types import Numbers, Positions
 
 BINS = 8192
 NONE = BINS
@@ -27,7 +27,7 @@ class Strata(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def binned(variables: list[Variable], parts: list[Floats], size: int) -> tuple[NDArray[np.uint16], float, float]:
+def binned(variables: list[Variable], parts: list[Numbers], size: int) -> tuple[NDArray[np.uint16], float, float]:
     """The bin of every input's additive score, and the lowest and highest score that the bins span."""
     bins = np.zeros(size, dtype=np.uint16)
     low, high = sum(float(p.min()) for p in parts), sum(float(p.max()) for p in parts)
@@ -48,12 +48,12 @@ def populations(bins: NDArray[np.uint16]) -> NDArray[np.int64]:
     return counts[:NONE]
 
 
-def centres(low: float, high: float) -> Floats:
+def centres(low: float, high: float) -> Numbers:
     """The score in the middle of every bin."""
     return np.asarray(low + (np.arange(BINS) + 0.5) * (high - low) / (BINS - 1))
 
 
-def strata(population: NDArray[np.int64], density: Floats, budget: int) -> Strata:
+def strata(population: NDArray[np.int64], density: Numbers, budget: int) -> Strata:
     """Cut the bins where the cumulative density passes multiples of its share, so that strata expect equal draws.
 
     ``population`` inputs and sampling ``density`` per bin. A bin that holds more than one share stays whole.
@@ -71,7 +71,7 @@ def strata(population: NDArray[np.int64], density: Floats, budget: int) -> Strat
     return Strata(of_bin, sizes, allocate(expected, sizes, budget))
 
 
-def allocate(expected: Floats, sizes: NDArray[np.int64], budget: int) -> NDArray[np.int64]:
+def allocate(expected: Numbers, sizes: NDArray[np.int64], budget: int) -> NDArray[np.int64]:
     """Whole numbers in proportion to ``expected``: at least 1, at most the stratum, and ``budget`` in all.
 
     Fewer draws than strata: the strata of the largest expectation would be kept; callers cut no more strata than draws.

@@ -1,4 +1,4 @@
-"""What every sampler does first: check its arguments, look at the auxiliary variable, label a small frame whole."""
+"""The first steps of every sampler: checking arguments and the auxiliary variable, labelling a small frame whole."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from opmon.abc import Sampler
 from opmon.errors import InputError
-from opmon.types import Draw, Floats, Frame
+from opmon.types import Draw, Frame, Numbers
 
 Prepared = Callable[[np.random.Generator], Draw]
-"""What ``prepare(frame, budget)`` of a sampler gives: all that does not depend on chance is done, for simulations that
+"""The result of a sampler's ``prepare(frame, budget)``: all but what depends on chance is done, for simulations that
 draw many times from one frame. ``draw(frame, budget, rng)`` is ``prepare(frame, budget)(rng)``."""
 
 EXTREME = 1e100
@@ -48,7 +48,7 @@ def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
         yield slice(start, min(start + length, size))
 
 
-def auxiliary(frame: Frame, name: str) -> Floats:
+def auxiliary(frame: Frame, name: str) -> Numbers:
     """The auxiliary variable ``name``, every value of it finite and not negative.
 
     Only its proportions matter: where sums or products of it could leave the range of a double, it comes divided by
@@ -99,5 +99,5 @@ class ByVariable(Sampler):
         return (lambda rng: take_all(frame, rng)) if is_whole(frame, budget) else self.prepared(values, budget)
 
     @abstractmethod
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         """The draws of ``budget`` from more inputs than that; ``values`` holds the variable, checked."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Floats
+from opmon.types import Numbers
 
 PER_OCTAVE = 12
 """Groups of bins per doubling of the number of inputs above: fine where few inputs decide."""
@@ -25,7 +25,7 @@ ROUNDS = 4
 """Passes that move what passes the limit ``c`` to the rest."""
 
 
-def density(variance: Floats, rate: Floats, population: NDArray[np.int64], draws: int, reach: float) -> Floats:
+def density(variance: Numbers, rate: Numbers, population: NDArray[np.int64], draws: int, reach: float) -> Numbers:
     """The density per bin that exposes Neyman's failures and ``reach`` of all that could be had beyond them.
 
     ``population`` inputs are in a bin; ``rate`` never falls from one bin to the next; ``draws`` are to be made.
@@ -52,7 +52,7 @@ def _groups(population: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(PER_OCTAVE * np.log2(np.maximum(above, 1)), dtype=np.int64)
 
 
-def _points(v: Floats, f: Floats, counts: Floats, draws: int) -> Floats:
+def _points(v: Numbers, f: Numbers, counts: Numbers, draws: int) -> Numbers:
     """Densities along the frontier, one row per ``s``, from Neyman's to the greedy one."""
     total = counts.sum()
     most = max(total / draws, 1.0)
@@ -71,8 +71,8 @@ def _points(v: Floats, f: Floats, counts: Floats, draws: int) -> Floats:
     return np.concatenate([found, _greedy(f, counts, most)[None]])
 
 
-def _greedy(f: Floats, counts: Floats, most: float) -> Floats:
-    """As many of the most suspicious inputs as there are draws."""
+def _greedy(f: Numbers, counts: Numbers, most: float) -> Numbers:
+    """The density that draws the most suspicious inputs, as many as there are draws."""
     order = np.argsort(-f, kind="stable")
     before = np.cumsum(counts[order]) - counts[order]
     room = np.clip(counts.sum() / most - before, 0, counts[order])
@@ -81,7 +81,7 @@ def _greedy(f: Floats, counts: Floats, most: float) -> Floats:
     return found
 
 
-def _levels(f: Floats, counts: Floats, draws: float) -> Floats:
+def _levels(f: Numbers, counts: Numbers, draws: float) -> Numbers:
     """Values of ``s``: above the largest rate, then the rates that 1, 2, … but not more than ``draws`` inputs reach."""
     occupied = counts > 0
     rates, above = f[occupied], counts[occupied]

@@ -1,4 +1,4 @@
-"""What the auxiliary variables say about failure: codes, ranks, and a model of the outcomes seen so far.
+"""A model of failure by the auxiliary variables: their codes and ranks, and the outcomes seen so far.
 
 Every variable is turned into a code whose order is the variable's order: the leading bits of a float32 are logarithmic
 bins (64 to a factor of two), so any scale will do. What follows are tables by code: the rank of a code, the features
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from opmon._ridge import fit
 from opmon.samplers._checks import auxiliary, chunks
-from opmon.types import Floats, Frame, Positions, Sample
+from opmon.types import Frame, Numbers, Positions, Sample
 
 SHIFT = 17
 CODES = 1 << 32 - 1 - SHIFT
@@ -26,7 +26,7 @@ TAIL = 5.0
 FEATURES = 2
 """Features per variable: rank, and its tail."""
 SLOPE = 0.5
-"""What the coefficients of all variables together are thought to be before any label; see :func:`learned`."""
+"""The prior of the coefficients of all variables together, before any label; see :func:`learned`."""
 LARGEST = 20.0
 """Losses are cut at this multiple of their mean in the model (not in the estimate): one loss must not rule it."""
 
@@ -40,7 +40,7 @@ class Variable:
     ``present`` are the codes that occur, in order, ``counts`` how often.
     """
 
-    values: Floats
+    values: Numbers
     low: float
     spread: float
     present: NDArray[np.int64]
@@ -49,11 +49,11 @@ class Variable:
     def codes(self, part: slice | Positions) -> NDArray[np.uint32]:
         return _code(self.values[part], self.low, self.spread)
 
-    def ranks(self) -> Floats:
+    def ranks(self) -> Numbers:
         """The mid-rank of every code present, in (0, 1)."""
         return np.asarray((np.cumsum(self.counts) - self.counts / 2) / self.counts.sum())
 
-    def magnitudes(self) -> Floats:
+    def magnitudes(self) -> Numbers:
         """The size of every code present relative to the mean, cut at the 99.95 % quantile: what PPS would use."""
         middle = (self.present.astype(np.uint32) << SHIFT | 1 << SHIFT - 1).view(np.float32).astype(np.float64)
         middle = np.where(self.present == 0, 0.0, middle)
@@ -62,7 +62,7 @@ class Variable:
         total = float(self.counts @ value)
         return np.asarray(value * (self.counts.sum() / total)) if total > 0 else np.ones(len(value))
 
-    def table(self, contribution: Floats) -> Table:
+    def table(self, contribution: Numbers) -> Table:
         """A look-up by code of one number per code present."""
         table = np.zeros(CODES, dtype=np.float32)
         table[self.present] = contribution
@@ -86,13 +86,13 @@ def coded(frame: Frame, names: tuple[str, ...]) -> list[Variable]:
     return found
 
 
-def prior(variables: list[Variable]) -> list[Floats]:
-    """What to think before any label: the mean over the variables of the density that PPS would use."""
+def prior(variables: list[Variable]) -> list[Numbers]:
+    """The prediction before any label: the mean over the variables of the density that PPS would use."""
     return [v.magnitudes() / len(variables) for v in variables]
 
 
-def learned(variables: list[Variable], sample: Sample) -> tuple[list[Floats], bool]:
-    """What the labels so far say: parts of the predicted log odds of failure (or log loss); whether outcomes are 0/1.
+def learned(variables: list[Variable], sample: Sample) -> tuple[list[Numbers], bool]:
+    """The prediction by the labels so far: parts of the log odds of failure or the log loss; whether outcomes are 0/1.
 
     Ridge regression on rank and tail of every variable. The coefficients are drawn towards ``SLOPE`` divided by the
     number of variables, with a precision equal to that number: a few labels do not overthrow what the variables are
@@ -110,21 +110,21 @@ def learned(variables: list[Variable], sample: Sample) -> tuple[list[Floats], bo
     return contributions(variables, beta), binary
 
 
-def features(ranks: Floats) -> Floats:
+def features(ranks: Numbers) -> Numbers:
     """Rank and tail of ranks in (0, 1), each with mean 0 and standard deviation about 1; shape (2, …)."""
     return np.stack([(ranks - 0.5) * np.sqrt(12.0), np.minimum(-np.log1p(-ranks), TAIL) - 1.0])
 
 
-def design_matrix(variables: list[Variable], positions: Positions) -> Floats:
+def design_matrix(variables: list[Variable], positions: Positions) -> Numbers:
     """One row per position: 1, then the features of every variable."""
-    columns: list[Floats] = [np.ones((1, len(positions)))]
+    columns: list[Numbers] = [np.ones((1, len(positions)))]
     columns += [features(v.ranks()[np.searchsorted(v.present, v.codes(positions))]) for v in variables]
     return np.concatenate(columns).T
 
 
-def contributions(variables: list[Variable], beta: Floats) -> list[Floats]:
-    """What every code present adds to ``β₀ + Σ_j Σ_k β_jk f_k(rank_j)``; the constant is in the first variable's."""
-    parts: list[Floats] = [beta[1 + FEATURES * j :][:FEATURES] @ features(v.ranks()) for j, v in enumerate(variables)]
+def contributions(variables: list[Variable], beta: Numbers) -> list[Numbers]:
+    """The part of every code present in ``β₀ + Σ_j Σ_k β_jk f_k(rank_j)``; the constant is in the first variable's."""
+    parts: list[Numbers] = [beta[1 + FEATURES * j :][:FEATURES] @ features(v.ranks()) for j, v in enumerate(variables)]
     parts[0] = parts[0] + beta[0]
     return parts
 
@@ -137,7 +137,7 @@ def scores(variables: list[Variable], tables: list[Table], part: slice) -> Table
     return total
 
 
-def _code(values: Floats, low: float, spread: float) -> NDArray[np.uint32]:
+def _code(values: Numbers, low: float, spread: float) -> NDArray[np.uint32]:
     with np.errstate(over="ignore"):
         scaled = ((np.asarray(values, dtype=np.float64) - low) / spread).astype(np.float32)
     return np.asarray(np.maximum(scaled, np.float32(0)).view(np.uint32) >> SHIFT, dtype=np.uint32)

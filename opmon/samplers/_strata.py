@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.samplers._checks import chunks
-from opmon.types import Floats, Positions
+from opmon.types import Numbers, Positions
 
 BINS = 4096
 COARSE = 0.01
@@ -38,7 +38,7 @@ class Strata:
     spreads: NDArray[np.float64]
 
     @classmethod
-    def by_kmeans(cls, values: Floats, count: int) -> Strata:
+    def by_kmeans(cls, values: Numbers, count: int) -> Strata:
         """At most ``count`` strata, ascending in the variable; fewer where it has fewer distinct values."""
         low, high = float(values.min()), float(values.max())
         if not high > low:
@@ -81,7 +81,7 @@ class _Columns(NamedTuple):
 
     @property
     def filled(self) -> _Columns:
-        """Those of bins that hold something."""
+        """The values of bins that hold something."""
         return _Columns(*(column[self.number > 0] for column in self))
 
     def inside(self, starts: NDArray[np.int64]) -> float:
@@ -94,7 +94,7 @@ Scale = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Knots of a piecewise linear map from the unit interval to bins."""
 
 
-def _even(values: Floats, low: float, high: float) -> Scale:
+def _even(values: Numbers, low: float, high: float) -> Scale:
     """Half of the bins by width, half by how many values there are: ``bin = B (u + F(u)) / 2`` with ``F`` the share
     of values up to ``u``, read off at 64 quantiles. Neither tails nor clusters are then coarse."""
     glimpse = np.sort(np.asarray(values[:: max(len(values) // GLIMPSE, 1)], dtype=np.float64))
@@ -105,7 +105,7 @@ def _even(values: Floats, low: float, high: float) -> Scale:
     return knots, BINS * (knots + share) / 2
 
 
-def _binned(values: Floats, low: float, high: float, scale: Scale | None) -> tuple[NDArray[np.uint16], _Columns]:
+def _binned(values: Numbers, low: float, high: float, scale: Scale | None) -> tuple[NDArray[np.uint16], _Columns]:
     """The bin of every value, and what the bins hold; they are equally wide, or as ``scale`` says."""
     bins = np.empty(len(values), dtype=np.uint16)
     number, total, square = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.samplers._checks import chunks
-from opmon.types import Floats, Positions
+from opmon.types import Numbers, Positions
 
 FLOOR = 0.01
 """The least weight, relative to the mean weight: every input can be drawn."""
@@ -25,12 +25,12 @@ WIDEST = 8.0
 class Weights:
     """``w_i = max(values_i, floor)`` with its sum per chunk; all equal where every value is zero."""
 
-    values: Floats
+    values: Numbers
     floor: float
     sums: NDArray[np.float64]
 
     @classmethod
-    def of(cls, values: Floats, floor: float = FLOOR) -> Weights:
+    def of(cls, values: Numbers, floor: float = FLOOR) -> Weights:
         total = sum(float(values[part].sum(dtype=np.float64)) for part in chunks(len(values)))
         floor = floor * total / len(values) if total > 0 else 1.0
         sums = np.array([np.maximum(values[part], floor, dtype=np.float64).sum() for part in chunks(len(values))])
@@ -166,5 +166,5 @@ def _class_starts(expected: NDArray[np.float64], log: NDArray[np.float64]) -> ND
 
 
 def class_count(budget: int) -> int:
-    """How many classes an interval can use: about ten draws in each, ten classes at most."""
+    """The number of classes that an interval can use: about ten draws in each, ten classes at most."""
     return max(1, min(10, budget // 10))

@@ -1,4 +1,4 @@
-"""Which sampler, and why: advice from the size of the frame, the budget, the variables at hand and the aim.
+"""Advice on which sampler to take, from the size of the frame, the budget, the variables at hand and the aim.
 
 The figures are medians over six published classifiers and one regression model (all published variables, budgets 100
 and 400), relative to simple random sampling at the same budget; ``tests/benchmarks/samplers.py`` measures them again.

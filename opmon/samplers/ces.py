@@ -50,7 +50,7 @@ class CrossEntropy(Sampler):
 
     @property
     def activation_levels(self) -> int:
-        """What it needs of a frame: the activations of a hidden layer in so many sections."""
+        """The number of sections in which it wants the activations of a hidden layer."""
         return self.sections
 
     def draw(self, frame: Frame, budget: int, rng: np.random.Generator) -> Draw:
@@ -87,7 +87,7 @@ def section_indices(activations: Array, sections: int) -> NDArray[np.uint8]:
 
 
 def _counts(bins: NDArray[np.uint8], sections: int) -> NDArray[np.int64]:
-    """How many inputs of the frame lie in each section: one row per neuron."""
+    """The number of inputs of the frame in each section: one row per neuron."""
     neurons = bins.shape[1]
     offsets = (np.arange(neurons) * sections).astype(np.int32)
     counts = np.zeros(neurons * sections, dtype=np.int64)
@@ -124,7 +124,7 @@ class _Search:
     def _gains(
         self, bins: NDArray[np.uint8], counts: NDArray[np.int64], offsets: NDArray[np.int32], q: int
     ) -> NDArray[np.float64]:
-        """How much each group of ``q`` improves the objective; what all groups share is left out."""
+        """The improvement of the objective by each group of ``q``; what all groups share is left out."""
         table = np.stack([self._step(counts + already) for already in range(q)]).astype(np.float32).ravel()
         gain = np.zeros(len(bins))
         for k in range(q):

@@ -8,7 +8,7 @@ import numpy as np
 
 from opmon.samplers._checks import ByVariable, Prepared
 from opmon.samplers._strata import Strata, proportional
-from opmon.types import Draw, Floats
+from opmon.types import Draw, Numbers
 
 FRAME_SHARES = (0.8, 0.1, 0.1)
 BUDGET_SHARES = (0.2, 0.4, 0.4)
@@ -25,7 +25,7 @@ class ConfidenceStratified(ByVariable):
     Column ``stratum``; constant ``stratum_size``: the inputs in each stratum.
     """
 
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         N = len(values)
         cuts = np.unique(np.clip(np.rint(np.cumsum(FRAME_SHARES) * N).astype(np.int64), 1, N))
         if budget < len(cuts):

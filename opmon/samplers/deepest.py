@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.samplers._checks import ByVariable, Prepared, checked_share, chunks
 from opmon.samplers._weights import Mixture, ProbabilityClasses, Weights, class_count
-from opmon.types import Draw, Floats, Positions
+from opmon.types import Draw, Numbers, Positions
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DeepEst(ByVariable):
         if self.activation not in ("source", "target"):
             raise InputError(f"activation must be 'source' or 'target'; got {self.activation!r}")
 
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         tau = self._threshold(values)
         if self.activation == "source":
             weights = Weights.of(values)
@@ -71,7 +71,7 @@ class DeepEst(ByVariable):
 
         return draw
 
-    def _threshold(self, values: Floats) -> float:
+    def _threshold(self, values: Numbers) -> float:
         if self.threshold is not None:
             return self.threshold
         if self.variable == "confidence":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.samplers._checks import ByVariable, Prepared, checked_budget, checked_count
 from opmon.samplers._strata import Strata
-from opmon.types import Draw, Floats, Frame, Sample
+from opmon.types import Draw, Frame, Numbers, Sample
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class GradientBased(ByVariable):
         checked_count(self.strata, "strata", 200)
         checked_count(self.waves, "waves", 1000)
 
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         strata = Strata.by_kmeans(values, max(1, min(self.strata, budget // 2)))
         waves = max(1, min(self.waves, budget // (2 * strata.count)))
 
@@ -106,7 +106,7 @@ def _go_on(draw: Draw, variances: NDArray[np.float64], wave: int, rng: np.random
 
 
 def _steepest(worth: NDArray[np.float64], room: NDArray[np.int64], wave: int) -> NDArray[np.int64]:
-    """How many of ``wave`` draws go to each stratum: one, then always where ``worth / n_h²`` is largest."""
+    """The number of ``wave`` draws for each stratum: one, then always where ``worth / n_h²`` is largest."""
     counts = np.zeros(len(worth), dtype=np.int64)
     counts[np.argsort(-worth)[:wave]] = 1
     counts = np.minimum(counts, room)

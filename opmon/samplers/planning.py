@@ -1,4 +1,4 @@
-"""How many labels a wanted half-width needs."""
+"""The number of labels that a wanted half-width needs."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from opmon.samplers._checks import ByVariable, Prepared, checked_share
 from opmon.samplers._weights import Mixture, ProbabilityClasses, Weights, class_count
-from opmon.types import Draw, Floats
+from opmon.types import Draw, Numbers
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RaoHartleyCochran(ByVariable):
     def __post_init__(self) -> None:
         checked_share(self.defensive, "defensive")
 
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         mixture = Mixture(Weights.of(values), self.defensive)
         probabilities = np.concatenate(list(mixture.by_chunk()))
         classes = ProbabilityClasses.of(mixture, class_count(budget))

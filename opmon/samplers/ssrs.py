@@ -8,7 +8,7 @@ import numpy as np
 
 from opmon.samplers._checks import ByVariable, Prepared, checked_count
 from opmon.samplers._strata import Strata, proportional
-from opmon.types import Draw, Floats
+from opmon.types import Draw, Numbers
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Stratified(ByVariable):
     def __post_init__(self) -> None:
         checked_count(self.strata, "strata", 200)
 
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         strata = Strata.by_kmeans(values, min(self.strata, budget))
         counts = proportional(strata.sizes * strata.spreads, budget, strata.sizes, least=1)
 

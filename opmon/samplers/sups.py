@@ -8,7 +8,7 @@ import numpy as np
 
 from opmon.samplers._checks import ByVariable, Prepared, checked_share
 from opmon.samplers._weights import Mixture, ProbabilityClasses, Weights, class_count
-from opmon.types import Draw, Floats
+from opmon.types import Draw, Numbers
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ProportionalToSize(ByVariable):
     def __post_init__(self) -> None:
         checked_share(self.defensive, "defensive")
 
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         mixture = Mixture(Weights.of(values), self.defensive)
         classes = ProbabilityClasses.of(mixture, class_count(budget))
 

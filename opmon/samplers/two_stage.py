@@ -9,7 +9,7 @@ import numpy as np
 from opmon.samplers._checks import ByVariable, Prepared, checked_count, checked_share
 from opmon.samplers._strata import Strata
 from opmon.samplers._weights import FLOOR
-from opmon.types import Draw, Floats, Positions
+from opmon.types import Draw, Numbers, Positions
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TwoStage(ByVariable):
         checked_share(self.defensive, "defensive")
         checked_count(self.strata, "strata", 200)
 
-    def prepared(self, values: Floats, budget: int) -> Prepared:
+    def prepared(self, values: Numbers, budget: int) -> Prepared:
         strata = Strata.by_kmeans(values, self.strata)
         sums = np.maximum(strata.sums, max(FLOOR * strata.sums.sum() / len(values), 1e-300) * strata.sizes)
         psi = (1 - self.defensive) * sums / sums.sum() + self.defensive * strata.sizes / len(values)

@@ -1,4 +1,4 @@
-"""How wide intervals are: those of simple random sampling, and those of the adaptive sampler beside them."""
+"""The widths of intervals: those of simple random sampling, and those of the adaptive sampler beside them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def gain(n: int, aim: float = 0.5, telling: float = 0.0, problem: Problem = "cla
 
 
 def gain_of(estimates: Sequence[Estimate]) -> float | None:
-    """How wide the intervals of the adaptive sampler were beside Wilson's at the same budgets; None without any.
+    """The widths of the adaptive sampler's intervals beside Wilson's at the same budgets; None without any.
 
     >>> gain_of([Estimate(0.9, 0.88, 0.92, 400, 10_000, 1.0, "adaptive/score")])
     0.69...
@@ -75,7 +75,7 @@ def gain_of(estimates: Sequence[Estimate]) -> float | None:
 
 
 def telling_of(estimates: Sequence[Estimate], aim: float) -> float | None:
-    """How much the variables told of failures in rounds drawn at ``aim``: 0 nothing, 1 as those of other models.
+    """The worth of the variables in rounds drawn at ``aim``: 0 tells nothing of failures, 1 as much as in other models.
 
     None without a round that tells. A few rounds tell it roughly: it is kept between −1 and 1.5.
     """

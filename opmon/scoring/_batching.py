@@ -31,7 +31,7 @@ Try = Callable[[int], list[Array]]
 
 @dataclass
 class Sizes:
-    """How many inputs one session is given at once. It may be asked from several lanes.
+    """The number of inputs that one session is given at once. It may be asked from several lanes.
 
     Where ``tried``, the session is timed on the inputs that come, on ever more of them at once, and settles for the
     most that are about as quick, each, as the quickest: caches decide it as much as memory does. As long as too few
@@ -71,12 +71,12 @@ class Sizes:
         return cls(usual, usual)
 
     def lower(self, most: int) -> None:
-        """No batch is larger than ``most`` again."""
+        """Let no batch be larger than ``most`` again."""
         with self._lock:
             self.most = max(1, min(most, self.most))
 
     def size(self, count: int, run: Try) -> int:
-        """How many of ``count`` inputs to give at once; ``run`` is called while that is still to be found out."""
+        """The number of ``count`` inputs to give at once; ``run`` is called while that is still to be found out."""
         if self.tried:
             with self._lock:
                 self._probe(count, run)
@@ -133,7 +133,7 @@ class Sizes:
 
 
 def lanes_by_memory(model: ModelProto, threads: int, budget: int = BUDGET) -> int:
-    """How many batches are worked on at once: as many as ``threads``, where batches of 256 fit into ``budget`` bytes.
+    """The number of batches to work on at once: ``threads``, where batches of 256 fit into ``budget`` bytes.
 
     A model of which they do not fit has so much to do for each input that all cores help with the same ones.
     """

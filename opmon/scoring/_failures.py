@@ -1,4 +1,4 @@
-"""What ONNX Runtime's errors mean: they have no common class but Exception, and are told apart by their words."""
+"""The meaning of ONNX Runtime's errors: they have no common class but Exception, and are told apart by their words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_shortage(exc: Exception) -> bool:
 
 
 def why_not_loaded(exc: Exception, version: str, providers: Providers) -> str:
-    """What to do about a model that ONNX Runtime does not load."""
+    """Advice on a model that ONNX Runtime does not load."""
     text, where = str(exc), "".join(f" on {short_name(name)}" for name in providers.wanted[:1])
     hint = "is it a whole ONNX file?"
     if "IR version" in text:

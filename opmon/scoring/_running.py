@@ -24,7 +24,7 @@ Part = tuple[Tensors, int]
 """Some rows, and the number of the first of them."""
 _WAITING, _TASKS = 2, 4
 _BLOCK = 1 << 16
-"""So many numbers of the first output are read at once: enough for NumPy to be quick, few enough to be in the cache."""
+"""The numbers of the first output that are read at once: enough for NumPy to be quick, few enough for the cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +121,7 @@ class Runner:
             return found
 
     def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Found[Outputs]:
-        """The same in halves, down to the row that the model fails on."""
+        """The outputs for halves of a piece, and halves of them, down to the rows that the model fails on."""
         count = _rows(part)
         if isinstance(exc, OutOfMemory):
             raise exc

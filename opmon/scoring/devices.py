@@ -1,4 +1,4 @@
-"""Where a model is asked to run: ONNX Runtime's execution providers, in order, and what each of them is told."""
+"""Devices to run a model on: ONNX Runtime's execution providers, in order, with their options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES: Mapping[str, str] = {
 }
 """Short names of the providers; any other is written as ONNX Runtime has it, …ExecutionProvider."""
 DEFAULTS: Mapping[str, Mapping[str, str]] = {CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}}
-"""What opmon tells a provider unless the user says otherwise. TF32 leaves ten bits of a number, too few for distances
+"""The options of each provider unless the user sets others. TF32 leaves ten bits of a number, too few for distances
 between activations; a search by trying picks another algorithm, and other last bits, from run to run."""
 _SUFFIX = "ExecutionProvider"
 _BYTES = ("_mem_limit", "_workspace_size")
@@ -51,7 +51,7 @@ class Providers:
     def of(
         cls, names: Sequence[str], options: Mapping[str, Mapping[str, str | float | bool]] | None = None
     ) -> Providers:
-        """From short names or ONNX Runtime's own; ``options`` by provider.
+        """The providers called by short names or ONNX Runtime's own; ``options`` by provider.
 
         >>> Providers.of(["cuda"], {"cuda": {"device_id": 1}}).names
         ('CUDAExecutionProvider', 'CPUExecutionProvider')
@@ -70,7 +70,7 @@ class Providers:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Those beside the CPU."""
+        """The providers beside the CPU."""
         return self.names[:-1]
 
     def told(self, name: str) -> dict[str, str]:
@@ -105,7 +105,7 @@ def full_name(name: str) -> str:
 
 
 def short_name(provider: str) -> str:
-    """What users call a provider.
+    """The name of a provider for users.
 
     >>> short_name("CPUExecutionProvider")
     'cpu'

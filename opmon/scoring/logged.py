@@ -24,7 +24,7 @@ from opmon.types import Array, Batch, Json, Problem
 
 @dataclass(frozen=True)
 class LoggedColumns:
-    """Where a log keeps what production answered.
+    """The columns in which a log keeps production's answers.
 
     ``prediction`` is the answer itself, or with a ``threshold`` the score that decided between two classes. ``scores``
     are one for each class: a column each, or one column with a list, a struct, a map or text with JSON; one number is
@@ -37,13 +37,13 @@ class LoggedColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All the columns that are read."""
+        """The columns that are read."""
         return tuple(dict.fromkeys((*([self.prediction] if self.prediction else []), *self.scores)))
 
 
 @dataclass
 class LoggedScorer:
-    """Gives for each batch what a model gives, from columns of the log."""
+    """Scores batches by the answers in columns of the log."""
 
     columns: LoggedColumns
     problem: Problem = "classification"

@@ -1,4 +1,4 @@
-"""Where the operators of a model really run, as ONNX Runtime placed them when it loaded the model."""
+"""The placement of a model's operators: where ONNX Runtime really runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Placement:
 
     @classmethod
     def of(cls, loaded: Sequence[str], operators: Iterable[tuple[str, str]]) -> Placement:
-        """From the providers that were loaded and the (provider, kind) of each operator."""
+        """The placement by the providers that were loaded and the (provider, kind) of each operator."""
         kinds: dict[str, Counter[str]] = {name: Counter() for name in loaded}
         for provider, kind in operators:
             kinds.setdefault(provider, Counter())[kind] += 1
@@ -31,12 +31,12 @@ class Placement:
 
     @property
     def beside_cpu(self) -> int:
-        """How many operators run elsewhere than on the CPU."""
+        """The number of operators that run elsewhere than on the CPU."""
         return self.total - self._count(CPU)
 
     @property
     def device(self) -> str:
-        """Where most of them run; the first named of those with as many."""
+        """The device that most operators run on; the first of those with as many."""
         return short_name(max(self.providers, key=self._count)) if self.total else short_name(CPU)
 
     @property

@@ -1,4 +1,4 @@
-"""What the model said of a batch: of those of its rows that could be scored."""
+"""The model's answers to those rows of a batch that could be scored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opmon.types import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """What the model said of one batch. ``rows`` are row numbers in the slice, of the inputs that could be scored.
+    """The model's answers to one batch. ``rows`` are the numbers in the slice of the inputs that could be scored.
 
     ``predictions`` holds names of classes, or float64; ``variables`` one float32 per input, larger = more suspicious;
     ``rejected`` says why each of the other rows could not be scored. ``activations`` are those of the layer, one row
@@ -27,7 +27,7 @@ class Scored:
     rejected: Mapping[int, str]
     activations: NDArray[np.float32] | None = None
     unlike: int = 0
-    """How many of the predictions, which are the model's own labels, are not the class with the greatest score."""
+    """The number of predictions, which are the model's own labels, that are not the class with the greatest score."""
     classes: tuple[str, ...] | None = None
     """The classes that a prediction can be; None for regression, and where they are not known."""
     missing: Mapping[str, int] = field(default_factory=dict)

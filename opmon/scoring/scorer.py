@@ -111,7 +111,7 @@ class Scorer:
 
     @property
     def reader(self) -> Reader | None:
-        """What makes tensors of rows, where they are not plain numbers."""
+        """The reader that makes tensors of rows which are not plain numbers."""
         return self.feeding.reader
 
     @property
@@ -193,14 +193,14 @@ class Scorer:
         return tuple(name for name in TRACED if any(item.name == name for item in self.session.outputs))
 
     def _read(self, outputs: Sequence[Array]) -> Predictions:
-        """What the outputs of :meth:`score` say of some rows."""
+        """Read the outputs of :meth:`score` for some rows."""
         said = self._read_traced([*outputs[: len(self.outputs.names)], *outputs[self._own :]])
         columns = outputs[len(self.outputs.names) : self._own]
         own = {name: bounded(np.array(column)) for name, column in zip(self.variables, columns, strict=True)}
         return replace(said, variables={**said.variables, **own})
 
     def _read_traced(self, outputs: Sequence[Array]) -> Predictions:
-        """The same without the variables that are computed in the graph."""
+        """Read the outputs without the variables that are computed in the graph."""
         count = len(self.outputs.names)
         said, traced = self.outputs.read(outputs[:count]), outputs[count:]
         if not traced:
@@ -210,7 +210,7 @@ class Scorer:
 
     @property
     def _own(self) -> int:
-        """How many outputs come before those that are traced."""
+        """The number of outputs before those that are traced."""
         return len(self.outputs.names) + len(self.variables)
 
     def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Predictions]) -> Scored:

@@ -48,13 +48,13 @@ class Session:
     """A model ready to run."""
 
     device: str
-    """Where most of its operators run: ``cpu``, ``cuda`` …"""
+    """The device that most of its operators run on: ``cpu``, ``cuda`` …"""
     placement: Placement
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     _session: InferenceSession
     threads: int | None = None
-    """How many the CPU's part of it has; None for all cores."""
+    """The number of threads of its part on the CPU; None for all cores."""
     bound: tuple[str, int] | None = None
     """The device and its number whose memory inputs and outputs are bound to: for a GPU."""
 
@@ -124,12 +124,12 @@ def open_session(
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def provider_missing(provider: str) -> str | None:
-    """What keeps this machine from using a provider, and how to get it; None where nothing obvious does."""
+    """The reason why this machine cannot use a provider, and the remedy; None where there is no obvious one."""
     ort = _onnxruntime()
     available = ort.get_available_providers()
     if provider not in available and provider in (CUDA, TENSORRT):

@@ -51,7 +51,7 @@ def written(job: Job) -> int:
 
 
 def refused(job: Job) -> int:
-    """An error from the third job on."""
+    """Raise an error from the third job on."""
     if job.number >= 2:
         raise SourceError(f"job {job.number} cannot be done")
     return job.number

@@ -19,7 +19,7 @@ class Population:
 
     @property
     def truth(self) -> float:
-        """What an estimate should hit: the accuracy of a classifier, the mean squared error of a regressor."""
+        """The value that an estimate should hit: a classifier's accuracy, a regressor's mean squared error."""
         mean = float(self.outcomes.mean())
         return 1 - mean if np.isin(self.outcomes, (0.0, 1.0)).all() else mean
 

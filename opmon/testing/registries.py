@@ -1,4 +1,4 @@
-"""What every registry promises: what is asked again is not doubled, and what is kept comes back."""
+"""The suite that every registry passes: what is asked again is not doubled, and what is kept comes back."""
 
 from __future__ import annotations
 

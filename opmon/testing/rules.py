@@ -1,4 +1,4 @@
-"""What every rule promises."""
+"""The suite that every rule passes."""
 
 from __future__ import annotations
 

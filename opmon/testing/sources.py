@@ -42,7 +42,7 @@ def check_source(source: Source, expected: pa.Table, *, ordered: bool = True) ->
 
 
 def positions_after(positions: dict[str, str], slices: Sequence[Slice]) -> dict[str, str]:
-    """Where each part was read to, as a monitor keeps it."""
+    """The position to which each part was read, as a monitor keeps it."""
     for piece in slices:
         assert positions.get(piece.part) in (None, piece.start), (
             f"a slice of {piece.part} starts at {piece.start}, the one before stopped at {positions[piece.part]}"

@@ -13,7 +13,7 @@ treat them as read-only.
 from __future__ import annotations
 
 from opmon.quantities import Problem
-from opmon.types.arrays import Array, Floats, Positions
+from opmon.types.arrays import Array, Floats, Numbers, Positions
 from opmon.types.documents import Document, Json
 from opmon.types.draw import Draw, Sample
 from opmon.types.estimate import Estimate
@@ -35,6 +35,7 @@ __all__ = [
     "Json",
     "Label",
     "ModelVersion",
+    "Numbers",
     "Positions",
     "Problem",
     "Sample",

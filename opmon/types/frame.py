@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opmon.errors import InputError
-from opmon.types.arrays import Array, Floats
+from opmon.types.arrays import Array, Numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class Columns(Mapping[str, Floats]):
+class Columns(Mapping[str, Numbers]):
     """Auxiliary variables by name, each read when it is first asked for."""
 
-    def __init__(self, names: Sequence[str], read: Callable[[str], Floats]) -> None:
+    def __init__(self, names: Sequence[str], read: Callable[[str], Numbers]) -> None:
         self._names, self._read = tuple(names), read
-        self._known: dict[str, Floats] = {}
+        self._known: dict[str, Numbers] = {}
 
-    def __getitem__(self, name: str) -> Floats:
+    def __getitem__(self, name: str) -> Numbers:
         if name not in self._names:
             raise KeyError(name)
         if name not in self._known:
@@ -47,7 +47,7 @@ class Frame:
     parts of its range over the frame each neuron lies.
     """
 
-    variables: Mapping[str, Floats]
+    variables: Mapping[str, Numbers]
     predictions: Array | None = None
     activations: Array | None = None
     size: int = field(default=-1)
@@ -71,7 +71,7 @@ class Frame:
             raise InputError(f"everything in a frame has one entry per input; got {found}")
         object.__setattr__(self, "size", next(iter(lengths.values())))
 
-    def variable(self, name: str) -> Floats:
+    def variable(self, name: str) -> Numbers:
         """The auxiliary variable ``name``, or an error that names those there are."""
         try:
             return self.variables[name]
@@ -80,7 +80,7 @@ class Frame:
             raise InputError(f"the frame has no variable {name!r}; it has: {have}") from None
 
 
-def _numbers(name: str, values: ArrayLike) -> Floats:
+def _numbers(name: str, values: ArrayLike) -> Numbers:
     """A plain array of floats; float32 and float64 as they are, without a copy."""
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise InputError(f"variable {name!r} has masked values; give every input a number")

@@ -41,7 +41,7 @@ def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.floa
 
 
 def side_ratio(images: Images) -> float:
-    """How much larger the images are than those of the calibration."""
+    """The size of the images relative to those of the calibration."""
     return float(min(images.shape[1:3]) / SMALL)
 
 

@@ -1,4 +1,4 @@
-"""What perturbations share: severity tables, and the form of pictures."""
+"""Severity tables and the form of pictures, which perturbations share."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from opmon.robustness.perturbations._images import clipped
 from opmon.robustness.perturbations.base import Images, Kind, parameter, require_table
 
 _BLOCK = 16
-"""What JPEG codes together, colours at half resolution included."""
+"""The side of the blocks that JPEG codes together, colours at half resolution included."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class Rotate(Perturbation):
 
 
 def _overlap(shift: int, size: int) -> tuple[slice, slice]:
-    """Where the moved image lands, and what part of it does."""
+    """The place where a moved image lands, and the part of it that does."""
     if shift >= 0:
         return slice(shift, size), slice(0, size - shift)
     return slice(0, size + shift), slice(-shift, size)

@@ -19,7 +19,7 @@ Table = Array
 
 @dataclass(frozen=True)
 class _OnColumns(Perturbation):
-    """What the table perturbations share: which columns they change, and the spread of each over all inputs."""
+    """The base of the table perturbations: the columns that they change, and the spread of each over all inputs."""
 
     kind: ClassVar[Kind] = "table"
     amounts: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -37,7 +37,7 @@ class _OnColumns(Perturbation):
         require_table("amounts", self.amounts, 0, 1e6)
 
     def fitted(self, inputs: Table) -> Self:
-        """With each column's standard deviation and median over all inputs."""
+        """The perturbation with each column's standard deviation and median over all inputs."""
         if inputs.ndim != 2:
             raise InputError(f"a table is inputs × columns; got shape {inputs.shape}")
         outside = [c for c in (*self.categorical, *(self.columns or ())) if not 0 <= c < inputs.shape[1]]

@@ -1,4 +1,4 @@
-"""From a question's words to its conditions, by recursive descent over the grammar of the package's docstring."""
+"""The parser of questions: words to conditions, by recursive descent over the grammar in the package's docstring."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parse(text: str, names: Sequence[str], levels: int, quality: bool = True) ->
 
 
 def _meanings(names: Sequence[str]) -> Mapping[str, str]:
-    """What may be written for a perturbation: its name with - or _, in any case, and P1 … Pk."""
+    """The spellings of the perturbations: their names with - or _, in any case, and P1 … Pk."""
     known = {f"p{number}": name for number, name in enumerate(names, start=1)}
     known |= {name: name for name in OF_EVERY_TEST}
     return known | {_plain(name): name for name in names}

@@ -1,4 +1,4 @@
-"""From a question's text to its words, each with its place."""
+"""The words of a question's text, each with its place."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""What predicts the tests that were not run: one surrogate per file."""
+"""Surrogates, which predict the tests that were not run: one per file."""
 
 from __future__ import annotations

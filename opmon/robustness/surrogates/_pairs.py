@@ -18,12 +18,11 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from opmon.robustness.space import Tests
+from opmon.types import Floats
 
-Floats = NDArray[np.float64]
 _LEVEL, _MAIN = 1.0, 0.5
 _MOST_ROOTS = 48
 """Directions of error that are kept, the largest: there may be a million tests to carry them over to."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.robustness.space import Tests
-from opmon.robustness.surrogates.known import Floats
+from opmon.types import Floats
 
 
 def forest(tests: Tests, share: Floats, wanted: Tests, *, trees: int = 100, seed: int = 0) -> Floats:

@@ -11,9 +11,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates._pairs import vanishing
-from opmon.types import Array
+from opmon.types import Array, Floats, Numbers
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 _AT_ONCE, _MOST_CANDIDATES = 20_000, 1500
 _MOST = 6
@@ -53,7 +52,7 @@ class Interactions:
     tests: Tests
     features: Floats
     levels: int
-    errors: NDArray[np.floating]
+    errors: Numbers
 
     def covariance(self, scales: Scales, left: Rows, right: Rows) -> Floats:
         """Between the tests in the rows ``left`` and those in ``right``."""
@@ -65,7 +64,7 @@ class Interactions:
         return self._combined(scales, factors, blend, np.sqrt(np.outer(orders[left], orders[right])))
 
     def variance(self, scales: Scales) -> Floats:
-        """Of every test."""
+        """The variance of every test."""
         one, s = vanishing(self.levels, scales.reach), self.tests.severities
         factors = [one[s[:, j], s[:, j]] for j in range(s.shape[1])]
         blend = scales.blend**2 * (self.features**2).sum(axis=1) + (self.errors**2).sum(axis=1)

@@ -10,7 +10,8 @@ from scipy.stats import chi2
 
 from opmon.errors import InputError
 from opmon.robustness.space import Tests
-from opmon.robustness.surrogates.known import FLOOR, Floats, Known
+from opmon.robustness.surrogates.known import FLOOR, Known
+from opmon.types import Floats
 
 
 def independence(known: Known, tests: Tests) -> Floats:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.robustness.space import Tests
-from opmon.robustness.surrogates.known import Floats, Known
+from opmon.robustness.surrogates.known import Known
+from opmon.types import Floats
 
 _RIDGE = 1.0
 Parts = tuple[list[int], list[tuple[int, int, int]]]

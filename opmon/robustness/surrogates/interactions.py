@@ -12,7 +12,8 @@ from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.gaussian_process import Fitted, Interactions, choose, fit
 from opmon.robustness.surrogates.inputs import added_margins, all_pairs
 from opmon.robustness.surrogates.kirkwood import superposed
-from opmon.robustness.surrogates.known import Floats, Known, Predicted
+from opmon.robustness.surrogates.known import Known, Predicted
+from opmon.types import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class Surrogate:
     """The standard error that all of them have in common."""
     fitted: Fitted
     rows: list[int]
-    """Those of ``tests`` that were measured."""
+    """The tests among ``tests`` that were measured."""
 
     def next_tests(self, count: int, noise: float) -> list[int]:
         """The rows of ``tests`` most worth running."""

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates._pairs import smoothed
-from opmon.robustness.surrogates.known import FLOOR, Floats, Known
+from opmon.robustness.surrogates.known import FLOOR, Known
+from opmon.types import Floats
 
 
 def kirkwood(known: Known, tests: Tests, *, shrunk: bool = False) -> Floats:

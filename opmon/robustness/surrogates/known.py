@@ -1,4 +1,4 @@
-"""What surrogates share: the tests that were measured, found by what they apply."""
+"""The tests that were measured, found by what they apply: what all surrogates begin with."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from opmon.errors import InputError
 from opmon.robustness._completed import Completed, completed, similar
 from opmon.robustness.measured import Measured
 from opmon.robustness.space import Step, Tests
+from opmon.types import Floats
 
-Floats = NDArray[np.float64]
 _BESIDE = 12
 FLOOR = 1e-3
 """Shares are kept above it before a logarithm is taken."""

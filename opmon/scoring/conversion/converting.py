@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 OPSET = {"": 18, "ai.onnx.ml": 3}
 _LONGEST = 160
-"""So many characters of a reason are told."""
+"""The most characters of a reason that are shown."""
 _log = logging.getLogger(__name__)
 
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 CURRENT, UV = "current", "uv"
 _NEEDED = ("pyarrow", "pandas", "pyyaml")
-"""What the script that serves a model needs beside MLflow."""
+"""The packages that the script which serves a model needs beside MLflow."""
 _READY = "ready"
 _LONGEST = 1800
 
@@ -87,7 +87,7 @@ def _shown(command: list[str]) -> str:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Only one process at a time builds an environment."""
+    """Hold a lock, so that only one process at a time builds an environment."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         locks.lock(handle, locks.EXCLUSIVE)

@@ -24,12 +24,12 @@ from opmon.wording import counted
 _LENGTH = struct.Struct("<q")
 _START = "import sys; path = sys.argv.pop(1); exec(compile(open(path, encoding='utf-8').read(), path, 'exec'))"
 _SAID = 2000
-"""So many of the last bytes that a worker printed are looked at for the reason of its end."""
+"""The last bytes that a worker printed which are searched for the reason of its end."""
 
 
 _LOADING = 300.0
 _PRINTED = 1 << 20
-"""So many bytes of what it printed are kept at most, between two answers."""
+"""The most bytes of what it printed that are kept between two answers."""
 
 
 class WorkerFailed(Exception):
@@ -46,7 +46,7 @@ class Worker:
 
     python: str
     script: Path
-    """What serves the model; see :class:`~opmon.abc.Runnable`."""
+    """The script that serves the model; see :class:`~opmon.abc.Runnable`."""
     model: Path
     timeout: float = 300.0
     """Seconds for one batch; loading the model may take longer."""

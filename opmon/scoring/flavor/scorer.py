@@ -20,9 +20,9 @@ from opmon.types import Array, Batch, Document, Json, Problem, Signature
 from opmon.values import canonical_class
 
 ROWS = 16_384
-"""So many inputs go to the model at a time."""
+"""The most inputs that go to the model at a time."""
 _PIECES = 32
-"""A batch that the model fails on is asked again in so many pieces."""
+"""The number of pieces in which a batch that the model fails on is asked again."""
 _HOPELESS, _FATAL = 24, 8
 """After so many single inputs in a row that the model fails on, the rest is not tried one by one; one that kills the
 process counts as several."""
@@ -102,7 +102,7 @@ class FlavorScorer:
             yield start, answer
 
     def _in_pieces(self, start: int, rows: pa.RecordBatch, why: Exception) -> Iterator[tuple[int, _Answer | str]]:
-        """The same rows, fewer at a time: starting the process again is dear, so that there are few sizes."""
+        """Ask for the same rows, fewer at a time; in few sizes, because starting the process again is slow."""
         fatal = isinstance(why, WorkerFailed)
         if self._failures >= _HOPELESS:
             if fatal:

@@ -20,7 +20,7 @@ from opmon.scoring.outputs.meaning import Outputs
 from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.session import Tensor
-from opmon.types import Floats, Json
+from opmon.types import Json, Numbers
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opmon.abc import Head
 
 METADATA = "opmon"
-ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], Floats]
+ArrayFunction = Callable[[NDArray[np.float32], NDArray[np.int64]], Numbers]
 _OLDEST, _CONVERTED, _IR = 11, 13, 10
 
 

@@ -66,7 +66,7 @@ def class_names(model: ModelProto) -> tuple[str, ...] | None:
 
 
 def metadata_of(model: ModelProto, key: str) -> str | None:
-    """What the file says of itself under a key."""
+    """The entry of the file's metadata under a key."""
     return next((str(item.value) for item in model.metadata_props if item.key == key), None)
 
 

@@ -32,7 +32,7 @@ class Layer:
 
     @property
     def width(self) -> int | None:
-        """How many neurons it has."""
+        """The number of neurons."""
         if self.shape is None or len(self.shape) < 2:
             return None
         return self.shape[1] if self.channels_first else self.shape[-1]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _DEFAULT = "en_US.UTF-8"
-"""What ONNX Runtime takes where the node does not say."""
+"""The locale that ONNX Runtime takes where the node names none."""
 _OTHERS = ("C.UTF-8", _DEFAULT)
 _PLAIN = "C"
 

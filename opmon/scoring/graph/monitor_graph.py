@@ -45,7 +45,7 @@ class MonitorGraph:
     nodes: Nodes
     outputs: Outputs
     columns: int
-    """How many classes there are; 0 for regression."""
+    """The number of classes; 0 for regression."""
     single: bool = False
     """Whether the model tells two classes apart with one number."""
     layer_name: str | None = None
@@ -173,7 +173,7 @@ class MonitorGraph:
         return self.once((rows, tensor), lambda: self.nodes.add("Gather", [tensor, rows], axis=0))
 
     def numbers(self, route: Route) -> str:
-        """Which of the route's classes each of its inputs is predicted as, int64."""
+        """The class that each of the route's inputs is predicted as, by its number in the route, int64."""
         return self.routed(route, self._made["number"])
 
     def rows(self, routes: Sequence[Route]) -> str:
@@ -197,7 +197,7 @@ class MonitorGraph:
         return result
 
     def _sets(self) -> list[tuple[int, ...]]:
-        """Which classes go together: those with a covariance of their own, and those without."""
+        """Sets of classes that go together: those with a covariance of their own, and those without."""
         sizes = {number: len(self.reference.of_class(number)) for number in self.reference.classes}
         neurons = int(kept_neurons(self.reference).sum())
         many = {number: size for number, size in sizes.items() if has_covariance(size, neurons)}

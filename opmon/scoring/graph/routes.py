@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 TOGETHER = 1536
 """So many traces of several classes are compared in one product: of small classes, one product each would be slow."""
 FORBIDDEN = np.float32(-1e30)
-"""What is added to the product with a trace of another class."""
+"""The number that is added to the product with a trace of another class."""
 
 
 def together(sizes: Mapping[int, int], most: int = TOGETHER) -> list[tuple[int, ...]]:

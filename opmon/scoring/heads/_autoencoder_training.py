@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from opmon.errors import ModelError
-from opmon.types import Array, Floats
+from opmon.types import Array, Numbers
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Linear
 Kind = Literal["sae", "vae"]
-Weights = Mapping[str, Floats]
+Weights = Mapping[str, Numbers]
 _LATENT, _EPOCHS, _BATCH, _LARGEST = 16, 20, 128, 1 << 16
 
 
@@ -69,7 +69,7 @@ def _layers(kind: Kind, width: int) -> dict[str, Linear]:
     }
 
 
-def _train(kind: Kind, layers: Mapping[str, Linear], inputs: Floats, epochs: int) -> None:
+def _train(kind: Kind, layers: Mapping[str, Linear], inputs: Numbers, epochs: int) -> None:
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

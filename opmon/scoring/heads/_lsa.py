@@ -108,7 +108,7 @@ class Surprises:
 
 
 def _affine(density: Density) -> NDArray[np.float64]:
-    """From activations with a one to ``z`` with a one."""
+    """The matrix that maps activations with a one to ``z`` with a one."""
     size = len(density.mean)
     matrix = np.eye(size + 1)
     matrix[:size, :size] = density.whitening

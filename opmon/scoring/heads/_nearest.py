@@ -40,13 +40,13 @@ class Part:
     rows: NDArray[np.int64]
     start: int
     count: int
-    """How many candidates each input has."""
+    """The number of candidates of each input."""
     in_blocks: bool
     """Whether they are searched block by block."""
 
     @property
     def columns(self) -> int:
-        """How many traces there are with those that fill the last block."""
+        """The number of traces with those that fill the last block."""
         return -(-len(self.rows) // BLOCK) * BLOCK
 
 
@@ -104,7 +104,7 @@ class Search:
         return found
 
     def foreign(self, candidates: str, rows: str | None, wanted: str) -> str:
-        """Which candidates are not of the class that is wanted: the input's ``own``, or any of the ``others``."""
+        """Mark candidates that are not of the wanted class: the input's ``own``, or any of the ``others``."""
         nodes = self.graph.nodes
         predicted = self.graph.predicted if rows is None else nodes.add("Gather", [self.graph.predicted, rows])
         theirs = nodes.add("Gather", [self.classes, candidates])

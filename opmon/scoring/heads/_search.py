@@ -14,7 +14,7 @@ from opmon.scoring.reference.fitted import Reference
 Traces = NDArray[np.float32]
 BLOCK = 64
 FEWEST, MOST = 3, 64
-"""How many of the apparently nearest traces are compared again: two are the least that repairs float32, and where
+"""The fewest and the most of the apparently nearest traces that are compared again: two repair float32, and where
 traces are crowded it takes two more than crowd together."""
 _COUNTS = np.array([FEWEST, 8, 16, 32, MOST])
 
@@ -80,13 +80,13 @@ def joined(nodes: Nodes, tensors: Sequence[str], axis: int) -> str:
 
 
 def candidates_for(crowded: int) -> int:
-    """How many candidates are enough where so many traces crowd together: one of few numbers, so that routes agree."""
+    """The number of candidates that is enough where so many traces crowd together: one of few, so that routes agree."""
     enough = np.flatnonzero(min(crowded + 2, MOST) <= _COUNTS)
     return int(_COUNTS[enough[0]])
 
 
 def crowd_of(reference: Reference, number: int) -> int:
-    """How many traces of a class crowd together."""
+    """The most traces of a class that crowd together."""
     known = reference.crowds.get(number)
     return crowd(reference.traces[distinct_of(reference, number)]) if known is None else known
 

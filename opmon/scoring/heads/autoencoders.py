@@ -46,6 +46,6 @@ class SimpleAutoencoder(Head):
 
 @dataclass(frozen=True)
 class VariationalAutoencoder(SimpleAutoencoder):
-    """The same by a variational autoencoder, which decodes the mean of its latent variables."""
+    """The reconstruction error by a variational autoencoder, which decodes the mean of its latent variables."""
 
     kind: ClassVar[Kind] = "vae"

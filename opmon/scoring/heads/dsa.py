@@ -46,7 +46,7 @@ class DistanceSurprise(Head):
         return graph.once(self, lambda: graph.normalised(self._raw(graph, reference), self.limits(reference)))
 
     def function(self, reference: Reference | None) -> ArrayFunction:
-        """The same in NumPy, for large batches and many classes; only with ``denominator="reference"``."""
+        """The variable in NumPy, for large batches and many classes; only with ``denominator="reference"``."""
         fitted = _required(required(reference))
         return sorted_function(fitted, self.limits(fitted))
 

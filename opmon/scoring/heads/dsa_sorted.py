@@ -12,12 +12,12 @@ from opmon.scoring.graph.monitor_graph import UNKNOWN
 from opmon.scoring.heads._search import Traces, candidates_for, crowd_of, distinct_of
 from opmon.scoring.reference.distances import floored
 from opmon.scoring.reference.fitted import Reference
-from opmon.types import Floats
+from opmon.types import Numbers
 
 
 def sorted_function(
     reference: Reference, limits: tuple[float, float] | None
-) -> Callable[[Traces, NDArray[np.int64]], Floats]:
+) -> Callable[[Traces, NDArray[np.int64]], Numbers]:
     """DSA of a batch whose inputs are sorted by class, so that each class is one small product."""
     order = np.concatenate([distinct_of(reference, number) for number in reference.classes])
     traces, divisors = reference.traces[order], floored(reference.distances)[order]
@@ -46,7 +46,7 @@ def sorted_function(
             found = np.concatenate([found, np.repeat(found[:, :1], count - found.shape[1], axis=1)], axis=1)
         return found + low
 
-    def values(activations: Traces, predicted: NDArray[np.int64]) -> Floats:
+    def values(activations: Traces, predicted: NDArray[np.int64]) -> Numbers:
         result = np.full(len(activations), UNKNOWN)
         arranged = np.argsort(predicted, kind="stable")
         sorted_classes = predicted[arranged]

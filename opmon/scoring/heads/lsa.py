@@ -12,7 +12,7 @@ from opmon.scoring.graph.monitor_graph import UNKNOWN, MonitorGraph
 from opmon.scoring.heads._lsa import Surprises
 from opmon.scoring.reference.densities import densities
 from opmon.scoring.reference.fitted import Reference, required
-from opmon.types import Floats
+from opmon.types import Numbers
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class LikelihoodSurprise(Head):
         return graph.normalised(Surprises(graph, kept, fitted).nodes(), reference.limits.get("lsa"))
 
     def function(self, reference: Reference | None) -> ArrayFunction:
-        """The same in NumPy, for large batches and many classes."""
+        """The variable in NumPy, for large batches and many classes."""
         kept, fitted = densities(required(reference))
         limits = required(reference).limits.get("lsa")
 
-        def values(activations: NDArray[np.float32], predicted: NDArray[np.int64]) -> Floats:
+        def values(activations: NDArray[np.float32], predicted: NDArray[np.int64]) -> Numbers:
             result = np.full(len(activations), UNKNOWN)
             order = np.argsort(predicted, kind="stable")
             numbers, starts = np.unique(predicted[order], return_index=True)

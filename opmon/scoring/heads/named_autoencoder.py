@@ -35,7 +35,7 @@ class NamedAutoencoder(Head):
             raise InputError("model is empty; name an ONNX file or models:/name@alias")
 
     def bind(self, fetch: Callable[[str], Path]) -> NamedAutoencoder:
-        """The same head with the registry's model as a file on this machine."""
+        """Return the head with the registry's model as a file on this machine."""
         return dataclasses.replace(self, model=str(fetch(self.model))) if self.model.startswith("models:/") else self
 
     def nodes(self, graph: MonitorGraph) -> str:

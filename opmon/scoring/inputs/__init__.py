@@ -1,1 +1,1 @@
-"""From rows of the production log to the tensors that a model takes."""
+"""The way from rows of the production log to the tensors that a model takes."""

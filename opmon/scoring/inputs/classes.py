@@ -14,7 +14,7 @@ from opmon.values import canonical_class
 
 
 def is_said(column: str, values: pa.Array) -> NDArray[np.bool_]:
-    """Where a column holds an answer: blank text, NaN and null are none."""
+    """The rows in which a column holds an answer, as a mask: blank text, NaN and null are none."""
     kind = values.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
         raise SourceError(

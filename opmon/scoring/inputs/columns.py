@@ -34,7 +34,7 @@ DTYPES: dict[str, type[np.generic]] = {
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a model is given where a value is missing: NaN and empty text, unless told otherwise.
+    """The values that a model is given where one is missing: NaN and empty text by default.
 
     A model that takes whole numbers can be given no NaN, so that its row is set aside.
     """
@@ -51,7 +51,7 @@ REFUSED = Missing(refuse=True)
 
 @dataclass
 class Rejections:
-    """Which rows of a batch cannot be scored, and the first reason found for each; and where values are missing."""
+    """The rows of a batch that cannot be scored, with the first reason for each, and where values are missing."""
 
     count: int
     reasons: dict[int, str] = field(default_factory=dict)

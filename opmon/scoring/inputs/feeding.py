@@ -1,4 +1,4 @@
-"""How the rows of a batch become what a model takes: planned once for each schema that comes by."""
+"""Feeding: the way from rows of a batch to the model's tensors, planned once for each schema."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Feeding:
     tensor: str | None = None
     missing: Missing = AS_NAN
     reader: Reader | None = None
-    """What makes tensors of rows, where they are not plain numbers."""
+    """The reader that makes tensors of rows which are not plain numbers."""
     signature: tuple[str, ...] = ()
     _plans: dict[pa.Schema, Reader] = field(default_factory=dict, repr=False)
 
     def plan(self, batch: pa.RecordBatch) -> Reader:
-        """How batches such as this one are read."""
+        """The plan for batches such as this one."""
         if self.reader is not None:
             return self.reader
         plan = self._plans.get(batch.schema)
@@ -42,7 +42,7 @@ class Feeding:
         return plan
 
     def exact(self) -> Feeding:
-        """The same columns with numbers in float64: what is lost on the way to the model can then be seen."""
+        """Read the columns with numbers in float64, which shows what is lost on the way to the model."""
         takes = tuple(replace(item, kind="double") if item.kind in _LESS else item for item in self.takes)
         return replace(self, takes=takes, _plans={})
 

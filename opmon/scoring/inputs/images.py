@@ -155,7 +155,7 @@ class ImageReader:
 
 
 def _told(exc: Exception) -> str:
-    """What is wrong, in the same words for all pictures with the same fault: without the object's address."""
+    """The fault of a picture, in the same words for all with that fault: without the object's address."""
     return f"{type(exc).__name__}: {re.sub(r' *<[^>]*>', '', str(exc))[:120]}"
 
 

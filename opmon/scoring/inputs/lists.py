@@ -130,7 +130,7 @@ def _set_aside(
 
 
 def _sizes(column: pa.Array, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """How many values each row has, and whether its inner lists have unlike lengths."""
+    """The number of values in each row, and whether its inner lists have unlike lengths."""
     levels = []
     while _is_list(column.type):
         levels.append(np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64))

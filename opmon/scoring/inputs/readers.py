@@ -30,7 +30,7 @@ class Reader(Protocol):
 
 
 class ReaderPlan(Protocol):
-    """Says how rows are read, before it is known what the model takes."""
+    """A way of reading rows, before it is known what the model takes."""
 
     def reader(self, inputs: Sequence[Tensor]) -> Reader: ...
 

@@ -1,4 +1,4 @@
-"""Which columns of the production inputs a model takes, and how they become its tensors."""
+"""The tensors of a model, made from the columns of production's inputs that it takes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from opmon.wording import did_you_mean, nearest
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Where the values of one model input come from: one column with a list, or a number from each of ``columns``."""
+    """The source of one model input: a column with a list, or a number from each of ``columns``."""
 
     input: str
     columns: tuple[str, ...]
     dtype: type[np.generic]
     shape: Shape
-    """Of one row: ``()`` is one value."""
+    """The shape of one row: ``()`` is one value."""
     listed: bool
     hint: str = ""
-    """Said to rows of another length."""
+    """The end of the reason for rows of another length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Fed:
     """In how many rows of the batch a column has no value."""
 
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Where each tensor comes from, as far as that is known."""
+    """The columns that each tensor comes from, as far as they are known."""
 
     def gap(self, place: int) -> str | None:
-        """What is missing first in the tensors of a row: a column, or a tensor of unknown source; None: nothing."""
+        """The first thing missing in the tensors of a row: a column, or a tensor of unknown source; None: nothing."""
         for name, values in self.tensors.items():
             gaps = np.isnan(values[place]).reshape(-1) if values.dtype.kind == "f" else np.zeros(0, dtype=bool)
             if gaps.any():
@@ -54,7 +54,7 @@ class Fed:
         return None
 
     def without(self, failed: Mapping[int, str]) -> Fed:
-        """The same without the rows that the model fails on: why, by their place in the tensors."""
+        """The tensors without the rows that the model fails on; ``failed`` says why, by their place in the tensors."""
         if not failed:
             return self
         keep = np.ones(len(self.rows), dtype=bool)
@@ -66,7 +66,7 @@ class Fed:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """How to make tensors of batches."""
+    """A plan that makes tensors of batches."""
 
     feeds: tuple[Feed, ...]
     missing: Missing = AS_NAN

@@ -1,1 +1,1 @@
-"""What a model's outputs mean: which is the score, and what predictions and variables follow."""
+"""The meaning of a model's outputs: which is the score, and the predictions and variables that follow."""

@@ -21,7 +21,7 @@ KINDS = (*_INTEGERS, "string", "bool")
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """How the label output ``output`` is read: as ``names`` by value, as numbers of columns, or as it is."""
+    """A plan for reading the label output ``output``: as ``names`` by value, as numbers of columns, or as it is."""
 
     output: str
     names: Mapping[str, str] | None = None
@@ -29,7 +29,7 @@ class Labels:
     numbers: bool = False
     """Whether a value is the number of its column, the first being 0; else it is the name of its own class."""
     spellings: Spellings = AS_SPELT
-    """What the model calls the classes, where the values are names."""
+    """The model's spellings of the classes, where the values are names."""
     proven: bool = True
     """Whether the graph says so. If not, the labels must go with the scores."""
 
@@ -77,7 +77,7 @@ def plan_labels(
     own: tuple[str, ...] | None,
     spellings: Spellings = AS_SPELT,
 ) -> Labels:
-    """How to read a label output. ``classes`` are named by column as told, ``own`` as the model itself has them."""
+    """Plan how to read a label output. ``classes`` are the given names by column, ``own`` those of the model itself."""
     if origin is not None and origin.names is None:
         return Labels(output, numbers=True)
     values = own or classes if origin is None else origin.names

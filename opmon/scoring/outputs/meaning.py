@@ -1,4 +1,4 @@
-"""What a model's outputs mean: predictions and variables from the numbers that it gives."""
+"""Predictions and variables from the numbers that a model gives."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from opmon.errors import ModelError
 from opmon.scoring.outputs.labels import Labels
 from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, summed, variables_of
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Array, Floats, Problem
+from opmon.types import Array, Numbers, Problem
 
 Meaning = Literal["probabilities", "log_probabilities", "independent", "logits", "value"]
 T = TypeVar("T", bound=np.generic)
 Scores = Literal["auto", "probabilities", "logits", "independent"]
 SCORES: tuple[str, ...] = ("auto", "probabilities", "logits", "independent")
 _FEW = 20
-"""So many labels must be there before it is said that they do not go with the scores."""
+"""The fewest labels by which it is judged whether they go with the scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Predictions:
     variables: Mapping[str, NDArray[np.float32]]
     valid: NDArray[np.bool_]
     unlike: int = 0
-    """How many labels are not of the class with the greatest score."""
+    """The number of labels that are not the class with the greatest score."""
     classes: tuple[str, ...] | None = None
     """The classes that a prediction can be; None for regression, and where they are not known."""
     activations: NDArray[np.float32] | None = None
-    """Those of the layer, one row per input, where they were asked for."""
+    """The activations of the layer, one row per input, where they were asked for."""
     predicted: NDArray[np.int64] | None = None
     """The column of the predicted class, where activations were asked for and there are classes."""
 
@@ -63,7 +63,7 @@ def _stacked(arrays: Sequence[NDArray[T] | None]) -> NDArray[T] | None:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """How to read the outputs of one model. ``classes`` None: 0, 1, … as many as there are columns."""
+    """A plan for reading the outputs of one model. ``classes`` None: 0, 1, … as many as there are columns."""
 
     problem: Problem
     score: str
@@ -73,7 +73,7 @@ class Outputs:
     own_classes: tuple[str, ...] | None = None
     """The names that the file itself has for the classes, in the same order."""
     spellings: Spellings = AS_SPELT
-    """What else the classes are called."""
+    """The other names of the classes."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ class Outputs:
         numbers = values[:, 0].astype(np.float64)
         return Predictions(numbers, {}, np.isfinite(numbers))
 
-    def _probabilities(self, score: Array) -> Floats:
+    def _probabilities(self, score: Array) -> Numbers:
         if sum(size > 1 for size in score.shape[1:]) > 1:
             raise ModelError(many_axes(self.score, score.shape))
         values = score.reshape(len(score), -1)
@@ -159,7 +159,7 @@ class Outputs:
             values = only_one(values)
         return by_class(np.concatenate([1 - values, values], axis=1)) if single else values
 
-    def _are_probabilities(self, values: Floats, total: Floats, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _are_probabilities(self, values: Numbers, total: Numbers, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which rows are probabilities; an error where half of the finite ones are not, as the output gives others."""
         off = np.abs(total - 1)
         good: NDArray[np.bool_] = (values.min(axis=1, initial=0) >= -1e-3) & (off <= 1e-2)
@@ -185,7 +185,7 @@ class Outputs:
 
 
 def unlike_words(count: int, of: int, outputs: Outputs | None = None) -> str:
-    """What is said of answers that are not of the class with the greatest score."""
+    """The error for answers that are not the class with the greatest score."""
     label, score = "", ""
     if outputs is not None:
         label, score = "" if outputs.labels is None else f" ({outputs.labels.output!r})", f" ({outputs.score!r})"

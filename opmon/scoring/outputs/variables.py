@@ -7,29 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Floats
+from opmon.types import Numbers
 
 FLOOR = 1e-6
-"""Every input can be drawn: no variable is zero."""
+"""The least value of a variable: above zero, so that every input can be drawn."""
 
 EDGE = 1e-6
-"""No yes or no is taken for more certain than this: float32 holds no more."""
+"""The least probability of a yes or no: float32 cannot hold one that is more certain."""
 _FEW = 32
 
-Matrix = Floats
+Matrix = Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
     """The largest probability of each input, its column (the first of equal ones), and the second largest."""
 
-    first: Floats
-    second: Floats
+    first: Numbers
+    second: Numbers
     column: NDArray[np.integer]
 
 
 def by_class(values: Matrix) -> Matrix:
-    """The same numbers, one class after the other in memory where there are few: NumPy then adds and compares whole
+    """The numbers, one class after the other in memory where there are few: NumPy then adds and compares whole
     columns, which takes a tenth of the time that as many short rows take."""
     return np.asfortranarray(values) if 1 < values.shape[1] <= _FEW else values
 
@@ -100,11 +100,11 @@ def only_one(independent: Matrix) -> Matrix:
     return result
 
 
-def summed(values: Matrix) -> Floats:
+def summed(values: Matrix) -> Numbers:
     """The sum of each row, with the same bits whatever other rows there are: of one row alone, stored class by class,
     NumPy adds in another order."""
     if len(values) > 1 or values.shape[1] > _FEW:
-        result: Floats = values.sum(axis=1)
+        result: Numbers = values.sum(axis=1)
         return result
     total = values[:, 0].copy()
     for column in range(1, values.shape[1]):

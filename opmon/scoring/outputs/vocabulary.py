@@ -57,7 +57,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _hint(found: Sequence[str], classes: Sequence[str]) -> str:
-    """What they look like instead, where that can be seen."""
+    """A hint at what the strays look like instead, where that can be seen."""
     if {name.casefold() for name in found} & {name.casefold() for name in classes}:
         return " Upper and lower case count."
     if all(name.isdigit() and int(name) <= len(classes) for name in found):

@@ -1,1 +1,1 @@
-"""What is fitted on a model's training data, and how."""
+"""References: what is fitted on a model's training data, and the fitting."""

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 1 << 24
-"""How many products are held at once."""
+"""The most products that are held at once."""
 _CACHED = 1 << 19
-"""So many of them stay in a core's cache."""
+"""The number of products that stay in a core's cache."""
 
 
 def nearest(

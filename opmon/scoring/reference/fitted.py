@@ -34,14 +34,14 @@ class Reference:
     layer: str | None
     problem: Problem
     columns: int
-    """How many classes the model tells apart; 0 for regression."""
+    """The number of classes that the model tells apart; 0 for regression."""
     traces: NDArray[np.float32]
     predicted: NDArray[np.int64]
     distances: NDArray[np.float64]
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """The least and the greatest value of each variable on the training data, each input left out of its own value."""
     seen: int = 0
-    """How many training inputs were read; ``traces`` may hold fewer."""
+    """The number of training inputs that were read; ``traces`` may hold fewer."""
     accuracy: float | None = None
     """On the training inputs with a label; for regression 1 − mean squared error."""
     labelled: int = 0
@@ -69,7 +69,7 @@ class Reference:
         return np.flatnonzero(self.predicted == number)
 
     def require_model(self, path: Path) -> None:
-        """An error where the reference belongs to another model than the one in ``path``."""
+        """Raise an error where the reference belongs to another model than the one in ``path``."""
         found = model_hash(path)
         if found != self.model_hash:
             raise ModelError(

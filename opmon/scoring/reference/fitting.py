@@ -34,9 +34,9 @@ LIMIT = 60_000
 BYTES = 256 << 20
 """A reference of very wide layers holds fewer traces, so that the compiled graph stays loadable."""
 _ASKED = 10_000
-"""So many traces say what the limits of the variables are."""
+"""The most traces from which the limits of the variables are taken."""
 _INPUTS = 20_000
-"""So many inputs the variables learn from."""
+"""The most inputs that the variables learn from."""
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Fit:
     refused: Counter[str] = field(default_factory=Counter)
     """Why rows could not be scored, and how many for each reason."""
     sampled: int = 10_000
-    """So many rows are kept for drift reports: columns of single values, and the model's prediction."""
+    """The most rows that are kept for drift reports: columns of single values, and the model's prediction."""
     _passing: dict[int, pa.RecordBatch] = field(default_factory=dict)
     _sample: KeptRows | None = None
 
