@@ -20,6 +20,12 @@ settings.load_profile("opmon")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, and pytest-xdist uses both
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two for each core of a small machine: tests wait for servers, for processes and for disks."""
+    cores = os.cpu_count() or 1
+    return max(cores, min(2 * cores, 4))
+
+
 def started(start: Callable[[], Any], tries: int = 4) -> Any:
     """A server that gives itself only seconds to start, which is not enough on a machine that is busy."""
     for left in reversed(range(tries)):

@@ -48,8 +48,8 @@ def events_of(monitor: Any, name: str) -> list[dict[str, Any]]:
         return sorted(outbox.listing(connection, name), key=lambda event: event["body"]["round"])
 
 
-def test_evidence_is_carried_from_round_to_round_until_it_alarms_once(workbench: Any, database: str) -> None:
-    monitor = workbench.monitor(database, rules=[LEVEL])
+def test_evidence_is_carried_from_round_to_round_until_it_alarms_once(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, rules=[LEVEL])
     live(workbench, monitor, 2)
     good = verdicts_of(monitor, workbench.name, 2)[0]
     assert (good.state, good.details["rounds_judged"]) == ("ok", 2)
@@ -66,8 +66,8 @@ def test_evidence_is_carried_from_round_to_round_until_it_alarms_once(workbench:
     assert "for ever" in body["message"]
 
 
-def test_recovery_needs_evidence_and_makes_one_event(workbench: Any, database: str) -> None:
-    monitor = workbench.monitor(database, rules=[LEVEL | {"threshold": 0.8}], sampler=EVEN)
+def test_recovery_needs_evidence_and_makes_one_event(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, rules=[LEVEL | {"threshold": 0.8}], sampler=EVEN)
     live(workbench, monitor, 2, wrong=0.95)
     assert verdicts_of(monitor, workbench.name, 2)[0].state == "alarm"
     live(workbench, monitor, 4)
@@ -98,10 +98,10 @@ def test_a_late_label_replaces_what_its_round_said_and_later_rounds_are_said_ane
     assert events_of(monitor, workbench.name) == []
 
 
-def test_a_new_version_begins_a_baseline_of_its_own(workbench: Any, database: str, tmp_path: Any) -> None:
+def test_a_new_version_begins_a_baseline_of_its_own(workbench: Any, sqlite: str, tmp_path: Any) -> None:
     rule = {"type": "accuracy_drop", "drop": 0.1, "rounds": 2, "name": "drop"}
     columns = {"id": "input_id", "timestamp": "at", "model_version": "served_by"}
-    monitor = workbench.monitor(database, rules=[rule], columns=columns)
+    monitor = workbench.monitor(sqlite, rules=[rule], columns=columns)
     for version, count in (("1", 3), ("2", 1)):
         for _ in range(count):
             workbench.write_window(served_by=[version] * 200)
@@ -125,9 +125,9 @@ def _register_second(workbench: Any) -> None:
         client.create_model_version("digits", source)
 
 
-def test_advice_is_kept_and_told_to_nobody(workbench: Any, database: str) -> None:
+def test_advice_is_kept_and_told_to_nobody(workbench: Any, sqlite: str) -> None:
     rules = [LEVEL | {"mode": "advise"}]
-    monitor = workbench.monitor(database, rules=rules)
+    monitor = workbench.monitor(sqlite, rules=rules)
     live(workbench, monitor, 4, wrong=0.95)
     events = events_of(monitor, workbench.name)
     assert [(event["type"], event["body"]["state"]) for event in events] == [("opmon.advice", "alarm")]
@@ -136,12 +136,10 @@ def test_advice_is_kept_and_told_to_nobody(workbench: Any, database: str) -> Non
     assert tags.get("opmon.retrain") != events[0]["id"]
 
 
-def test_an_action_waits_while_it_is_silent_and_is_spared_what_is_over(
-    workbench: Any, database: str, clock: Any
-) -> None:
+def test_an_action_waits_while_it_is_silent_and_is_spared_what_is_over(workbench: Any, sqlite: str, clock: Any) -> None:
     actions = [{"type": "registry_tag", "silence": ["sat,sun,mon,tue,wed,thu,fri"], "name": "quiet"}]
     rules = [LEVEL | {"threshold": 0.8}]
-    monitor = workbench.monitor(database, clock, rules=rules, actions=actions, sampler=EVEN)
+    monitor = workbench.monitor(sqlite, clock, rules=rules, actions=actions, sampler=EVEN)
     live(workbench, monitor, 2, wrong=0.95)
     alarm = events_of(monitor, workbench.name)[0]
     assert [d["state"] for d in alarm["deliveries"]] == ["pending"]
@@ -164,8 +162,8 @@ def test_within_the_cooldown_a_second_alarm_waits(workbench: Any, database: str,
     assert second["deliveries"][0]["next_at"] == first["created_at"] + timedelta(days=30)
 
 
-def test_a_rule_that_fails_stops_nothing_else(workbench: Any, database: str) -> None:
-    monitor = workbench.monitor(database, rules=[LEVEL, {**LEVEL, "name": "second"}])
+def test_a_rule_that_fails_stops_nothing_else(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, rules=[LEVEL, {**LEVEL, "name": "second"}])
     object.__setattr__(monitor.settings.rules[0].plugin, "recovery", None)  # a fault that no configuration can have
     live(workbench, monitor, 4, wrong=0.95)
     broken, working = verdicts_of(monitor, workbench.name, 4)
@@ -173,10 +171,10 @@ def test_a_rule_that_fails_stops_nothing_else(workbench: Any, database: str) -> 
     assert "the rule failed" in broken.message
 
 
-def test_a_challenger_answers_the_same_draws(workbench: Any, database: str) -> None:
+def test_a_challenger_answers_the_same_draws(workbench: Any, sqlite: str) -> None:
     _register_second(workbench)
     rule = {"type": "accuracy_behind", "rival": "models:/digits/2", "name": "challenger"}
-    monitor = workbench.monitor(database, rules=[rule])
+    monitor = workbench.monitor(sqlite, rules=[rule])
     live(workbench, monitor, 1)
     verdict = verdicts_of(monitor, workbench.name, 1)[0]
     assert (verdict.state, verdict.details["disagreements"]) == ("ok", 0), "version 2 is the same model"
@@ -184,7 +182,7 @@ def test_a_challenger_answers_the_same_draws(workbench: Any, database: str) -> N
     assert (found.winner, found.difference, found.disagreements) == (None, 0.0, 0)
 
 
-def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, database: str) -> None:
+def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, sqlite: str) -> None:
     rules = [
         {"type": "accuracy_slices", "threshold": 0.7},
         {"type": "completeness"},
@@ -192,7 +190,7 @@ def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, dat
         {"type": "robustness_level", "threshold": 0.5},
         {"type": "robustness_level", "threshold": 0.5, "query": "fog", "name": "fog"},
     ]
-    monitor = workbench.monitor(database, rules=rules)
+    monitor = workbench.monitor(sqlite, rules=rules)
     tags = {"opmon.robustness": "0.4", "opmon.robustness.fog": "0.6"}
     monitor.registry.tag_version(monitor.registry.resolve(workbench.model), tags)
     live(workbench, monitor, 1)
@@ -326,10 +324,10 @@ def test_inputs_a_millisecond_apart_hang_nothing(workbench: Any, sqlite: str) ->
 
 
 def test_completeness_also_judges_a_round_that_ends_without_an_estimate(
-    workbench: Any, database: str, clock: Any
+    workbench: Any, sqlite: str, clock: Any
 ) -> None:
     rules = [{"type": "completeness", "name": "complete"}, LEVEL]
-    monitor = workbench.monitor(database, clock, rules=rules, labels={"max_wait": "2d"})
+    monitor = workbench.monitor(sqlite, clock, rules=rules, labels={"max_wait": "2d"})
     workbench.write_window()
     monitor.advance()
     clock.pass_(days=3)

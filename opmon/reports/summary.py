@@ -15,6 +15,7 @@ from opmon.reports._page import data_uri, write_page
 from opmon.reports.drift import DriftSummary
 from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
 from opmon.reports.failures import Failure
+from opmon.reports.palette import darkened
 from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
 from opmon.types import Estimate, Verdict
@@ -88,22 +89,19 @@ def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
     """The figure of the estimates for wide and narrow, light and dark screens."""
     if not summary.points:
         return None
-    return {
-        f"{ground}_{name}": data_uri(
-            figure_bytes(
-                summary.points,
-                kind="svg",
-                quantity=summary.quantity,
-                threshold=summary.threshold,
-                title=summary.quantity.name.capitalize() + (" over the rounds" if name == "wide" else ""),
-                width=width,
-                dark=ground == "dark",
-            ),
-            "image/svg+xml",
+    figures: dict[str, str] = {}
+    for name, width in (("wide", 900), ("narrow", 360)):
+        light = figure_bytes(
+            summary.points,
+            kind="svg",
+            quantity=summary.quantity,
+            threshold=summary.threshold,
+            title=summary.quantity.name.capitalize() + (" over the rounds" if name == "wide" else ""),
+            width=width,
         )
-        for ground in ("light", "dark")
-        for name, width in (("wide", 900), ("narrow", 360))
-    }
+        for ground, figure in (("light", light), ("dark", darkened(light))):
+            figures[f"{ground}_{name}"] = data_uri(figure, "image/svg+xml")
+    return figures
 
 
 def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:

@@ -87,7 +87,7 @@ def test_census_is_exact(population: Population) -> None:
 @pytest.mark.parametrize("aim", [0.0, 0.5, 1.0])
 def test_small_frame_is_estimated_without_bias(aim: float) -> None:
     population = classifier(size=130, accuracy=0.7)
-    values = np.array([e.value for e in repeated(population, 100, 1500, aim)])
+    values = np.array([e.value for e in repeated(population, 100, 600, aim)])
     assert abs(values.mean() - population.truth) < 4 * values.std() / np.sqrt(len(values))
 
 

@@ -13,8 +13,9 @@ from opmon import plugins
 from opmon.errors import InputError
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Sample
+from tests.builtin import built_in
 
-SAMPLERS = plugins.names("sampler")
+SAMPLERS = built_in("sampler")
 CLASSIFIER = classifier(size=800, activations=4, seed=5)
 REGRESSOR = regressor(size=800, activations=4, seed=5)
 LINEAR = [name for name in SAMPLERS if hasattr(plugins.load("estimator", name), "coefficients")]

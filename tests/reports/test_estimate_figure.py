@@ -15,7 +15,7 @@ from opmon.errors import InputError
 from opmon.quantities import mean_squared_error
 from opmon.reports._estimate_layout import _tick, _ticks, draw
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure, figure_bytes
-from opmon.reports.palette import DARK, LIGHT
+from opmon.reports.palette import DARK, LIGHT, darkened
 
 START = datetime(2026, 9, 3, tzinfo=UTC)
 
@@ -73,6 +73,14 @@ def test_provisional_points_are_hollow() -> None:
     final = near(pixels(figure_bytes(points(1, alarm=False))), LIGHT.estimate)
     hollow = near(pixels(figure_bytes(points(1, alarm=False, provisional=True))), LIGHT.estimate)
     assert hollow < final
+
+
+@pytest.mark.parametrize("width", [360, 900])
+def test_a_light_figure_is_darkened_as_if_drawn_dark(width: int) -> None:
+    some = points(20)
+    light, dark = (figure_bytes(some, kind="svg", threshold=0.9, width=width, dark=dark) for dark in (False, True))
+    named = re.compile(rb'(id="|#|xlink:href="#|url\(#)[a-z]*[0-9a-f]{10}')
+    assert named.sub(b"", darkened(light)) == named.sub(b"", dark)
 
 
 def test_dark_and_narrow() -> None:

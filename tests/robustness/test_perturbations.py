@@ -12,9 +12,10 @@ from opmon import plugins
 from opmon.abc import Perturbation
 from opmon.errors import InputError
 from opmon.robustness.codecs import Pictures
+from tests.builtin import built_in
 
-IMAGES = [name for name in plugins.names("perturbation") if name.startswith("image.")]
-TABLES = [name for name in plugins.names("perturbation") if name.startswith("table.")]
+IMAGES = [name for name in built_in("perturbation") if name.startswith("image.")]
+TABLES = [name for name in built_in("perturbation") if name.startswith("table.")]
 SHAPES = [(12, 28, 28, 1), (7, 32, 24, 3), (3, 64, 64, 3)]
 
 
@@ -36,7 +37,7 @@ def apply(name: str, inputs: NDArray[np.float32], severity: int, seed: int = 0) 
 def test_all_of_the_papers_are_there() -> None:
     assert len(IMAGES) == 18
     assert len(TABLES) == 5
-    assert sum(name.startswith("text.") for name in plugins.names("perturbation")) == 4
+    assert sum(name.startswith("text.") for name in built_in("perturbation")) == 4
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

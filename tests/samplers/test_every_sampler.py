@@ -14,8 +14,9 @@ from opmon import plugins
 from opmon.errors import InputError
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Frame, Sample
+from tests.builtin import built_in
 
-SAMPLERS = plugins.names("sampler")
+SAMPLERS = built_in("sampler")
 BY_VARIABLE = [name for name in SAMPLERS if "variable" in plugins.parameters(plugins.load("sampler", name))]
 CLASSIFIER = classifier(size=600, activations=6)
 REGRESSOR = regressor(size=600, activations=6)
