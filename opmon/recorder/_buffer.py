@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import SimpleQueue
 
@@ -16,6 +16,7 @@ from opmon.recorder._reservoir import Reservoir, Sample
 from opmon.recorder.counts import Tally
 
 _HALT_SECONDS = 0.1
+_HASTE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,10 @@ class Buffer:
     def drop(self, reason: str, rows: int = 1) -> None:
         """Count inputs that never came so far."""
         self._bring(partial(self._drop, reason, rows))
+
+    def hasten(self) -> None:
+        """Let nothing wait for long any more: the process is about to end."""
+        self.limits = replace(self.limits, file_seconds=min(_HASTE_SECONDS, self.limits.file_seconds))
 
     def halt(self) -> None:
         """Take nothing more: the process is about to be ended by a signal, and whoever records waits for that."""

@@ -86,6 +86,11 @@ def row(key: str, at: int, inputs: Any, prediction: Any, scores: Any, version: s
     return about | {names.get(type(inputs), "input"): inputs} | answer
 
 
+def inputs_of(record: Row) -> dict[str, Any]:
+    """The inputs of a record by column, as :func:`row` named them."""
+    return {name: value for name, value in record.items() if name not in OWN}
+
+
 def moment(at: Any) -> int:
     """A time as nanoseconds since 1970; one without a zone is UTC."""
     if at is None:

@@ -27,6 +27,7 @@ class Guarded(Protocol):
 
     def close(self, timeout: float = ...) -> bool: ...
     def flush(self, timeout: float = ...) -> bool: ...
+    def hasten(self) -> None: ...
     def halt(self) -> None: ...
     def locks(self) -> tuple[threading.Lock, threading.Lock]:
         """The one that is held while a file is written, and the one that is held while a record is taken."""
@@ -98,6 +99,7 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
         return
     if callable(_previous):
         for recorder in recorders:
+            recorder.hasten()
             recorder.flush(EXIT_SECONDS)
         _previous(number, frame)
         return

@@ -23,10 +23,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opmon.durations import duration
 from opmon.errors import InputError
 from opmon.recorder._entries import Entry
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _LEAST = 0.05
 Weigh = Callable[[Any, Any, Any], float]
 
@@ -115,9 +115,9 @@ def _seconds(given: Any) -> float:
     (300.0, 30.0)
     """
     try:
-        seconds = float(given[:-1]) * _UNITS[given[-1]] if isinstance(given, str) else float(given)
-    except (KeyError, ValueError, TypeError, IndexError):
-        seconds = 0.0
+        seconds = float(given) if isinstance(given, int | float) else duration(given).total_seconds()
+    except ValueError as exc:
+        raise InputError(f"sample: every {exc}; got {given!r}") from exc
     if not 0 < seconds < math.inf:
-        raise InputError(f"sample: every is a time such as '30s', '1m' or '1h'; got {given!r}")
+        raise InputError(f"sample: every must be more than 0 seconds; got {given!r}")
     return seconds

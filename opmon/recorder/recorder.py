@@ -15,7 +15,7 @@ from uuid import uuid4
 from opmon.errors import InputError
 from opmon.recorder import _process
 from opmon.recorder._buffer import Buffer, Limits
-from opmon.recorder._entries import Entry, Many, One
+from opmon.recorder._entries import Entry, Many, One, inputs_of
 from opmon.recorder._ids import new_id
 from opmon.recorder._place import require_place
 from opmon.recorder._reservoir import Sample
@@ -75,7 +75,7 @@ class Recorder:
             raise InputError(f"name is letters, digits and ._- and begins with a letter or digit; got {name!r}")
         _require_sizes(buffer_rows, buffer_bytes, rows_per_file, bytes_per_file, seconds_per_file)
         self._uri, self._name = uri, name
-        self._version = _version(model_version)
+        self.model_version = _version(model_version)
         self._limits = Limits(buffer_rows, buffer_bytes, rows_per_file, bytes_per_file, seconds_per_file)
         self._sample = None if sample is None else Sample.of(sample)
         self._warned = -_WARN_SECONDS
@@ -100,7 +100,7 @@ class Recorder:
         values, nothing is raised: the record is counted as dropped, and a warning logged once a minute.
         """
         key = new_id() if id is None else str(id)
-        version = self._version if model_version is None else _version(model_version)
+        version = self.model_version if model_version is None else _version(model_version)
         self._take(partial(One, key, at, inputs, prediction, scores, version), (inputs, prediction, scores))
         return key
 
@@ -119,7 +119,7 @@ class Recorder:
         takes, or a mapping of columns. A batch waits and is dropped as a whole; answers that are not one for each input
         are left out.
         """
-        version = self._version if model_version is None else _version(model_version)
+        version = self.model_version if model_version is None else _version(model_version)
         try:
             batch = Many(inputs, predictions, scores, ids, at, version)
         except Exception as exc:  # noqa: BLE001 - an answer must not fail because of its record
@@ -144,7 +144,10 @@ class Recorder:
 
     def take(self, entry: Entry) -> None:
         """Let an entry wait to be written."""
-        self._buffer.add(entry)
+        if self._sample is None:
+            self._buffer.add(entry)
+        else:
+            self._buffer.draw(self._weight_of(entry), lambda: entry)
         if not self._writer.started:
             self._begin()
 
@@ -188,6 +191,10 @@ class Recorder:
         """What nobody may hold when the process is copied: the lock of files, and the one of the buffer."""
         return self._writer.writing, self._buffer.lock
 
+    def hasten(self) -> None:
+        """Write each record at once from now on: the process was told to end, and answers what it has begun."""
+        self._buffer.hasten()
+
     def halt(self) -> None:
         """Keep whoever records from now on waiting, because the process ends by a signal."""
         self._buffer.halt()
@@ -223,6 +230,17 @@ class Recorder:
         except Exception as exc:  # noqa: BLE001 - the user's function
             self._warn("the weight of a record cannot be told (%s); it counts as 1", exc)
             return 1.0
+
+    def _weight_of(self, entry: Entry) -> float:
+        """How much a record matters that has to be looked at for that."""
+        assert self._sample is not None
+        if self._sample.weigh is None:
+            return 1.0
+        try:
+            record = next(iter(entry.unpacked()))
+        except Exception:  # noqa: BLE001 - it is counted as unwritable when it is written
+            return 1.0
+        return self._weight((inputs_of(record), record["prediction"], record["scores"]))
 
     def _begin(self) -> None:
         """The first record in this process."""
