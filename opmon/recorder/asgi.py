@@ -29,7 +29,7 @@ _LONGEST_ID = 200
 
 
 def read_json(request: Any, response: Any) -> Mapping[str, Any]:
-    """The whole request as inputs; of the response ``prediction``, ``scores`` and ``id``, or all of it as prediction."""
+    """The whole request as inputs; of the answer ``prediction``, ``scores`` and ``id``, or all of it as prediction."""
     return {"inputs": request, **answered(response)}
 
 
