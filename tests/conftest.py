@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import sqlalchemy as sa
 from hypothesis import settings
@@ -56,6 +58,37 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], 
     yield make
     admin.dispose()
     server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of a server of this test process's own that speaks S3."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty bucket, which the environment has the address and the credentials of."""
+    from opmon.stores import open_filesystem
+
+    told = {"ENDPOINT_URL": s3_server, "ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "REGION": "us-east-1"}
+    for name, value in {**told, "EC2_METADATA_DISABLED": "true"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    url = f"s3://bucket-{next(_BUCKETS)}"
+    httpx.put(f"{s3_server}/{url.removeprefix('s3://')}").raise_for_status()
+    filesystem, _ = open_filesystem(url)
+    assert filesystem.type_name == "s3"
+    return url
+
+
+_BUCKETS = itertools.count()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

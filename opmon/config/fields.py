@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from opmon.config.redaction import Address
 from opmon.durations import duration, show_duration
+from opmon.errors import InputError
+from opmon.stores import scheme_of, store_url
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
@@ -50,6 +52,16 @@ def _local_path(value: Any, info: ValidationInfo) -> Any:
             raise ValueError("must not be empty")
         return Path(absolute(value, folder_of(info)))
     return value
+
+
+def _place(value: Any, info: ValidationInfo) -> Any:
+    """A path of this machine, or the URL of an object store as it is."""
+    if isinstance(value, str) and scheme_of(value) not in (None, "file"):
+        try:
+            return store_url(value)
+        except InputError as exc:
+            raise ValueError(str(exc)) from exc
+    return _local_path(value.removeprefix("file://") if isinstance(value, str) else value, info)
 
 
 def _database(value: Any, info: ValidationInfo) -> Any:
@@ -107,6 +119,8 @@ def _show(address: Address) -> str:
 Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(show_duration)]
 Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]
 Number = Annotated[float, BeforeValidator(_no_boolean)]
+Place = Annotated[Path | str, BeforeValidator(_place), PlainSerializer(str)]
+"""A folder of this machine, or one of an object store by its URL."""
 LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str)]
 DatabaseAddress = Annotated[Address, BeforeValidator(_database), PlainSerializer(_show)]
 TrackingAddress = Annotated[Address, BeforeValidator(_tracking), PlainSerializer(_show)]

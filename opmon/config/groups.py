@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from opmon.config.fields import Count, Duration, LocalPath, Number, TrackingAddress
+from opmon.config.fields import Count, Duration, LocalPath, Number, Place, TrackingAddress
 from opmon.config.kinds import ProviderSettings
 from opmon.config.part import Part, at_key
 from opmon.errors import InputError
@@ -22,10 +22,10 @@ class MlflowSettings(Part):
 
 
 class ImageSettings(Part):
-    """One column with pictures: encoded, as paths below ``folder``, or as arrays of pixels."""
+    """One column with pictures: encoded, as paths below ``folder`` (also s3://bucket/…), or as arrays of pixels."""
 
     column: str
-    folder: LocalPath | None = None
+    folder: Place | None = None
     size: tuple[Count, Count] | None = None
     scale: Number = 1 / 255
     mean: tuple[Number, ...] = (0.0,)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from opmon.errors import InputError
+from opmon.stores import open_filesystem
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _URL = re.compile(r"^([a-z][a-z0-9+.-]+)://")
@@ -83,9 +84,7 @@ def opened(uri: str) -> Place:
     scheme = _URL.match(uri)
     if scheme is None or scheme[1] == "file":
         return Folder(Path(uri.removeprefix("file://")).expanduser().absolute())
-    from pyarrow.fs import FileSystem
-
-    filesystem, path = FileSystem.from_uri(uri)
+    filesystem, path = open_filesystem(uri)
     return Store(filesystem, path.rstrip("/"))
 
 

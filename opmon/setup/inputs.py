@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from opmon.scoring.session import Tensor
 from opmon.setup.choice import Choice
 from opmon.setup.log import Log
 from opmon.setup.roles import is_aside
+from opmon.stores import SCHEMES, scheme_of
 from opmon.types import Signature
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
@@ -145,11 +147,22 @@ def _pictures(log: Log, source: Path) -> Iterator[Fit]:
         if isinstance(first, bytes) or (isinstance(first, dict) and {"bytes", "path"} & set(first)):
             yield Fit((column, scale), (name,))
         elif isinstance(first, str) and first.lower().endswith(_PICTURES):
-            start = source if source.is_dir() else source.parent
-            folder = next((each for each in (start, *start.parents) if (each / first).is_file()), None)
+            folder = _above(values, source)
             if folder is not None:
-                below = Choice(("inputs", "image", "folder"), str(folder), "the paths in the log are below it")
+                below = Choice(("inputs", "image", "folder"), folder, "the pictures of the log are below it")
                 yield Fit((column, below, scale), (name,))
+
+
+def _above(values: pa.Array, source: Path) -> str | None:
+    """The folder that the pictures of a column are below: the one that URLs share, or that paths begin from."""
+    names = [name for name in values.drop_null().to_pylist() if isinstance(name, str)]
+    if scheme_of(names[0]) is not None:
+        folders = zip(*(name.split("/")[:-1] for name in names), strict=False)
+        shared = "/".join(same[0] for same in itertools.takewhile(lambda parts: len(set(parts)) == 1, folders))
+        return shared if scheme_of(shared) in SCHEMES and shared.partition("://")[2] else None
+    start = source if source.is_dir() else source.parent
+    found = next((each for each in (start, *start.parents) if (each / names[0]).is_file()), None)
+    return None if found is None else str(found)
 
 
 def _as_many_numbers(log: Log, size: int | None) -> Iterator[Fit]:

@@ -21,7 +21,7 @@ from opmon.adjudication import Asked
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError
 from opmon.scoring.inputs.columns import decoded
-from opmon.scoring.inputs.encoded import encoded
+from opmon.scoring.inputs.encoded import encoded_all
 from opmon.stages.toolbox import Toolbox
 from opmon.store.rounds import Round
 
@@ -96,7 +96,7 @@ def _with_pictures(settings: MonitorSettings, rows: pa.Table) -> pa.Table:
     cells = decoded(rows[image.column].combine_chunks()).to_pylist()
     if not any(_is_path(cell) for cell in cells):
         return rows
-    found = [encoded(cell, image.column, image.folder) for cell in cells]
+    found = encoded_all(cells, image.column, image.folder)
     pictures = pa.array([cell if isinstance(cell, bytes) else None for cell in found], pa.binary())
     return rows.set_column(rows.column_names.index(image.column), image.column, pictures)
 

@@ -30,6 +30,15 @@ def with_monitor(*lines: str) -> str:
 
 
 BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
+    # places
+    "pictures of the web": (
+        with_monitor("inputs: {image: {column: photo, folder: 'https://shop.example.com/photos'}}"),
+        ["opmon.yaml:5", "inputs.image.folder", "file://, s3://, gs://, abfs://", "https://"],
+    ),
+    "pictures behind a password": (
+        with_monitor("inputs: {image: {column: photo, folder: 's3://me:${WORD}@shop/photos'}}"),
+        ["inputs.image.folder", "must not hold credentials", "AWS_ACCESS_KEY_ID"],
+    ),
     # the file itself
     "empty": ("", ["opmon.yaml", "is empty", "opmon init"]),
     "comments only": ("# nothing\n\n", ["is empty", "opmon init"]),

@@ -57,6 +57,17 @@ def test_relative_paths_start_at_the_folder_of_the_file(write, tmp_path: Path) -
     assert settings.monitors["digits"].source.parameters["path"] == f"{tmp_path}/production/"
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("photos/", "{here}/photos"), ("file:///data/photos", "/data/photos"), ("s3a://shop/photos/", "s3://shop/photos")],
+)
+def test_pictures_may_be_in_a_folder_or_a_store(write, tmp_path: Path, given: str, meant: str) -> None:
+    text = MINIMAL + f"    inputs: {{image: {{column: photo, folder: '{given}'}}}}\n"
+    image = load(write(text), {}).monitors["digits"].inputs.image
+    assert image is not None
+    assert str(image.folder) == meant.format(here=tmp_path)
+
+
 @pytest.mark.parametrize("uri", ["databricks", "https://mlflow.example.com", "s3://bucket/x", "sqlite:////abs/m.db"])
 def test_an_address_elsewhere_is_left_alone(uri: str) -> None:
     settings = Settings.from_mapping({**yaml.safe_load(MINIMAL), "mlflow": {"tracking_uri": uri}}, environment={})

@@ -76,3 +76,8 @@ def test_pictures_are_found_by_their_bytes_or_their_paths(tmp_path: Path) -> Non
     assert nested(fit.choices)["inputs"]["image"]["column"] == "photo"
     (fit,) = fits_graph(takes, None, paths, tmp_path / "photos" / "log.parquet")
     assert nested(fit.choices)["inputs"]["image"]["folder"] == str(tmp_path)
+    urls = log(file=["s3://shop/day=1/a.png", None, "s3://shop/day=2/in/b.png"])
+    (fit,) = fits_graph(takes, None, urls, tmp_path)
+    assert nested(fit.choices)["inputs"]["image"]["folder"] == "s3://shop"
+    strangers = log(file=["s3://shop/a.png", "s3://other/b.png"])
+    assert list(fits_graph(takes, None, strangers, tmp_path)) == []

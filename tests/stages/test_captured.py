@@ -14,7 +14,9 @@ import pytest
 from opmon.errors import SourceError
 from opmon.stages import captured
 from opmon.store import revisions, rounds, verdicts
+from opmon.stores import open_filesystem
 from opmon.types import ModelVersion
+from tests.test_stores import put
 
 ROBUSTNESS = {"kind": "image", "perturbations": ["zoom"], "every": 1, "min_inputs": 10, "half_width": 0.2}
 
@@ -98,6 +100,30 @@ def test_a_log_that_vanishes_after_the_draw_is_no_problem(workbench: Any, tmp_pa
     for what in expected:
         assert found[what] == expected[what], what
     assert monitor.compare("models:/photos/1", "models:/photos/2").disagreements > 0
+
+
+def test_pictures_of_a_store_may_vanish_after_the_draw_too(workbench: Any, tmp_path: Path, bucket: str) -> None:
+    workbench.register(network(workbench, 900), "stored")
+    workbench.model = "models:/stored/1"
+    window = workbench.write_window()
+    as_files(workbench, window)
+    table = pq.read_table(window)
+    for photo in table["photo"].to_pylist():
+        put(bucket, f"photos/{photo}", (workbench.folder / "photos" / photo).read_bytes())
+    urls = pa.array([f"{bucket}/photos/{photo}" for photo in table["photo"].to_pylist()])
+    pq.write_table(table.drop_columns("photo").append_column("photo", urls), window)
+    shutil.rmtree(workbench.folder / "photos")
+    changes = {"inputs": {"image": {"column": "photo", "folder": bucket}}, "rules": []}
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    assert monitor.advance().problems == []
+    filesystem, path = open_filesystem(bucket)
+    filesystem.delete_dir_contents(path)
+    workbench.answer(monitor, wrong=0.2)
+    cycle = monitor.advance()
+    assert (cycle.problems, cycle.closed) == ([], 1)
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, monitor.settings.name, 1)
+    assert monitor.registry.download(round_.run_id, "failures/failures.png", tmp_path).stat().st_size > 0
 
 
 def test_what_an_earlier_release_drew_is_asked_of_the_log(

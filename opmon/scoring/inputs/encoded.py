@@ -4,27 +4,74 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from opmon.stores import AT_ONCE, SCHEMES, StoreFolder, scheme_of
 
 MAX_BYTES = 32 << 20
 
 
-def encoded(cell: object, column: str, folder: Path | None) -> bytes | str:
+def encoded_all(cells: Iterable[object], column: str, folder: Path | str | None) -> list[bytes | str]:
+    """What ``encoded`` gives for each cell; many at once where they are fetched from a store."""
+    with ThreadPoolExecutor(readers(folder)) as pool:
+        return list(pool.map(lambda cell: encoded(cell, column, folder), cells))
+
+
+def readers(folder: Path | str | None) -> int:
+    """How many pictures are read side by side: from a store it is waiting, from a disk decoding."""
+    return AT_ONCE if isinstance(folder, str) else 2
+
+
+def encoded(cell: object, column: str, folder: Path | str | None) -> bytes | str:
     """The bytes that a cell of ``column`` holds, or the file that it names; or, as text, why there are none.
 
-    Paths are below ``folder``, and nothing outside of it is read.
+    Names are paths below ``folder``, a path or the URL of a store, or whole URLs; nothing outside of it is read. An
+    error where the store does not answer.
     """
     if isinstance(cell, dict):  # as the datasets library keeps pictures
         cell = cell.get("bytes") or cell.get("path")
     if cell is None:
         return f"column {column!r} is empty"
     if isinstance(cell, str):
-        cell = _in_text(cell, column) if folder is None or cell.startswith("data:") else _file(cell, column, folder)
+        cell = _named(cell, column, folder)
     if isinstance(cell, str):
         return cell
     if not isinstance(cell, bytes):
         return f"column {column!r} holds a {type(cell).__name__}, not a picture"
     return cell if len(cell) <= MAX_BYTES else f"column {column!r} holds a picture above {MAX_BYTES} bytes"
+
+
+def _named(cell: str, column: str, folder: Path | str | None) -> bytes | str:
+    """The picture that a text holds or names."""
+    if cell.startswith("data:"):
+        return _in_text(cell, column)
+    scheme = scheme_of(cell)
+    if scheme is not None and scheme not in (*SCHEMES, "file"):
+        return (
+            f"column {column!r} holds an address ({scheme}://…), and pictures are read from inputs.image.folder alone"
+        )
+    if folder is None and scheme is not None:
+        return (
+            f"column {column!r} holds an address ({scheme}://…): say with inputs.image.folder below which folder, such "
+            f"as s3://bucket/pictures, they may be read"
+        )
+    if folder is None:
+        return _in_text(cell, column)
+    if isinstance(folder, str):
+        return _object(cell, column, StoreFolder(folder))
+    if scheme not in (None, "file"):
+        return f"column {column!r} names a file outside of {folder}"
+    return _file(cell.removeprefix("file://"), column, folder)
+
+
+def _object(name: str, column: str, folder: StoreFolder) -> bytes | str:
+    path = folder.path_of(name)
+    if path is None:
+        return f"column {column!r} names an object outside of {folder.url}"
+    found = folder.read(path, MAX_BYTES)
+    return found if isinstance(found, bytes) else f"column {column!r} names {found}"
 
 
 def _in_text(text: str, column: str) -> bytes | str:

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from opmon.errors import InputError, ModelError
+from opmon.errors import InputError, ModelError, UnavailableError
 from opmon.scoring.inputs.columns import DTYPES, REFUSED, Rejections, decoded
-from opmon.scoring.inputs.encoded import encoded
+from opmon.scoring.inputs.encoded import encoded, readers
 from opmon.scoring.inputs.lists import is_listed, tensor
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.session import Tensor
@@ -40,7 +40,7 @@ class ImageInput:
     """
 
     column: str
-    folder: Path | None = None
+    folder: Path | str | None = None
     size: tuple[int, int] | None = None
     scale: float = 1 / 255
     mean: tuple[float, ...] = (0.0,)
@@ -106,7 +106,7 @@ class ImageReader:
 
     def _pictures(self, column: pa.Array, rejected: Rejections) -> tuple[Array, NDArray[np.int64]]:
         cells = column.to_pylist()
-        with ThreadPoolExecutor(max_workers=2) as pool:
+        with ThreadPoolExecutor(max_workers=readers(self.plan.folder)) as pool:
             found = list(pool.map(self._picture, cells))
         for row, cell in enumerate(found):
             if isinstance(cell, str):
@@ -129,6 +129,8 @@ class ImageReader:
                 if picture.width * picture.height > MAX_PIXELS:
                     return f"column {name!r} holds a picture of {picture.width} × {picture.height} pixels: too many"
                 return self._resized(picture.convert("L" if self.channels == 1 else "RGB"))
+        except UnavailableError:
+            raise
         except Exception as exc:  # noqa: BLE001 - Pillow's decoders raise whatever they like on a corrupt picture
             return f"column {name!r} holds no picture that can be read: {_told(exc)}"
 
