@@ -1,4 +1,4 @@
-"""Universal Binary JSON, as XGBoost writes it: typed arrays come as arrays, and all of it is checked for length."""
+"""A reader of Universal Binary JSON, as XGBoost writes it: typed arrays come as arrays, and lengths are checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opmon.errors import ModelError
+from opmon.types import Array
 
 _DEEPEST = 32
 _NUMBERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
@@ -15,7 +16,7 @@ _PLAIN = {"Z": None, "T": True, "F": False}
 
 
 def read_ubjson(data: bytes) -> Any:
-    """The value that the bytes hold.
+    """The value that the bytes hold, of any type, as ``json.loads`` gives it.
 
     >>> read_ubjson(b"{L" + bytes([0] * 7 + [1]) + b"a[$U#U" + bytes([2, 7, 9]) + b"}")
     {'a': array([7, 9], dtype=uint8)}
@@ -27,15 +28,15 @@ def read_ubjson(data: bytes) -> Any:
 
 
 class _Reader:
-    """The bytes, and how far they were read."""
+    """A reader of bytes, from where it has come to."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
 
-    def value(self, depth: int = 0) -> Any:
+    def value(self, depth: int = 0) -> object:
         return self._of_kind(self._kind(), depth)
 
-    def _of_kind(self, kind: str, depth: int) -> Any:
+    def _of_kind(self, kind: str, depth: int) -> object:
         if depth > _DEEPEST:
             raise ModelError(f"it is no model: more than {_DEEPEST} values lie inside of each other")
         if kind in _PLAIN:
@@ -53,28 +54,28 @@ class _Reader:
                 return self._object(depth)
         raise ValueError(f"unknown type {kind!r} at byte {self._at - 1}")
 
-    def _array(self, depth: int) -> Any:
+    def _array(self, depth: int) -> Array | list[object]:
         kind, count = self._declared()
         if kind in _NUMBERS and count is not None:
             return self._numbers(kind, count).astype(np.dtype(_NUMBERS[kind]).newbyteorder("="))
-        found: list[Any] = []
-        while count is None or len(found) < count:
-            each = kind or self._kind()
-            if each == "]" and count is None:
+        values: list[object] = []
+        while count is None or len(values) < count:
+            value_kind = kind or self._kind()
+            if value_kind == "]" and count is None:
                 break
-            found.append(self._of_kind(each, depth + 1))
-        return found
+            values.append(self._of_kind(value_kind, depth + 1))
+        return values
 
-    def _object(self, depth: int) -> dict[str, Any]:
+    def _object(self, depth: int) -> dict[str, object]:
         kind, count = self._declared()
-        found: dict[str, Any] = {}
-        while count is None or len(found) < count:
+        values: dict[str, object] = {}
+        while count is None or len(values) < count:
             if count is None and self._data[self._at : self._at + 1] == b"}":
                 self._at += 1
                 break
             name = self._text()
-            found[name] = self._of_kind(kind or self._kind(), depth + 1)
-        return found
+            values[name] = self._of_kind(kind or self._kind(), depth + 1)
+        return values
 
     def _declared(self) -> tuple[str | None, int | None]:
         """The type and the number of what follows, where they are given."""
@@ -90,15 +91,15 @@ class _Reader:
         return None, None
 
     def _length(self) -> int:
-        count = int(self._of_kind(self._kind(), 0))
-        if not 0 <= count <= len(self._data):
+        count = self._of_kind(self._kind(), 0)
+        if not isinstance(count, int) or not 0 <= count <= len(self._data):
             raise ValueError(f"a length of {count}")
         return count
 
     def _text(self) -> str:
         return self._take(self._length()).decode("utf-8")
 
-    def _numbers(self, kind: str, count: int) -> Any:
+    def _numbers(self, kind: str, count: int) -> Array:
         size = np.dtype(_NUMBERS[kind]).itemsize
         return np.frombuffer(self._take(size * count), _NUMBERS[kind])
 
@@ -109,8 +110,8 @@ class _Reader:
         return kind
 
     def _take(self, count: int) -> bytes:
-        found = self._data[self._at : self._at + count]
-        if len(found) < count:
+        data = self._data[self._at : self._at + count]
+        if len(data) < count:
             raise ValueError("it ends too early")
         self._at += count
-        return found
+        return data

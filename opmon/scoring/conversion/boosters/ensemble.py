@@ -1,19 +1,20 @@
-"""Trees that are summed, and what becomes of the sum: what XGBoost and LightGBM have in common."""
+"""Ensembles of trees that are summed, as XGBoost and LightGBM have them, and what becomes of the sums."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from opmon.errors import ModelError
+from opmon.types import Array
 
 Link = Literal["value", "share", "sigmoid", "softmax", "each", "exp", "log1p_exp", "square"]
-"""Of the sum: itself; a number between 0 and 1; the probability of the second of two classes; one for each class, which
-sum to one or not; e to it; log(1 + e to it); its square with its sign."""
+"""The answer that a sum becomes: itself; a number between 0 and 1; the probability of the second of two classes; one
+for each class, which sum to one or not; e to it; log(1 + e to it); its square with its sign."""
 Rule = Literal["BRANCH_LT", "BRANCH_LEQ"]
 
 
@@ -28,20 +29,20 @@ class Tree:
     missing_left: NDArray[np.bool_]
     value: NDArray[np.float64]
     target: int
-    """Which of the sums it belongs to."""
+    """The number of the sum that it belongs to."""
 
     def reached(self) -> NDArray[np.int64]:
         """The nodes below the root, each once; an error where they are no tree."""
-        found, waiting, seen = [], [0], set()
+        order, waiting, seen = [], [0], set()
         while waiting:
             node = waiting.pop()
             if not 0 <= node < len(self.left) or node in seen:
                 raise ModelError(f"a tree of the model is broken at node {node}; log the model again")
             seen.add(node)
-            found.append(node)
+            order.append(node)
             if self.left[node] >= 0:
                 waiting += [int(self.right[node]), int(self.left[node])]
-        return np.array(sorted(found), np.int64)
+        return np.array(sorted(order), np.int64)
 
 
 @dataclass(frozen=True)
@@ -51,22 +52,22 @@ class Ensemble:
     trees: Sequence[Tree]
     features: int
     base: tuple[float, ...]
-    """What each sum begins with."""
+    """The number that each sum begins with."""
     link: Link
     rule: Rule
     single: bool
-    classes: Sequence[Any] | None = None
+    classes: Sequence[int | str] | None = None
     """The names of the classes, where it answers with one of them: numbers or texts."""
     divided_by: int = 1
 
-    def attributes(self, double: bool) -> dict[str, Any]:
+    def attributes(self, double: bool) -> dict[str, object]:
         """The trees as attributes of ``TreeEnsembleRegressor``, for inputs in float64 or float32."""
-        kind: Any = np.float64 if double else np.float32
-        nodes: dict[str, list[Any]] = {
+        kind = np.float64 if double else np.float32
+        nodes: dict[str, list[Array]] = {
             name: []
             for name in ("treeids", "nodeids", "featureids", "values", "truenodeids", "falsenodeids", "modes", "nan")
         }
-        leaves: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+        leaves: dict[str, list[Array]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
         for number, tree in enumerate(self.trees):
             at = tree.reached()
             self._check(tree, at)
@@ -83,18 +84,18 @@ class Ensemble:
             leaves["nodeids"].append(at[leaf])
             leaves["ids"].append(np.full(leaf.sum(), tree.target))
             leaves["weights"].append(tree.value[at[leaf]] / self.divided_by)
-        found = {f"nodes_{name}": np.concatenate(values).tolist() for name, values in nodes.items() if name != "nan"}
-        found["nodes_missing_value_tracks_true"] = np.concatenate(nodes["nan"]).astype(int).tolist()
-        found |= {f"target_{name}": np.concatenate(values).tolist() for name, values in leaves.items()}
+        lists = {f"nodes_{name}": np.concatenate(values).tolist() for name, values in nodes.items() if name != "nan"}
+        lists["nodes_missing_value_tracks_true"] = np.concatenate(nodes["nan"]).astype(int).tolist()
+        lists |= {f"target_{name}": np.concatenate(values).tolist() for name, values in leaves.items()}
         numbers = {
-            "nodes_values": found.pop("nodes_values"),
-            "target_weights": found.pop("target_weights"),
+            "nodes_values": lists.pop("nodes_values"),
+            "target_weights": lists.pop("target_weights"),
             "base_values": self.base,
         }
-        return {**found, **_numbers(numbers, kind, double), "n_targets": len(self.base)}
+        return {**lists, **_numbers(numbers, kind, double), "n_targets": len(self.base)}
 
     def _thresholds(self, values: NDArray[np.float64], double: bool) -> NDArray[np.float64]:
-        """As they divide the inputs: of float32 those up to t are those up to the last float32 that is not above t."""
+        """Thresholds that divide the inputs alike: in float32 the last number that is not above each of them."""
         if double or self.rule == "BRANCH_LT":  # these were in float32 already
             return values
         with np.errstate(over="ignore"):
@@ -107,9 +108,10 @@ class Ensemble:
             raise ModelError(f"a tree of the model asks for input {used.max()}, and there are {self.features}")
 
 
-def _numbers(values: dict[str, Any], kind: Any, double: bool) -> dict[str, Any]:
+def _numbers(values: Mapping[str, ArrayLike], kind: type[np.floating], double: bool) -> dict[str, object]:
     from onnx import numpy_helper
 
     if not double:
-        return {name: np.asarray(each, kind).tolist() for name, each in values.items()}
-    return {f"{name}_as_tensor": numpy_helper.from_array(np.asarray(each, kind), name) for name, each in values.items()}
+        return {name: np.asarray(numbers, kind).tolist() for name, numbers in values.items()}
+    arrays = {name: np.asarray(numbers, kind) for name, numbers in values.items()}
+    return {f"{name}_as_tensor": numpy_helper.from_array(array, name) for name, array in arrays.items()}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
 
+if TYPE_CHECKING:
+    from catboost import CatBoost
 _POWERS = ("Poisson", "Tweedie")
 """Losses of which CatBoost's graph gives the logarithm of the answer."""
 
@@ -26,7 +28,7 @@ def from_file(path: Path, single: bool) -> bytes:
     return finished(data, str(model.get_all_params().get("loss_function", "")), single)
 
 
-def loaded(path: Path, kind: str = "CatBoost") -> Any:
+def loaded(path: Path, kind: str = "CatBoost") -> CatBoost:
     """The model in a file, as CatBoost reads it."""
     import catboost
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion.boosters.ensemble import Ensemble, Link, Tree
+from opmon.types import Array
 
 _LINKS: dict[str, Link] = {
     **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), "value"),
@@ -22,11 +23,11 @@ _LINKS: dict[str, Link] = {
 }  # fmt: skip
 _CATEGORY, _LEFT = 1, 2
 _NONE, _ZERO = 0, 1
-"""What a split takes for missing: nothing, or zero; else NaN."""
+"""The values that a split takes for missing: nothing, or zero; else NaN."""
 
 
-def from_text(text: str, classes: Sequence[Any] | None = None) -> Ensemble:
-    """The model that a file of LightGBM's says; ``classes`` are their names where they are not the first numbers."""
+def from_text(text: str, classes: Sequence[int | str] | None = None) -> Ensemble:
+    """The model in the text of LightGBM's file; ``classes`` are their names where they are not the first numbers."""
     try:
         return _ensemble(text, classes)
     except (KeyError, IndexError, ValueError, TypeError) as exc:
@@ -34,25 +35,25 @@ def from_text(text: str, classes: Sequence[Any] | None = None) -> Ensemble:
         raise ModelError(message) from exc
 
 
-def _ensemble(text: str, classes: Sequence[Any] | None) -> Ensemble:
+def _ensemble(text: str, classes: Sequence[int | str] | None) -> Ensemble:
     head, *blocks = text.partition("end of trees")[0].split("\nTree=")
-    told, (objective, *options) = _keys(head), _keys(head).get("objective", "custom").split()
+    keys, (objective, *options) = _keys(head), _keys(head).get("objective", "custom").split()
     link = _LINKS.get(objective)
     if link is None or (objective == "custom" and classes is not None):
         raise ModelError(f"its objective {objective!r} is none that opmon converts: {', '.join(_LINKS)}")
     if "sqrt" in options:
         link = "square"
-    groups = int(told["num_tree_per_iteration"])
+    groups = int(keys["num_tree_per_iteration"])
     if groups > 1 and link not in ("softmax", "each"):
         raise ModelError(f"it gives {groups} numbers for each input, and a monitor watches one")
-    steep = next((float(each.partition(":")[2]) for each in options if each.startswith("sigmoid:")), 1.0)
+    steep = next((float(option.partition(":")[2]) for option in options if option.startswith("sigmoid:")), 1.0)
     trees = [_tree(_keys(block), number % groups, steep) for number, block in enumerate(blocks)]
-    names: Any = {"sigmoid": range(2), "softmax": range(groups), "each": range(groups)}.get(link)
+    names = {"sigmoid": range(2), "softmax": range(groups), "each": range(groups)}.get(link)
     if names is not None and classes is not None and len(classes) != len(names):
         raise ModelError(f"it has {len(names)} classes, and {len(classes)} names of them")
     return Ensemble(
         trees,
-        int(told["max_feature_idx"]) + 1,
+        int(keys["max_feature_idx"]) + 1,
         (0.0,) * groups,
         link,
         "BRANCH_LEQ",
@@ -66,11 +67,11 @@ def _keys(block: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
 
-def _tree(told: Mapping[str, str], target: int, steep: float) -> Tree:
-    def numbers(key: str, kind: Any) -> Any:
-        return np.array(told.get(key, "").split(), np.float64).astype(kind)
+def _tree(keys: Mapping[str, str], target: int, steep: float) -> Tree:
+    def numbers(key: str, kind: type[np.generic]) -> Array:
+        return np.array(keys.get(key, "").split(), np.float64).astype(kind)
 
-    if told.get("is_linear", "0") != "0":
+    if keys.get("is_linear", "0") != "0":
         raise ModelError("its leaves are linear models, which opmon does not convert")
     values, decisions = numbers("leaf_value", np.float64) * steep, numbers("decision_type", np.int64)
     if (decisions & _CATEGORY).any():
@@ -91,12 +92,12 @@ def _tree(told: Mapping[str, str], target: int, steep: float) -> Tree:
     )
 
 
-def _places(children: Any, inner: int) -> Any:
-    """Where children are: leaves, which LightGBM counts from -1 down, lie behind the splits."""
+def _places(children: Array, inner: int) -> Array:
+    """The places of children: leaves, which LightGBM counts from -1 down, lie behind the splits."""
     return np.where(children >= 0, children, inner - 1 - children)
 
 
-def _missing_left(decisions: Any, thresholds: Any) -> Any:
+def _missing_left(decisions: Array, thresholds: Array) -> NDArray[np.bool_]:
     """Whether NaN goes left: as the split says, or as zero where it takes NaN for that."""
     said, zero = (decisions & _LEFT) > 0, thresholds >= 0
     missing = (decisions >> 2) & 3

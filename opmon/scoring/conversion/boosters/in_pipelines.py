@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opmon.errors import ModelError
 from opmon.scoring.conversion._parts import parts_of
 from opmon.scoring.conversion.boosters.ensemble import Ensemble
 from opmon.scoring.conversion.boosters.from_lightgbm import from_text
-from opmon.scoring.conversion.boosters.from_xgboost import from_told
+from opmon.scoring.conversion.boosters.from_xgboost import from_document
 from opmon.scoring.conversion.boosters.writing import TREES_FROM, write
+from opmon.types import Array
 
+if TYPE_CHECKING:
+    from skl2onnx.common._container import ModelComponentContainer
+    from skl2onnx.common._topology import Operator, Scope, Variable
+    from sklearn.base import BaseEstimator
 _FROM = ("xgboost", "lightgbm")
 _OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "raw_scores": [True, False]}
 
 
-def teach(model: Any) -> None:
-    """Let skl2onnx know the kinds of boosted models that are in ``model``."""
+def teach(model: BaseEstimator) -> None:
+    """Register converters in skl2onnx for the kinds of boosted models in ``model``."""
     from skl2onnx import update_registered_converter
     from skl2onnx.common.shape_calculator import (
         calculate_linear_classifier_output_shapes,
@@ -38,7 +43,7 @@ def teach(model: Any) -> None:
         update_registered_converter(kind, f"Opmon{kind.__name__}", shapes, _convert, options=options)
 
 
-def ensemble_of(model: Any) -> Ensemble:
+def ensemble_of(model: BaseEstimator) -> Ensemble:
     """The trees of a model of XGBoost's or LightGBM's scikit-learn interface."""
     from sklearn.base import is_classifier
 
@@ -47,16 +52,16 @@ def ensemble_of(model: Any) -> Ensemble:
         return from_text(model.booster_.model_to_string(), classes)
     if model.missing is not None and not math.isnan(model.missing):
         raise ModelError(f"it takes {model.missing} for missing, which opmon does not convert")
-    found = from_told(json.loads(bytes(model.get_booster().save_raw("json"))), best=True)
-    if classes is not None and found.classes is None:
+    ensemble = from_document(json.loads(bytes(model.get_booster().save_raw("json"))), best=True)
+    if classes is not None and ensemble.classes is None:
         raise ModelError("its objective gives no classes")
-    return found
+    return ensemble
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: Scope, operator: Operator, container: ModelComponentContainer) -> None:
     from skl2onnx.common.data_types import DoubleTensorType
 
-    given: Sequence[Any] = operator.outputs
+    given: Sequence[Variable] = operator.outputs
     ensemble, writer = ensemble_of(operator.raw_operator), _Inside(scope, container)
     made = [writer.name(word) for word in ("answer", "scores")][: len(given)]
     write(
@@ -72,13 +77,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 class _Inside:
     """Nodes and constants of a graph that skl2onnx makes."""
 
-    def __init__(self, scope: Any, container: Any) -> None:
+    def __init__(self, scope: Scope, container: ModelComponentContainer) -> None:
         self._scope, self._container = scope, container
 
     def name(self, word: str) -> str:
         return str(self._scope.get_unique_variable_name(word))
 
-    def constant(self, values: Any) -> str:
+    def constant(self, values: Array | list[str]) -> str:
         from onnx import TensorProto, helper
 
         name = self.name("constant")

@@ -1,15 +1,19 @@
-"""Nodes of an ONNX graph that answer as an ensemble of trees does, in a graph of their own or inside of another."""
+"""Nodes of an ONNX graph that answer as an ensemble of trees, in a graph of their own or inside of another."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from opmon.scoring.conversion.boosters.ensemble import Ensemble
+from opmon.types import Array
 from opmon.values import canonical_class
+
+if TYPE_CHECKING:
+    from onnx import NodeProto, TensorProto
 
 TREES_FROM = 3
 """The version of ai.onnx.ml whose trees may take float64."""
@@ -23,7 +27,7 @@ class Writer(Protocol):
         """A name that is not taken."""
         ...
 
-    def constant(self, values: Any) -> str:
+    def constant(self, values: Array | list[str]) -> str:
         """The name of an array, or of a list of texts."""
         ...
 
@@ -34,23 +38,20 @@ class Own:
     """Nodes and constants of a graph that holds nothing else."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
         self._taken = 0
 
     def name(self, word: str) -> str:
         self._taken += 1
         return f"{word}_{self._taken}"
 
-    def constant(self, values: Any) -> str:
-        from onnx import TensorProto, helper, numpy_helper
+    def constant(self, values: Array | list[str]) -> str:
+        from onnx import numpy_helper
 
         name = self.name("constant")
-        if isinstance(values, list):
-            texts = [text.encode() for text in values]
-            self.constants.append(helper.make_tensor(name, TensorProto.STRING, [len(texts)], texts))
-        else:
-            self.constants.append(numpy_helper.from_array(values, name))
+        array = np.array(values, np.object_) if isinstance(values, list) else values
+        self.constants.append(numpy_helper.from_array(array, name))
         return name
 
     def node(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = "", **more: Any) -> None:
@@ -84,8 +85,7 @@ def graph_of(ensemble: Ensemble, single: bool) -> bytes:
     if classes is not None:
         entry = model.metadata_props.add()
         entry.key, entry.value = "classes", json.dumps([canonical_class(name) for name in classes])
-    data: bytes = model.SerializeToString()
-    return data
+    return model.SerializeToString()
 
 
 def write(ensemble: Ensemble, writer: Writer, taken: str, given: Sequence[str], single: bool) -> None:
@@ -133,8 +133,8 @@ def _classes(ensemble: Ensemble, writer: Writer, summed: str, label: str, probab
             writer.node("Sigmoid", [summed], [probabilities])
         case _:
             writer.node("Softmax", [summed], [probabilities], axis=1)
-    classes: Any = ensemble.classes
-    names = writer.constant(list(classes) if isinstance(classes[0], str) else np.array(classes, np.int64))
+    texts = [name for name in ensemble.classes or () if isinstance(name, str)]
+    names = writer.constant(texts or np.array(ensemble.classes, np.int64))
     place = writer.name("place")
     writer.node("ArgMax", [probabilities], [place], axis=1, keepdims=0)
     writer.node("Gather", [names, place], [label])

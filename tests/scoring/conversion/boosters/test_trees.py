@@ -19,7 +19,7 @@ from opmon.errors import ModelError
 from opmon.scoring.conversion.boosters._ubjson import read_ubjson
 from opmon.scoring.conversion.boosters.asking import answers_of_file
 from opmon.scoring.conversion.boosters.from_lightgbm import from_text
-from opmon.scoring.conversion.boosters.from_xgboost import from_told
+from opmon.scoring.conversion.boosters.from_xgboost import from_document
 from opmon.scoring.conversion.converting import convert
 from opmon.types import Signature
 
@@ -127,7 +127,7 @@ def test_values_beside_a_threshold_go_the_way_that_they_went() -> None:
 def test_the_rounds_after_the_best_count_for_a_booster_alone(tmp_path: Path) -> None:
     model = xgboost.XGBClassifier(n_estimators=60, early_stopping_rounds=2).fit(ROWS, TWO, **STOPS)
     told = json.loads(bytes(model.get_booster().save_raw("json")))
-    every, best = from_told(told, best=False), from_told(told, best=True)
+    every, best = from_document(told, best=False), from_document(told, best=True)
     assert len(every.trees) > len(best.trees) == model.best_iteration + 1
 
 
