@@ -28,12 +28,13 @@ from opmon.abc.head import ArrayFunction, Head, Training
 from opmon.abc.label_provider import LabelProvider, Pulled, Said
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
-from opmon.abc.registry import Converter, ModelFile, Registry, Runnable, RunStatus
+from opmon.abc.registry import Ability, Converter, ModelFile, Registry, Runnable, RunStatus
 from opmon.abc.rule import Rule
 from opmon.abc.sampler import Sampler
 from opmon.abc.source import Source
 
 __all__ = [
+    "Ability",
     "Action",
     "ArrayFunction",
     "Converter",

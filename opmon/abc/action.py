@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 from opmon.abc.plugin import Plugin
-from opmon.abc.registry import Registry
+from opmon.abc.registry import Ability, Registry
 from opmon.types import Document
 
 
 class Action(Plugin, ABC):
     """Acts on an event. May be called again with the same event: ``event["id"]`` is the idempotency key."""
+
+    needs: ClassVar[frozenset[Ability]] = frozenset()
+    """The abilities that its registry must have."""
 
     def bind(self, registry: Registry) -> Self:
         """Return the action with the registry that it writes to, where it does."""

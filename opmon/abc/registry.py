@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from opmon.abc.plugin import Plugin
 from opmon.errors import DeliveryError, ModelError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Converter = Callable[[object, Signature | None], bytes]
 """``(scikit-learn model or ModelFile, what it was logged to take) -> ONNX``."""
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
+Ability = Literal["move aliases", "run projects"]
+"""What not every registry can do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,9 @@ class Registry(Plugin, ABC):
     :class:`~opmon.errors.ModelError` where a model cannot be used, :class:`~opmon.errors.InputError` for what is no
     address, key or name.
     """
+
+    abilities: ClassVar[frozenset[Ability]] = frozenset()
+    """What it can do beyond what every registry can; actions that need more are refused."""
 
     @property
     @abstractmethod
@@ -116,7 +121,7 @@ class Registry(Plugin, ABC):
         """Set tags of a version; the others stay."""
 
     def set_alias(self, model: ModelVersion, alias: str) -> None:
-        """Let ``models:/NAME@ALIAS`` mean this version."""
+        """Let ``models:/NAME@ALIAS`` mean this version, by a registry that can ``move aliases``."""
         raise DeliveryError(f"{type(self).__name__} moves no aliases; use the action registry_tag", final=True)
 
     def remove_alias(self, model: ModelVersion, alias: str) -> None:
@@ -210,7 +215,10 @@ class Registry(Plugin, ABC):
         backend: str = "local",
         env_manager: str = "local",
     ) -> str:
-        """Start the project at ``uri`` for an event, once, and do not wait for it; gives its run."""
+        """Start the project at ``uri`` for an event, once, and do not wait for it; gives its run.
+
+        By a registry that can ``run projects``.
+        """
         raise DeliveryError(
             f"{type(self).__name__} runs no projects; use the action command or webhook to retrain", final=True
         )

@@ -56,7 +56,7 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int | None, as_j
 
 
 _WORDS = {"alarm": "red", "advice": "yellow", "unknown": "dim"}
-_COLOURS = {"healthy": "green", "degraded": "red", "unknown": "yellow"}
+_COLOURS = {"healthy": "green", "degraded": "red", "unknown": "yellow", "unwatched": "yellow"}
 
 
 def _overview(views: Sequence[MonitorView]) -> Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 
 from pydantic import Field, InstanceOf, model_validator
@@ -41,6 +43,12 @@ class ProviderSettings(Plugged):
     kind = "label_provider"
     default_type = "files"
     plugin: InstanceOf[LabelProvider] = Field(repr=False)
+
+    @property
+    def identity(self) -> str:
+        """What tells this provider from another one, or from the same at another place."""
+        values = json.dumps(self.model_dump(mode="json"), sort_keys=True, default=str)
+        return f"{self.type}-{hashlib.sha256(values.encode()).hexdigest()[:12]}"
 
 
 class ExecutorSettings(Plugged):

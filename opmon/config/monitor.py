@@ -173,6 +173,7 @@ class MonitorSettings(Part):
             min_inputs=self.round.min_inputs,
             max_age=self.round.max_age,
             next_after=self.schedule.next_after,
+            provider=None if self.labels.provider is None else self.labels.provider.identity,
         )
 
     @property

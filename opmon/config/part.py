@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
@@ -22,7 +22,7 @@ class Part(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _known_keys(cls, data: Any) -> Any:
+    def _known_keys(cls, data: object) -> object:
         if isinstance(data, Mapping):
             allowed = [name for name in cls.model_fields if name not in cls.derived]
             for key in data:
@@ -38,9 +38,9 @@ class Part(BaseModel):
         return field.is_required() or field.default is None
 
 
-def at_key(key: str, message: str) -> PydanticCustomError:
-    """An error that belongs to ``key`` inside the value being validated."""
-    return PydanticCustomError("at_key", "{message}", {"message": message, "key": key})
+def at_key(key: str, message: str, *deeper: str | int) -> PydanticCustomError:
+    """An error that belongs to ``key`` inside the value being validated, or ``deeper`` below it."""
+    return PydanticCustomError("at_key", "{message}", {"message": message, "key": key, "deeper": deeper})
 
 
 def unknown_key(key: str, allowed: Iterable[str]) -> PydanticCustomError:

@@ -75,7 +75,7 @@ def _path(problem: ErrorDetails, data: Any) -> KeyPath:
             continue
         path.append(part)
     if problem["type"] in ("at_key", "unknown_key"):
-        path.append(problem["ctx"]["key"])
+        path += [problem["ctx"]["key"], *problem["ctx"].get("deeper", ())]
     return tuple(path)
 
 

@@ -6,10 +6,12 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from opmon import plugins
+from opmon.abc import Ability
 from opmon.config import document as documents
 from opmon.config.fields import DatabaseAddress, LocalPath
 from opmon.config.groups import MlflowSettings
@@ -17,7 +19,7 @@ from opmon.config.kinds import RegistrySettings
 from opmon.config.monitor import MonitorSettings
 from opmon.config.part import Part, at_key, unknown
 from opmon.config.problems import config_error
-from opmon.config.registry import told_once
+from opmon.config.registry import MLFLOW, told_once
 from opmon.errors import NotFoundError
 from opmon.types import Document, Json
 
@@ -61,6 +63,30 @@ class Settings(Part):
             before = tuple(other for other, earlier in named.items() if earlier.model_name == monitor.model_name)
             named[name] = monitor.model_copy(update={"name": name, "before": before})
         return named
+
+    @model_validator(mode="after")
+    def _registry_is_able(self) -> Self:
+        """Actions that the registry cannot carry out would be found out at the first alarm."""
+        for name, monitor in self.monitors.items():
+            for place, action in enumerate(monitor.actions):
+                lacking = sorted(action.plugin.needs - self._abilities) if action.plugin.needs else []
+                if lacking:
+                    kind = MLFLOW if self.registry is None else self.registry.type
+                    names = plugins.names("action")
+                    able = [each for each in names if plugins.class_of("action", each).needs <= self._abilities]
+                    raise at_key(
+                        "monitors",
+                        f"{action.type!r} needs a registry that can {' and '.join(lacking)}, which {kind!r} cannot; "
+                        f"the actions for it are: {', '.join(able)}",
+                        *(name, "actions", place),
+                    )
+        return self
+
+    @property
+    def _abilities(self) -> frozenset[Ability]:
+        if self.registry is not None:
+            return self.registry.plugin.abilities
+        return plugins.class_of("registry", MLFLOW).abilities
 
     @classmethod
     def from_mapping(

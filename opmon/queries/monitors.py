@@ -11,9 +11,10 @@ from opmon.queries.rolling import RollingPoint, rolling_as_of
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
-from opmon.store import cycles, outbox, queue, revisions, rounds, ticks
+from opmon.store import cycles, handing, outbox, queue, revisions, rounds, ticks
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
+from opmon.store.handing import Standing as Provider
 from opmon.store.outbox import Dead
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round, Unfinished
@@ -91,6 +92,8 @@ class _Books:
     dead: Mapping[str, Sequence[Dead]]
     ended: Mapping[str, Ended]
     begun: Mapping[str, datetime]
+    failing: Mapping[tuple[str, str], Provider]
+    """Label providers whose last call failed, by monitor and provider."""
 
     @classmethod
     def read(cls, connection: Connection, names: Sequence[str]) -> _Books:
@@ -100,6 +103,7 @@ class _Books:
             outbox.dead(connection, names),
             cycles.last(connection, names),
             ticks.last(connection),
+            handing.failing(connection, names),
         )
 
 
@@ -118,6 +122,7 @@ def _view(
         rolling = rolling_as_of(connection, name, final, rounds=watch.rolling_rounds, within=watch.rolling_within)
         latest = next(each for each in views if each.number == final.round_number)
     unfinished, ended, begun = books.unfinished.get(name, ()), books.ended.get(name), books.begun.get(name)
+    provider = None if watch.provider is None else books.failing.get((name, watch.provider))
     asked, spoken = books.progress.get(name, (0, 0))
     due = min((each.deadline_at for each in unfinished if each.open and each.deadline_at), default=None)
     return MonitorView(
@@ -132,7 +137,7 @@ def _view(
         latest=latest,
         rolling=rolling,
         newest=newest,
-        needs=needs_of(connection, name, stands, unfinished, books.dead.get(name, ()), ended),
+        needs=needs_of(connection, name, stands, unfinished, books.dead.get(name, ()), ended, provider),
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=None if begun is None or watch.next_after is None else watch.next_after(begun),
     )

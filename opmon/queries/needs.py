@@ -10,10 +10,12 @@ from opmon.queries.standing import StandingView
 from opmon.store import outbox
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
+from opmon.store.handing import Standing as Provider
 from opmon.store.outbox import Dead
 from opmon.store.rounds import Unfinished
+from opmon.wording import counted
 
-NeedKind = Literal["cycle", "alarm", "delivery", "round", "labels"]
+NeedKind = Literal["cycle", "alarm", "delivery", "provider", "round", "labels"]
 
 
 @dataclass(frozen=True)
@@ -34,19 +36,31 @@ def needs_of(
     unfinished: Sequence[Unfinished],
     dead: Sequence[Dead],
     ended: Ended | None,
+    provider: Provider | None,
 ) -> tuple[NeedView, ...]:
     """What a monitor needs, from what is known of it."""
-    found = [] if ended is None or not ended.problem else [NeedView("cycle", ended.problem)]
-    found += [
+    kept_out = None if ended is None else ended.problem
+    if provider is not None and kept_out == provider.problem:
+        kept_out = None  # said below, with since when
+    needs = [NeedView("cycle", kept_out)] if kept_out else []
+    needs += [
         need
         for reason in stands.reasons
         if reason.state == "alarm"
         for need in _alarm(connection, monitor, reason.rule)
     ]
-    found += [NeedView("delivery", _undelivered(each), event=each.event_id) for each in dead]
-    found += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
+    needs += [NeedView("delivery", _undelivered(each), event=each.event_id) for each in dead]
+    if provider is not None:
+        needs.append(NeedView("provider", _failing(provider)))
+    needs += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
     waiting = [each for each in unfinished if each.open]
-    return tuple(found + ([NeedView("labels", _unlabelled(waiting))] if waiting else []))
+    return tuple(needs + ([NeedView("labels", _unlabelled(waiting))] if waiting else []))
+
+
+def _failing(provider: Provider) -> str:
+    since = "" if provider.failing_since is None else f" since {provider.failing_since:%Y-%m-%d %H:%M} UTC"
+    times = counted(provider.failures, "time")
+    return f"the label provider has failed {times}{since}, the last time so: {provider.problem}"
 
 
 def _unlabelled(waiting: Sequence[Unfinished]) -> str:

@@ -11,7 +11,7 @@ from opmon.store.engine import Connection
 from opmon.store.verdicts import Entry
 from opmon.types import Verdict, VerdictState
 
-Standing = Literal["healthy", "degraded", "unknown"]
+Standing = Literal["healthy", "degraded", "unknown", "unwatched"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,10 @@ class StandingView:
     @property
     def why(self) -> str:
         """The reasons that decide, as a sentence."""
+        if self.status == "unwatched":
+            return "no rule watches it"
         if not self.reasons:
-            return "no rule watches it" if self.status == "healthy" else "no round has a final estimate yet"
+            return "no round has a final estimate yet"
         decisive = {"degraded": "alarm", "healthy": "ok", "unknown": "unknown"}[self.status]
         head = {
             "degraded": "an alarm stands",
@@ -63,8 +65,10 @@ def standing_of(
     """The standing of a model version that has an estimate; ``acting_rules`` are names.
 
     ``degraded`` where a rule's alarm stands, ``unknown`` where there are rules and none of them knows anything yet,
-    else ``healthy``: no rule objects. Rules that only advise have no say in it.
+    ``unwatched`` where there are none, else ``healthy``: no rule objects. Rules that only advise have no say in it.
     """
+    if not acting_rules:
+        return StandingView("unwatched")
     reasons = tuple(_reason(connection, monitor, model, rule) for rule in acting_rules)
     states = {reason.state for reason in reasons}
     if "alarm" in states:

@@ -23,6 +23,8 @@ class Watch:
     min_inputs: int = 0
     max_age: timedelta = timedelta()
     next_after: Callable[[datetime], datetime | None] | None = None
+    provider: str | None = None
+    """The identity of its label provider; None where tasks only wait to be exported."""
     """When its schedule begins it again, from when it was last begun."""
 
     @property

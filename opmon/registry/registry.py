@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from opmon.abc import Converter, Runnable
+from opmon.abc import Ability, Converter, Runnable
 from opmon.errors import ModelError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
@@ -23,6 +23,8 @@ class MlflowRegistry(Tracking):
     Every error is one of opmon's: RegistryUnavailable where trying again is right, NotFoundError, ModelError,
     InputError. May be used from several threads.
     """
+
+    abilities: ClassVar[frozenset[Ability]] = frozenset({"move aliases", "run projects"})
 
     def __init__(self, tracking_uri: str | None, registry_uri: str | None = None) -> None:
         super().__init__(Connection(tracking_uri, registry_uri))

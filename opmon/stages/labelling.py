@@ -6,8 +6,6 @@ and one that failed is left alone for a while, longer each time: rounds, and oth
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import threading
 from collections.abc import Callable
@@ -72,10 +70,7 @@ def desk_of(settings: MonitorSettings) -> Desk | None:
     chosen = settings.labels.provider
     if chosen is None:
         return None
-    told = json.dumps(chosen.model_dump(mode="json"), sort_keys=True, default=str)
-    identity = f"{chosen.type}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-    provider: LabelProvider = chosen.plugin
-    return Desk(provider.bind(settings.name), chosen.type, identity)
+    return Desk(chosen.plugin.bind(settings.name), chosen.type, chosen.identity)
 
 
 def pull_labels(work: Toolbox, desk: Desk | None) -> int:
@@ -107,11 +102,16 @@ def push_tasks(work: Toolbox, desk: Desk | None) -> int:
         with work.store.read() as connection:
             tasks = handing.unhanded(connection, work.name, desk.identity, desk.provider.batch)
         if not tasks:
-            return pushed
+            break
         _answered(work, desk, lambda: desk.provider.push(tasks))  # noqa: B023 - called before the next ones
         with work.write() as connection:
             handing.note_handed(connection, desk.identity, [task.id for task in tasks], work.clock())
         pushed += len(tasks)
+    if state.failures:
+        with work.write() as connection:
+            well = {"failures": 0, "failing_since": None, "rests_until": None, "problem": None}
+            handing.note(connection, work.name, desk.identity, **well)
+    return pushed
 
 
 def _reconcile(work: Toolbox, desk: Desk) -> None:
@@ -134,22 +134,23 @@ def _rested(work: Toolbox, desk: Desk) -> handing.Standing | None:
 
 
 def _answered(work: Toolbox, desk: Desk, function: Callable[[], T]) -> T:
-    """What the provider answers; its failures are counted, and it rests after each."""
+    """What the provider answers; it rests after a failure, and they are counted until it has done all it was asked."""
     try:
-        answer = desk.ask(function)
+        return desk.ask(function)
     except OpmonError as exc:
         with work.write() as connection:
-            failures = handing.standing(connection, work.name, desk.identity).failures + 1
-            rest = min(FIRST_REST * 2.0 ** min(failures - 1, 20), LONGEST_REST)
-            values = {"failures": failures, "rests_until": work.clock() + rest, "problem": str(exc)}
-            handing.note(connection, work.name, desk.identity, **values)
+            before, now = handing.standing(connection, work.name, desk.identity), work.clock()
+            rest = min(FIRST_REST * 2.0 ** min(before.failures, 20), LONGEST_REST)
+            handing.note(
+                connection,
+                work.name,
+                desk.identity,
+                failures=before.failures + 1,
+                failing_since=before.failing_since or now,
+                rests_until=now + rest,
+                problem=str(exc),
+            )
         raise
-    with work.store.read() as connection:
-        troubled = handing.standing(connection, work.name, desk.identity).failures > 0
-    if troubled:
-        with work.write() as connection:
-            handing.note(connection, work.name, desk.identity, failures=0, rests_until=None, problem=None)
-    return answer
 
 
 @dataclass(frozen=True)

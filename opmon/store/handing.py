@@ -7,10 +7,9 @@ transaction. Another provider begins anew: it is handed what is still open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -30,24 +29,36 @@ class Standing:
     cursor: str = ""
     reconciled_at: datetime | None = None
     failures: int = 0
+    """How many calls running have failed."""
+    failing_since: datetime | None = None
     rests_until: datetime | None = None
     problem: str | None = None
+    """The last failure."""
+
+    @classmethod
+    def of(cls, row: sa.Row[tuple[object, ...]]) -> Standing:
+        """From a row of the table."""
+        return cls(row.cursor, row.reconciled_at, row.failures, row.failing_since, row.rests_until, row.problem)
 
 
 def standing(connection: Connection, monitor: str, provider: str) -> Standing:
     """As it was last noted; of one that is new, its beginning."""
     query = sa.select(providers).where(providers.c.monitor == monitor, providers.c.provider == provider)
     row = connection.execute(query).one_or_none()
-    if row is None:
-        return Standing()
-    return Standing(row.cursor, row.reconciled_at, row.failures, row.rests_until, row.problem)
+    return Standing() if row is None else Standing.of(row)
 
 
-def note(connection: Connection, monitor: str, provider: str, **values: Any) -> None:
+def failing(connection: Connection, monitors: Collection[str]) -> dict[tuple[str, str], Standing]:
+    """How those providers stand whose last call failed, by monitor and provider."""
+    query = sa.select(providers).where(providers.c.failures > 0, providers.c.monitor.in_(monitors))
+    return {(row.monitor, row.provider): Standing.of(row) for row in connection.execute(query)}
+
+
+def note(connection: Connection, monitor: str, provider: str, **values: object) -> None:
     """Keep what has changed of :class:`Standing`."""
     mine = providers.c.monitor == monitor, providers.c.provider == provider
     if not connection.execute(providers.update().where(*mine).values(**values)).rowcount:
-        first = {"cursor": "", "failures": 0, **values}
+        first: dict[str, object] = {"cursor": "", "failures": 0, **values}
         connection.execute(providers.insert().values(monitor=monitor, provider=provider, **first))
 
 
@@ -64,8 +75,8 @@ def note_handed(connection: Connection, provider: str, task_ids: Sequence[int], 
 
 def open_with(connection: Connection, monitor: str, provider: str) -> dict[str, int]:
     """The tasks that the provider was given and that still wait for an answer: their numbers by their keys."""
-    found = (task_of(row) for row in connection.execute(_waiting(monitor).where(_given(provider))))
-    return {task.key: task.id for task in found}
+    given = (task_of(row) for row in connection.execute(_waiting(monitor).where(_given(provider))))
+    return {task.key: task.id for task in given}
 
 
 def take_back(connection: Connection, provider: str, task_ids: Iterable[int]) -> None:
@@ -76,7 +87,7 @@ def take_back(connection: Connection, provider: str, task_ids: Iterable[int]) ->
         connection.execute(handed.delete().where(handed.c.provider == provider, some))
 
 
-def _waiting(monitor: str) -> sa.Select[Any]:
+def _waiting(monitor: str) -> sa.Select[tuple[object, ...]]:
     return select_open().where(rounds.c.monitor == monitor, rounds.c.state == RoundState.LABELLING)
 
 

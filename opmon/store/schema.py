@@ -182,8 +182,9 @@ providers = sa.Table(
     sa.Column("cursor", sa.Text, nullable=False),
     sa.Column("reconciled_at", UtcDateTime),
     sa.Column("failures", sa.Integer, nullable=False),  # running
+    sa.Column("failing_since", UtcDateTime),  # when the first of them was
     sa.Column("rests_until", UtcDateTime),
-    sa.Column("problem", sa.Text),
+    sa.Column("problem", sa.Text),  # the last of them
 )
 
 estimates = sa.Table(

@@ -28,6 +28,8 @@ def check_registry(registry: Registry, uri: str, folder: Path) -> None:
     model = _resolves(registry, uri)
     _fetches(registry, model, folder / "models")
     _tags(registry, model)
+    if "move aliases" in registry.abilities:
+        _moves_aliases(registry, model)
     run = _opens_runs(registry)
     _keeps_numbers(registry, run, model)
     _keeps_files(registry, run, folder / "files")
@@ -65,6 +67,16 @@ def _tags(registry: Registry, model: ModelVersion) -> None:
     tags = registry.version_tags(model)
     found = {key: tags.get(key) for key in ("opmon.suite.first", "opmon.suite.second")}
     assert found == {"opmon.suite.first": "1.5", "opmon.suite.second": "two"}, f"version_tags() gave {found}"
+
+
+def _moves_aliases(registry: Registry, model: ModelVersion) -> None:
+    address = f"models:/{model.name}@suite"
+    for _ in range(2):
+        registry.set_alias(model, "suite")
+    assert registry.resolve(address) == model, "set_alias() does not make the alias mean the version"
+    for _ in range(2):
+        registry.remove_alias(model, "suite")
+    _refused(NotFoundError, partial(registry.resolve, address), "resolve() of an alias that was removed")
 
 
 def _opens_runs(registry: Registry) -> str:

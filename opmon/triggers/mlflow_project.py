@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
+from opmon.abc import Ability
 from opmon.errors import InputError
 from opmon.triggers._on_registry import OnRegistry
+from opmon.types import Document
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class MlflowProject(OnRegistry):
     found by the event's id before it is made, so an event delivered twice starts one run. It is started in a process of
     its own and not waited for. ``backend`` and ``env_manager`` are MLflow's (``local``, ``virtualenv``, …).
     """
+
+    needs: ClassVar[frozenset[Ability]] = frozenset({"run projects"})
 
     uri: str
     """Where the project is: a folder or a Git address."""
@@ -42,7 +46,7 @@ class MlflowProject(OnRegistry):
         for name, value in self.parameters.items():
             _check(str(value), name)
 
-    def act(self, event: Mapping[str, Any]) -> None:
+    def act(self, event: Document) -> None:
         if event["type"] != "opmon.alarm":
             return
         values = _values(event)
@@ -59,7 +63,7 @@ class MlflowProject(OnRegistry):
         )
 
 
-def _values(event: Mapping[str, Any]) -> dict[str, str]:
+def _values(event: Document) -> dict[str, str]:
     model = event.get("model") or {}
     found = {
         "run_uri": event.get("run_uri"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
+from opmon.abc import Ability
 from opmon.errors import DeliveryError, InputError
 from opmon.triggers._on_registry import OnRegistry
-from opmon.types import ModelVersion
+from opmon.types import Document, ModelVersion
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class RegistryAlias(OnRegistry):
     which version serves is not opmon's to decide.
     """
 
+    needs: ClassVar[frozenset[Ability]] = frozenset({"move aliases"})
+
     alias: str = "degraded"
     """The alias to set on the version that an event is about."""
     remove: bool = True
@@ -29,7 +31,7 @@ class RegistryAlias(OnRegistry):
         if not isinstance(self.alias, str) or not self.alias.strip() or self.alias.lower() in ("latest",):
             raise InputError(f"alias must be a name such as 'degraded'; got {self.alias!r}")
 
-    def act(self, event: Mapping[str, Any]) -> None:
+    def act(self, event: Document) -> None:
         model = event.get("model") or {}
         if not model.get("name") or not model.get("version"):
             raise DeliveryError(f"event {event['id']} names no model version", final=True)

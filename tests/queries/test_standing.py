@@ -50,14 +50,17 @@ def standing(store: Store, *rules: dict[str, Any]) -> str:
         return standing_of(connection, "m", ("m", "1"), settings(*rules).watch.acting_rules).status
 
 
-def test_a_monitor_without_rules_is_healthy_once_it_has_an_estimate(store: Store) -> None:
-    assert standing(store) == "healthy"
+def test_a_monitor_that_no_rule_watches_is_not_called_healthy(store: Store) -> None:
+    said(store, {"floor": "ok"})
+    assert standing(store) == "unwatched"
+    assert standing(store, FLOOR | {"mode": "advise"}) == "unwatched"
+    with store.read() as connection:
+        assert standing_of(connection, "m", ("m", "1"), ()).why == "no rule watches it"
 
 
 def test_rules_that_only_advise_have_no_say(store: Store) -> None:
     said(store, {"floor": "ok", "drift": "unknown", "other": "alarm"})
     assert standing(store, FLOOR, DRIFT) == "healthy"
-    assert standing(store, DRIFT) == "healthy"
     assert standing(store, FLOOR, FLOOR | {"name": "other", "mode": "advise"}) == "healthy"
     assert standing(store, FLOOR, FLOOR | {"name": "other"}) == "degraded"
 

@@ -14,6 +14,7 @@ import pytest
 
 from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import UnavailableError
+from opmon.queries.monitors import monitor_view
 from opmon.stages.labelling import Desk
 from opmon.store import queue, rounds
 from opmon.types import Task
@@ -138,6 +139,29 @@ def test_a_provider_that_fails_rests_and_is_tried_again(monitor, pile, clock, tr
     clock.pass_(seconds=31)
     assert monitor.advance().problems == []
     assert pile.given
+
+
+def provider_needs(monitor, clock) -> list[str]:
+    watch = replace(monitor.settings.watch, provider="pile-1")
+    with monitor.store.read() as connection:
+        view = monitor_view(connection, watch, clock(), shown=1)
+    return [need.message for need in view.needs if need.kind in ("provider", "cycle")]
+
+
+def test_a_provider_that_fails_is_shown_with_its_last_failure_and_since_when(monitor, pile, clock) -> None:
+    began = clock()
+    pile.troubles.extend([UnavailableError("it is down"), UnavailableError("it is still down")])
+    monitor.advance()
+    clock.pass_(seconds=31)
+    monitor.advance()
+    since = f"{began:%Y-%m-%d %H:%M} UTC"
+    failing = f"the label provider has failed 2 times since {since}, the last time so: it is still down"
+    assert provider_needs(monitor, clock) == [failing]
+    monitor.advance()  # it rests: nothing is tried, and it is still shown
+    assert provider_needs(monitor, clock) == [failing]
+    clock.pass_(hours=2)
+    monitor.advance()
+    assert provider_needs(monitor, clock) == []
 
 
 def test_a_provider_that_hangs_is_not_waited_for_and_not_called_twice(monitor, pile, clock, monkeypatch) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from opmon.abc import Converter, Registry
+from opmon.abc import Ability, Converter, Registry
 from opmon.errors import InputError, ModelError, NotFoundError
 from opmon.types import ModelVersion
 
@@ -32,6 +32,7 @@ class Folder(Registry):
     """
 
     local_paths: ClassVar[tuple[str, ...]] = ("path",)
+    abilities: ClassVar[frozenset[Ability]] = frozenset({"move aliases"})
 
     path: str
 
@@ -61,7 +62,9 @@ class Folder(Registry):
             raise NotFoundError(f"there is no model {uri} in {self.path}: {self._onnx(model)} is missing")
         return model
 
-    def fetch_onnx(self, model: ModelVersion, into: Path, converter: Converter | None = None) -> Path:
+    def fetch_onnx(
+        self, model: ModelVersion, into: Path, converter: Converter | None = None, trusted: bool = False
+    ) -> Path:
         if not self._onnx(model).is_file():
             raise ModelError(f"{model.uri} has no {self._onnx(model)}")
         return self._onnx(model)

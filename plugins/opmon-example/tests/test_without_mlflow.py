@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from opmon_example.folder import Folder
 
+from opmon.config import load
+from opmon.errors import ConfigError
 from opmon.testing.heads import network
 
 ROUND = """
@@ -51,6 +54,20 @@ monitors:
     rules: [{type: labels_spent, most: 20}]
     actions: [{type: append, path: events.jsonl}, {type: registry_tag}]
 """
+
+
+def test_an_action_that_the_registry_cannot_do_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "opmon.yaml"
+    path.write_text(CONFIGURATION.replace("{type: registry_tag}", "{type: mlflow_project, uri: retraining/}"))
+    with pytest.raises(ConfigError) as caught:
+        load(path, {})
+    told = str(caught.value)
+    assert f"{path}:12: monitors.net.actions[1]: 'mlflow_project' needs a registry that can run projects" in told
+    assert (
+        "which 'folder' cannot; the actions for it are: append, command, registry_alias, registry_tag, webhook" in told
+    )
+    path.write_text(CONFIGURATION.replace("{type: registry_tag}", "{type: registry_alias}"))
+    assert load(path, {}).monitors["net"].actions[1].type == "registry_alias"
 
 
 def test_a_whole_round_without_mlflow(tmp_path: Path) -> None:
