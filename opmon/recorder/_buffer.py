@@ -71,7 +71,10 @@ class Buffer:
 
     def add(self, entry: Entry) -> None:
         """Let an entry wait, or count it as dropped."""
-        self._bring(partial(self._add, entry))
+        with self.lock:
+            if not self._halted:
+                return self._add(entry)
+        return self._bring(partial(self._add, entry))
 
     def draw(self, weight: float, make: Callable[[], Entry]) -> None:
         """Draw a record into the sample of this window; it is copied (``make``) only if it is kept for now."""

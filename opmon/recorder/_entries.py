@@ -15,6 +15,7 @@ OWN = ("id", "timestamp", "prediction", "scores", "model_version", "inclusion")
 """The columns that every file has beside the inputs' own."""
 _NANOSECONDS = 1e15
 """A number of seconds that large is meant as nanoseconds."""
+_NO_TABLES = frozenset({dict, list, tuple, str, bytes})
 Row = dict[str, Any]
 
 
@@ -36,16 +37,18 @@ class Entry:
 class One(Entry):
     """One record, copied."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_at", "_inputs", "_key", "_prediction", "_scores", "_version")
 
     def __init__(self, key: str, at: Any, inputs: Any, prediction: Any, scores: Any, version: str | None) -> None:
-        held = owned(single(inputs)), owned(prediction), owned(scores)
-        self._held = (key, moment(at), *held, version)
-        super().__init__(1, 250 + sum(map(size, held)))
+        self._key, self._version, self._at = key, version, moment(at)
+        self._inputs = given = owned(single(inputs))
+        self._prediction = answer = owned(prediction)
+        self._scores = shares = owned(scores)
+        self.rows, self.inclusion, self.arrived = 1, 1.0, time.monotonic()
+        self.size = 250 + size(given) + size(answer) + size(shares)
 
     def unpacked(self) -> Iterator[Row]:
-        key, at, inputs, prediction, scores, version = self._held
-        yield row(key, at, inputs, prediction, scores, version)
+        yield row(self._key, self._at, self._inputs, self._prediction, self._scores, self._version)
 
 
 class Many(Entry):
@@ -106,7 +109,7 @@ def moment(at: Any) -> int:
 
 def single(inputs: Any) -> Any:
     """One input; a row of pandas as a mapping."""
-    if not is_table(inputs):
+    if type(inputs) in _NO_TABLES or not is_table(inputs):
         return inputs
     if inputs.ndim == 1:
         return inputs.to_dict()
@@ -127,7 +130,7 @@ def copied(values: Any) -> Any:
 def is_table(values: Any) -> bool:
     """Whether these are rows of pandas; it is not imported for the question."""
     pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(values, pandas.DataFrame | pandas.Series)
+    return pandas is not None and isinstance(values, (pandas.DataFrame, pandas.Series))
 
 
 def count(inputs: Any) -> int:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import time
+
+_chance = random.Random()  # noqa: S311 - ids are no secrets; its own, so that no random.seed() makes them the same
+os.register_at_fork(after_in_child=_chance.seed)
 
 
 def new_id() -> str:
@@ -12,7 +16,7 @@ def new_id() -> str:
     >>> first = new_id(); len(first), first[14]
     (36, '7')
     """
-    chance = int.from_bytes(os.urandom(10), "big")
-    number = (time.time_ns() // 1_000_000) << 80 | 0x7 << 76 | (chance >> 68) << 64 | 0x2 << 62 | chance & (1 << 62) - 1
+    chance = _chance.getrandbits(74)
+    number = (time.time_ns() // 1_000_000) << 80 | 0x7 << 76 | (chance >> 62) << 64 | 0x2 << 62 | chance & (1 << 62) - 1
     text = f"{number:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

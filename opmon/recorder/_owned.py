@@ -18,6 +18,7 @@ FORMATS = frozenset("?bBhHiIlLqQefd")
 """The buffers of numbers that are copied whole, by their letters in :mod:`struct`."""
 
 _PLAIN = frozenset({NoneType, bool, int, float, str, bytes, datetime, date, time, timedelta, Decimal})
+_BYTES = (bytes, bytearray, memoryview)
 _DEEPEST = 32
 _EMPTY = 100
 _METHODS = ("model_dump", "tolist", "to_pylist", "_asdict")
@@ -75,6 +76,8 @@ def size(value: Any) -> int:
     kind = type(value)
     if kind is Block:
         return len(value.data) + _EMPTY
+    if value is None:
+        return 0
     if kind is dict or kind is list:
         parts = value.values() if kind is dict else value
         return _EMPTY + sum(map(sys.getsizeof, parts)) + sum(size(part) for part in parts if type(part) in _HOLDING)
@@ -107,17 +110,17 @@ def _of_mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any] | None:
 
 def _of_object(value: Any, depth: int) -> Any:
     """What an object holds that is of none of Python's own kinds."""
-    if isinstance(value, Enum):
-        return owned(value.value, depth + 1)
-    if isinstance(value, bytearray | memoryview):
+    if isinstance(value, _BYTES):
         return bytes(value)
-    for base in (int, float, str, bytes):
-        if isinstance(value, base):
-            made: Any = base
-            return made(value)
     block = _of_buffer(value)
     if block is not None:
         return block
+    if isinstance(value, Enum):
+        return owned(value.value, depth + 1)
+    for base in (int, float, str):
+        if isinstance(value, base):
+            made: Any = base
+            return made(value)
     if isinstance(value, UUID | PurePath):
         return str(value)
     if isinstance(value, Mapping):

@@ -101,7 +101,15 @@ class Recorder:
         """
         key = new_id() if id is None else str(id)
         version = self.model_version if model_version is None else _version(model_version)
-        self._take(partial(One, key, at, inputs, prediction, scores, version), (inputs, prediction, scores))
+        if self._sample is not None:
+            self._draw((key, at, inputs, prediction, scores, version))
+            return key
+        try:
+            self._buffer.add(One(key, at, inputs, prediction, scores, version))
+        except Exception as exc:  # noqa: BLE001 - an answer must not fail because of its record
+            self._refused(exc)
+        if not self._writer.started:
+            self._begin()
         return key
 
     def record_batch(
@@ -128,8 +136,8 @@ class Recorder:
         if self._sample is None:
             self.take(batch)
             return batch.keys
-        for made in batch.singly():
-            self._take(partial(One, *made), made[2:5])
+        for record in batch.singly():
+            self._draw(record)
         return batch.keys
 
     def predictions(self, function: Function) -> Function:
@@ -212,18 +220,16 @@ class Recorder:
     ) -> None:
         self.close()
 
-    def _take(self, make: Callable[[], Entry], said: tuple[Any, Any, Any]) -> None:
+    def _draw(self, record: tuple[Any, ...]) -> None:
+        """Draw a record (key, time, inputs, prediction, scores, version) into the sample."""
         try:
-            if self._sample is None:
-                self._buffer.add(make())
-            else:
-                self._buffer.draw(self._weight(said), make)
+            self._buffer.draw(self._weight(record[2:5]), partial(One, *record))
         except Exception as exc:  # noqa: BLE001 - an answer must not fail because of its record
             self._refused(exc)
         if not self._writer.started:
             self._begin()
 
-    def _weight(self, said: tuple[Any, Any, Any]) -> float:
+    def _weight(self, said: tuple[Any, ...]) -> float:
         assert self._sample is not None
         try:
             return self._sample.weight(*said)
