@@ -29,6 +29,10 @@ class Source(Plugin, ABC):
         """The column that says with which probability each row was logged; None where production logs all."""
         return None
 
+    def constants(self, part: str) -> Mapping[str, str | int | None]:
+        """Columns that have one value in all rows of a part, as far as its name tells: such as its folders."""
+        return {}
+
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         """Inputs that production had and did not log: why, and how many, as far as these slices tell."""
         return {}

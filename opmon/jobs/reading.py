@@ -15,7 +15,7 @@ from opmon.errors import SourceError
 from opmon.jobs.job import ScoreJob
 from opmon.jobs.moments import Span
 from opmon.jobs.versions import rows_of
-from opmon.types import Batch
+from opmon.types import Batch, Slice
 
 ROWS, TRACED_ROWS = 1 << 20, 2048
 """The most inputs that go to the model at a time, without activations and with them."""
@@ -78,8 +78,14 @@ class Reading:
 
     def _batches(self) -> Iterator[Batch]:
         job = self.job
-        whole = job.numbers == tuple(range(len(job.slices)))
-        return job.source.read(job.slices) if whole else job.source.read_some(job.slices, job.numbers)
+        numbers = tuple(number for number in job.numbers if not self._excluded(job.slices[number]))
+        whole = numbers == tuple(range(len(job.slices)))
+        return job.source.read(job.slices) if whole else job.source.read_some(job.slices, numbers)
+
+    def _excluded(self, piece: Slice) -> bool:
+        """Whether the name of a slice's part tells that none of its rows is an input."""
+        where = self.job.where
+        return where is not None and where.excludes(self.job.source.constants(piece.part))
 
     def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
         numbers = np.arange(batch.first_row, batch.first_row + batch.rows.num_rows, dtype=np.int64)

@@ -10,6 +10,7 @@ from opmon.errors import SourceError
 from opmon.sources._damage import Damaged, Lost
 from opmon.sources._folder import Folder
 from opmon.sources._format import Format, Piece
+from opmon.sources._partitions import placed
 from opmon.sources._position import parse
 from opmon.sources._runs import Opened, add_columns, held, read_together, runs
 from opmon.sources._schema import Columns
@@ -59,6 +60,11 @@ class Reading:
 
         ``numbers``: of these slices alone.
         """
+        for batch in self._batches(schema, numbers):
+            rows = placed(batch.rows, self.slices[batch.slice_index].part, self.columns.of_folders)
+            yield batch if rows is batch.rows else replace(batch, rows=rows)
+
+    def _batches(self, schema: pa.Schema, numbers: Sequence[int] | None) -> Iterator[Batch]:
         if numbers is not None:
             yield from self._some(schema, numbers)
             return

@@ -71,6 +71,7 @@ def add_columns(
             continue
         for one in run:
             try:
+                columns.add_folders(one.slice.part)
                 head = one.form.head(one.piece)
                 if head.lost is not None and stops:
                     raise Damaged(head.lost.why())
@@ -84,6 +85,8 @@ def _add_together(columns: Columns, run: Sequence[Opened]) -> bool:
     form = run[0].form
     whole = [Piece(one.piece.entry, Position(), one.piece.stop) for one in run]
     try:
+        for one in run:
+            columns.add_folders(one.slice.part)
         head = form.head(form.joined(whole), mixed=False)
         if head.lost is not None:
             return False

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from opmon.errors import InputError, SourceError
 from opmon.sources._damage import Damaged
+from opmon.sources._partitions import Partition, partitions_of, schema_of
 from opmon.wording import did_you_mean, nearest
 
 MOST_COLUMNS = 50_000
@@ -52,6 +53,8 @@ class Columns:
 
     declared: Mapping[str, pa.DataType]
     _known: dict[str, _Known] = field(default_factory=dict)
+    _in_files: set[str] = field(default_factory=set)
+    _folders: set[str] = field(default_factory=set)
 
     def add(self, part: str, strong: bool, schema: pa.Schema) -> None:
         """Take the columns of one more file, or raise Damaged."""
@@ -62,6 +65,26 @@ class Columns:
             if before is None or before.kind != here.kind or before.strong != here.strong:
                 new[column.name] = here if before is None else _merged(column.name, before, here)
         self._known |= new
+        self._in_files.update(schema.names)
+
+    def add_folders(self, part: str) -> None:
+        """Take the columns that the folders of a file name; what a file has itself is that file's to say."""
+        folder = part.rpartition("/")[0]
+        if folder in self._folders:
+            return
+        for name, value in partitions_of(part).items():
+            self._require_castable(part, name, value)
+        self._folders.add(folder)
+        for column in schema_of(part):
+            if column.name not in self._in_files:
+                here = _Known(self._stated(part, False, column), False, part)
+                before = self._known.get(column.name)
+                self._known[column.name] = here if before is None else _merged(column.name, before, here)
+
+    @property
+    def of_folders(self) -> frozenset[str]:
+        """The columns that stand in the folders' names alone."""
+        return frozenset(self._known.keys() - self._in_files) if self._folders else frozenset()
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """The schema of all columns, or of some in this order; one that no file has is an error."""
@@ -74,6 +97,17 @@ class Columns:
                 for name, known in kinds.items()
             ]
         )
+
+    def _require_castable(self, part: str, name: str, value: Partition) -> None:
+        declared = self.declared.get(name)
+        try:
+            if declared is not None:
+                pa.scalar(value if value is None else str(value)).cast(declared)
+        except pa.ArrowException as exc:
+            raise Damaged(
+                f"the folder of {part} says {name}={value}, which cannot be read as {declared}, as types says. Correct "
+                f"types, or leave the folder out (pattern)."
+            ) from exc
 
     def _stated(self, part: str, strong: bool, column: pa.Field) -> pa.DataType:
         kind, declared = plain(column.type), self.declared.get(column.name)

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -23,8 +24,11 @@ from opmon.sources._format import Format
 from opmon.sources._jsonl import Jsonl
 from opmon.sources._looking import Looking
 from opmon.sources._parquet import Parquet
+from opmon.sources._partitions import partitions_of, placed
+from opmon.sources._position import BEGIN
 from opmon.sources._reading import Reading
 from opmon.sources._schema import Columns, declared_types
+from opmon.sources._since import NOW, moment_of, since_text
 from opmon.sources._text_files import Text
 from opmon.types import Batch, Slice
 
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _AT_ONCE = 4
+_MARK = ".since"
+"""A part that no file can be: names that begin with a dot are left alone."""
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
@@ -51,6 +57,8 @@ class Files(Source):
     Files may differ in their columns: a missing column is null, whole numbers and fractions become fractions, and
     anything else that differs is an error. Types of CSV and JSONL columns come from the first MiB of each file, as far
     as the round reaches into it; ``types`` states them instead.
+
+    What the folders say, as in ``date=2026-03-01/country=DE/``, are columns of all the files in them.
 
     What cannot be read is found before a round takes it, as far as the names, the footers, the bytes of text and the
     heads of the files tell. ``broken`` says what becomes of it, and of what is found when the round is read: an error
@@ -75,6 +83,9 @@ class Files(Source):
     """A file that is not whole (Parquet without footer, cut gzip, open quote) is an error after so long."""
     max_row_bytes: int = 64 << 20
     """The longest row of text."""
+    since: str | None = None
+    """Where a monitor that has read nothing begins: a date or a time (files that were last written before it are passed
+    over), or ``now`` (all that is there is)."""
     broken: Literal["stop", "skip"] = "stop"
     """``skip`` leaves out what cannot be read: a file until it can be, of a round's files a row or a row group."""
 
@@ -90,8 +101,25 @@ class Files(Source):
         for name in ("settle_seconds", "stale_seconds", "max_row_bytes"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be greater than 0; got {getattr(self, name)!r}")
+        object.__setattr__(self, "since", since_text(self.since))
         declared_types(self.types)
         Csv(self.delimiter, self.max_row_bytes)
+
+    def constants(self, part: str) -> Mapping[str, str | int | None]:
+        """What the folders of a file say of all its rows: ``country=DE/`` is a column ``country``."""
+        return partitions_of(part)
+
+    def begins(self) -> Mapping[str, str]:
+        """Behind the files that are older than ``since``; a mark is kept even where there are none."""
+        moment = moment_of(self.since, datetime.now(UTC))
+        if moment is None:
+            return {}
+        stops = {_MARK: BEGIN}
+        looking = Looking(self._folder(), self._format, self._columns, stops=False)
+        for piece in looking.slices({}, None):
+            if self.since == NOW or piece.arrived_at < moment:
+                stops[piece.part] = piece.stop
+        return stops
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now, oldest file first, at most ``limit`` rows."""
@@ -122,7 +150,9 @@ class Files(Source):
             wanted = list(rows[index])
             ordered = sorted(set(wanted))
             one = reading.open(index)
-            table = pa.Table.from_batches(one.form.take(one.piece, ordered, schema), schema)
+            found = one.form.take(one.piece, ordered, schema)
+            names, part = reading.columns.of_folders, slices[index].part
+            table = pa.Table.from_batches([placed(rows, part, names) for rows in found], schema)
             at = {row: i for i, row in enumerate(ordered)}
             return table.take(pa.array([at[row] for row in wanted], pa.int64()))
 

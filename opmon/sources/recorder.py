@@ -61,6 +61,9 @@ class Recorder(Source):
     def inclusion(self) -> str | None:
         return "inclusion"
 
+    def constants(self, part: str) -> Mapping[str, str | int | None]:
+        return self._files.constants(part)
+
     def begins(self) -> Mapping[str, str]:
         return self._files.begins()
 

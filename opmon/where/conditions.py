@@ -191,8 +191,33 @@ class Where:
         fits: NDArray[np.bool_] = pc.fill_null(self.condition.holds(rows), False).to_numpy(zero_copy_only=False)
         return fits
 
+    def excludes(self, constants: Mapping[str, str | int | None]) -> bool:
+        """Whether no row fits that has these values in these columns, whatever stands in the others."""
+        if not constants or not set(self.columns) & constants.keys():
+            return False
+        row = pa.RecordBatch.from_pydict({name: [value] for name, value in constants.items()})
+        try:
+            held = _as_far_as_known(self.condition, row)
+        except SourceError:  # another file may have another type: reading tells
+            return False
+        return bool(pc.fill_null(pc.invert(held), False)[0].as_py())
+
     def __str__(self) -> str:
         return self.text
+
+
+def _as_far_as_known(condition: Condition, row: pa.RecordBatch) -> pa.BooleanArray:
+    """What a condition says of a row of which only some columns are known: null where another one decides."""
+    match condition:
+        case Both(parts):
+            return reduce(pc.and_kleene, (_as_far_as_known(part, row) for part in parts))
+        case Either(parts):
+            return reduce(pc.or_kleene, (_as_far_as_known(part, row) for part in parts))
+        case Not(inner):
+            return pc.invert(_as_far_as_known(inner, row))
+    if set(condition.columns) <= set(row.schema.names):
+        return condition.holds(row)
+    return pa.array([None], pa.bool_())
 
 
 def _column(rows: pa.RecordBatch, name: str) -> pa.Array:

@@ -100,6 +100,27 @@ def test_filtered_rows_of_several_versions(workbench: Workbench) -> None:
     assert (one.received, one.inputs, one.losses) == (200, 200, {"filtered": {"inputs.where": 200}})
 
 
+def test_files_in_folders_that_do_not_fit_are_not_read(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for country in ("DE", "AT", "FR"):
+        path = workbench.write_window(200)
+        (workbench.folder / "production" / f"country={country}").mkdir()
+        path.rename(workbench.folder / "production" / f"country={country}" / path.name)
+    read: list[str] = []
+    made = Files.read_some
+
+    def noted(self: Files, slices: Sequence[Slice], numbers: Sequence[int]) -> Any:
+        read.extend(slices[number].part for number in numbers)
+        return made(self, slices, numbers)
+
+    monkeypatch.setattr(Files, "read_some", noted)
+    limits = {"min_inputs": 200, "max_inputs": 600, "max_age": "3650d"}
+    where = {"tensor": "pixels", "where": "country == 'AT' and at >= '2026-01-01'"}
+    monitor = advanced(workbench, f"sqlite:///{workbench.folder / 'opmon.db'}", inputs=where, round=limits)
+    one = round_of(monitor, 1)
+    assert (one.received, one.inputs, one.losses) == (200, 200, {"filtered": {"inputs.where": 400}})
+    assert set(read) == {"country=AT/window-002.parquet"}
+
+
 def test_inputs_that_come_late_are_counted(workbench: Workbench) -> None:
     database = f"sqlite:///{workbench.folder / 'opmon.db'}"
     limits = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d"}

@@ -79,6 +79,27 @@ def test_an_empty_batch_has_no_rows_that_fit() -> None:
     assert parse("age > 3 or country in ('DE')").mask(ROWS.slice(0, 0)).tolist() == []
 
 
+@pytest.mark.parametrize(
+    ("text", "excludes"),
+    [
+        ("country == 'DE'", False),
+        ("country == 'AT'", True),
+        ("country == 'AT' and age > 3", True),
+        ("country == 'AT' or age > 3", False),
+        ("not (country == 'DE' or age is null)", True),
+        ("not (country == 'AT' and age > 3)", False),
+        ("year >= 2027", True),
+        ("year in (2025, 2026)", False),
+        ("year like '20%'", False),  # an error where it is read, not a reason to leave rows out
+        ("age > 3", False),
+        ("none is null", False),
+        ("none == 'x'", False),  # unknown, which reading leaves out row by row
+    ],
+)
+def test_what_a_folder_says_may_exclude_all_its_rows(text: str, excludes: bool) -> None:
+    assert parse(text).excludes({"country": "DE", "year": 2026, "none": None}) is excludes
+
+
 def test_names_the_columns_it_asks_about() -> None:
     assert parse("a.b > 1 and (`c d` is null or a.b < x[2])").columns == ("a.b", "c d", "x[2]")
 
