@@ -60,9 +60,23 @@ def _scores(log: Log, answer: str | None) -> tuple[str, ...]:
     single = [name for name in names if is_score(name) and log.is_fraction(name)]
     groups: dict[str, list[str]] = {}
     for name in single:
-        groups.setdefault(re.split(r"[_.]", name)[0], []).append(name)
+        groups.setdefault(re.split(r"[_.\d]", name)[0], []).append(name)
     largest = max(groups.values(), key=len, default=[])
-    return tuple(largest if len(largest) > 1 else single[:1])
+    if len(largest) > 1:
+        return tuple(largest)
+    return _shares(log, [name for name in names if log.is_fraction(name)]) or tuple(single[:1])
+
+
+def _shares(log: Log, names: Sequence[str]) -> tuple[str, ...]:
+    """Columns beside each other that are shares of one in every row, whatever they are called: a score a class."""
+    values = {name: plain_numbers(name, log.column(name)) for name in names if log.column(name).null_count == 0}
+    beside = [name for name in values if ((values[name] >= 0) & (values[name] <= 1)).all()]
+    for count in range(len(beside), 1, -1):
+        for start in range(len(beside) - count + 1):
+            chosen = beside[start : start + count]
+            if np.allclose(sum(values[name] for name in chosen), 1, atol=1e-3):
+                return tuple(chosen)
+    return ()
 
 
 def _are_numbers(log: Log, name: str) -> bool:

@@ -15,6 +15,8 @@ from opmon.abc import Source
 from opmon.checks.sample import first_rows
 from opmon.errors import InputError, OpmonError
 from opmon.scoring.inputs.columns import decoded
+from opmon.setup.choice import Choice
+from opmon.setup.requests import layout_of
 from opmon.sources.nested import Nested
 
 _LOOKED_AT = 2000
@@ -29,6 +31,16 @@ class Log:
 
     rows: pa.Table
     total: int
+    layout: str | None = None
+    """Who wrote it, where it is one of requests to a model server."""
+
+    @property
+    def source(self) -> tuple[Choice, ...]:
+        """The keys of the source that reads it, beside its path."""
+        if self.layout is None:
+            return ()
+        why = "the log holds whole requests and responses: each row that a request asks about is an input"
+        return (Choice(("source", "type"), "requests", why), Choice(("source", "layout"), self.layout))
 
     def column(self, name: str) -> pa.Array:
         return decoded(self.rows[name].combine_chunks())
@@ -76,10 +88,26 @@ def look(path: Path) -> Log:
     if not slices:
         raise InputError(f"--source {path} has no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
     rows = first_rows(source, slices, _LOOKED_AT)
+    layout = layout_of(rows)
+    if layout is not None:
+        return _of_requests(path, layout)
     paths, roots = _inside(rows)
     if paths:
         rows = first_rows(Nested(source, paths), slices, _LOOKED_AT).drop_columns(roots)
     return Log(rows, sum(piece.rows for piece in slices))
+
+
+def _of_requests(path: Path, layout: str) -> Log:
+    """The inputs that requests asked about, without columns that hold nothing, and answers that others tell."""
+    source: Source = plugins.make("source", "requests", {"path": str(path), "layout": layout})
+    slices = source.pending({}, _COUNTED)
+    rows = first_rows(source, slices, _LOOKED_AT)
+    empty = [name for name in rows.column_names if rows[name].null_count == rows.num_rows]
+    told = {"prediction", "scores"} - set(empty)
+    kept = [name for name in rows.column_names if name not in empty and not (name == "response" and told)]
+    if not kept:
+        raise InputError(f"--source {path} holds requests that cannot be understood; see opmon explain source requests")
+    return Log(rows.select(kept), sum(piece.rows for piece in slices), layout)
 
 
 def _inside(rows: pa.Table) -> tuple[tuple[str, ...], list[str]]:

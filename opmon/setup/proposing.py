@@ -61,6 +61,7 @@ def propose(uri: str, source: Path, tracking_uri: str, folder: Path, trust: bool
     first = [
         Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors)})"),
         Choice(("source", "path"), _below(source, folder)),
+        *log.source,
     ]
     ordered = sorted([*first, *choices], key=_place)
     name = _name(model)
@@ -139,10 +140,7 @@ def _named(said: Said, answers: Answers, problem: str) -> Iterator[Choice]:
 
 
 def _logged(world: World, refused: list[str]) -> tuple[list[Choice], list[str]]:
-    try:
-        choices, taken = by_log(world.log)
-    except InputError as exc:
-        raise InputError(_nothing(world, [*refused, str(exc)])) from exc
+    choices, taken = by_log(world.log)
     placed = [*place_columns(world.log, taken, world.registry, world.model)]
     found = [*choices, *placed, *_rest(world.log, placed)]
     scored = any(choice.key == ("columns", "scores") for choice in choices)

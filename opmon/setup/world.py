@@ -50,7 +50,8 @@ class World:
 
     def settings(self, choices: Iterable[Choice]) -> MonitorSettings:
         """A monitor with these keys."""
-        given = {"model": self.uri, "source": {"path": str(self.source)}, **nested(choices)}
+        path = Choice(("source", "path"), str(self.source))
+        given = {"model": self.uri, **nested([path, *self.log.source, *choices])}
         whole = {"database": f"sqlite:///{self.folder / 'none.db'}", "monitors": {"model": given}}
         return Settings.from_mapping(whole, self.folder).monitor("model")
 

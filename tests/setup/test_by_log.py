@@ -52,6 +52,15 @@ def test_a_score_alone_needs_a_threshold_that_is_guessed() -> None:
     assert (threshold.value, threshold.guessed, taken) == (0.5, True, ("prediction",))
 
 
+def test_scores_without_a_name_are_known_by_their_sum() -> None:
+    third = np.full(200, 0.25)
+    given = found(answer=WORDS, amount=3 * RISK, a=(1 - RISK) * 0.75, b=RISK * 0.75, c=third, noise=RNG.random(200))
+    assert given["columns"] == {"prediction": "answer", "scores": ["a", "b", "c"]}
+    assert found(answer=WORDS, amount=3 * RISK)["columns"] == {"prediction": "answer"}
+    given = found(p0=1 - RISK, p1=RISK)
+    assert (given["columns"], given["classes"]) == ({"scores": ["p0", "p1"]}, ["p0", "p1"])
+
+
 def test_numbers_are_a_regression_and_a_few_whole_ones_classes() -> None:
     assert found(predicted_price=100 * RISK)["problem"] == "regression"
     given = found(predicted=(10 * RISK).astype(int))

@@ -166,6 +166,52 @@ def test_answers_of_another_version_are_not_held_against_this_one(init: Written,
     assert monitor["classes"] == {"paid": 0, "default": 1}
 
 
+def request(form: str, row: list[float]) -> dict[str, Any]:
+    if form == "v2":
+        tensors = [{"name": name, "shape": [1], "datatype": "FP64"} for name in NAMES]
+        return {"inputs": [{**each, "data": [value]} for each, value in zip(tensors, row, strict=True)]}
+    return {"dataframe_split": {"columns": NAMES, "data": [row]}} if form == "mlflow" else {"instances": [row]}
+
+
+@pytest.mark.parametrize("form", ["mlflow", "v2", "sagemaker"])
+def test_a_log_of_requests_is_read_by_the_source_for_it(
+    shop: Workbench, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [json.dumps(request(form, row)) for row in VALUES.astype(float).tolist()]
+    said = [json.dumps({"predictions": [word]}) for word in WORDS.tolist()]
+    Path("log").mkdir()
+    if form == "sagemaker":
+        lines = [
+            {
+                "captureData": {
+                    side: {"data": data, "encoding": "JSON", "mode": side[8:].upper()}
+                    for side, data in (("endpointInput", one), ("endpointOutput", other))
+                },
+                "eventMetadata": {"eventId": f"e{place}", "inferenceTime": "2026-03-01T00:00:00Z"},
+            }
+            for place, (one, other) in enumerate(zip(given, said, strict=True))
+        ]
+        Path("log/log.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    else:
+        columns = {"databricks_request_id": [f"r{k}" for k in range(ROWS)], "request": given, "response": said}
+        pq.write_table(pa.table({**columns, "timestamp_ms": 1_772_000_000_000 + np.arange(ROWS)}), "log/log.parquet")
+    code, out, err = opmon("init", "--from", "models:/codes/1", "--source", "log", "--tracking-uri", shop.tracking_uri)
+    assert code == DONE, out + err
+    assert out.splitlines()[-1] == "ready: opmon run would go through"
+    monitor = yaml.safe_load(Path("opmon.yaml").read_text())["monitors"]["codes"]
+    assert monitor["source"] == {"path": "log", "type": "requests", "layout": form}
+    assert monitor["columns"] == {"id": "id", "timestamp": "timestamp", "prediction": "prediction"}
+    assert monitor["classes"] == {"paid": 0, "default": 1}
+    assert monitor.get("inputs") == (None if form != "sagemaker" else {"tensor": "features"})
+
+
+def test_a_refusal_is_said_once(init: Written) -> None:
+    code, out, _ = init("three", {"note": ["x"] * ROWS})
+    assert code == WRONG
+    assert out.count("There are these ways") == 1
+
+
 def test_a_model_without_onnx_needs_trust_or_logged_answers(init: Written, tmp_path: Path) -> None:
     code, out, _ = init("plain", {})
     assert code == WRONG
