@@ -24,8 +24,13 @@ EXAMPLES: Mapping[str, object] = {
     "column": "risk_score",
     "model": "models:/denoiser/1",
     "tracking_uri": "http://mlflow:5000",
+    "database": "sqlite:///log.db",
+    "cursor": ["created_at", "id"],
 }
 """A value for each parameter that must be given."""
+
+ALSO: Mapping[tuple[str, str], Mapping[str, object]] = {("source", "sql"): {"table": "requests"}}
+"""What examples show beside it, by kind and name: one of several keys of which one must be given."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import click
 
-from opmon.cli._parameters import EXAMPLES, Parameter, parameters_of
+from opmon.cli._parameters import ALSO, EXAMPLES, Parameter, parameters_of
 from opmon.cli._plain import plain
 from opmon.cli.common import json_option, print_json
 from opmon.wording import nearest
@@ -99,6 +99,7 @@ def page() -> str:
 def example(kind: str, name: str, parameters: Mapping[str, Parameter]) -> str:
     """The plugin as it stands in opmon.yaml, with what must be given."""
     given = {key: EXAMPLES.get(key, "...") for key, about in parameters.items() if about.required}
+    given |= ALSO.get((kind, name), {})
     if kind == "perturbation" and "path" in given:
         given["path"] = "mine:darker"
     inner = ", ".join([f"type: {name}", *(f"{key}: {_yaml(value)}" for key, value in given.items())])

@@ -24,7 +24,13 @@ def folder_of(info: ValidationInfo) -> Path:
 
 
 def absolute(path: str, folder: Path) -> str:
-    """The path below ``folder`` unless it is absolute, begins with ``~`` or is an address such as ``s3://…``."""
+    """The path below ``folder`` unless it is absolute, begins with ``~`` or is an address such as ``s3://…``.
+
+    The file of a relative ``sqlite:///file`` is below ``folder`` too.
+    """
+    scheme, _, file = path.partition(":///")
+    if scheme.startswith("sqlite") and file and not file.startswith(("/", ":memory:", "file:")):
+        return f"{scheme}:///{(folder / Path(file).expanduser()).absolute()}"
     if not path or _SCHEME.match(path):
         return path
     joined = folder / Path(path).expanduser()
@@ -106,10 +112,7 @@ def _sqlite_below(value: Any, info: ValidationInfo) -> Any:
         return value
     if not value.strip():
         raise ValueError("must not be empty")
-    scheme, _, path = value.partition(":///")
-    if scheme.startswith("sqlite") and path and not path.startswith(("/", ":memory:", "file:")):
-        return Address(f"{scheme}:///{(folder_of(info) / Path(path).expanduser()).absolute()}")
-    return Address(value)
+    return Address(absolute(value, folder_of(info)) if value.startswith("sqlite") else value)
 
 
 def _show(address: Address) -> str:

@@ -30,6 +30,7 @@ from opmon.sources._reading import Reading
 from opmon.sources._schema import Columns, declared_types
 from opmon.sources._since import NOW, moment_of, since_text
 from opmon.sources._text_files import Text
+from opmon.sources._wanted import require_rows
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Files(Source):
             return table.take(pa.array([at[row] for row in wanted], pa.int64()))
 
         for index in sorted(rows):
-            _require_rows(slices, index, rows[index])
+            require_rows(slices, index, rows[index])
         with ThreadPoolExecutor(_AT_ONCE) as pool:  # most of it is decoding, which threads do side by side
             tables = list(pool.map(taken, [index for index in sorted(rows) if len(rows[index])]))
         return pa.concat_tables(tables) if tables else schema.empty_table()
@@ -198,12 +199,3 @@ class Files(Source):
         raise SourceError(
             f"{part}: the format cannot be told from the name {Path(part).name!r}; say format: parquet, csv or jsonl"
         )
-
-
-def _require_rows(slices: Sequence[Slice], index: int, wanted: Sequence[int]) -> None:
-    if not 0 <= index < len(slices):
-        raise InputError(f"there is no slice {index}; there are {len(slices)}")
-    piece = slices[index]
-    wrong = [row for row in wanted if not 0 <= row < piece.rows]
-    if wrong:
-        raise InputError(f"slice {index} ({piece.part}) has rows 0..{piece.rows - 1}; asked for {wrong[0]}")
