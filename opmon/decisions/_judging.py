@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opmon.decisions._own import Own
 from opmon.decisions._sequential import Step
-from opmon.decisions._words import found
+from opmon.decisions._words import in_words
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Verdict
@@ -15,7 +15,7 @@ def verdict(
 ) -> Verdict:
     """The verdict that a step leads to."""
     estimate = own.estimate
-    message = f"{found(estimate)}; {intro}{taken.words(hypothesis, recovery)} ({taken.details['bound']})"
+    message = f"{in_words(estimate)}; {intro}{taken.words(hypothesis, recovery)} ({taken.details['bound']})"
     figures = {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": estimate.value - threshold}
     return Verdict(
         rule=rule,

@@ -8,7 +8,7 @@ from opmon.types import Estimate
 from opmon.wording import counted, percent
 
 
-def found(estimate: Estimate) -> str:
+def in_words(estimate: Estimate) -> str:
     """The estimate with its interval and where it comes from."""
     value, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
     text = (

@@ -12,7 +12,7 @@ import numpy as np
 
 from opmon.abc import Rule
 from opmon.decisions._own import estimate_kept, kept_estimate, kept_time, time_kept
-from opmon.decisions._words import found
+from opmon.decisions._words import in_words
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Document, Estimate, Problem, Verdict, VerdictState
@@ -152,7 +152,7 @@ class AccuracyBelow(Rule):
         return estimate.high if self.certainty == "interval" else estimate.value
 
     def _message(self, last: Estimate, running: int, *, held: bool) -> str:
-        text = found(last)
+        text = in_words(last)
         what = "the interval's upper end" if self.certainty == "interval" else "the estimate"
         distance = self._evidence(last) - self.threshold
         side = "below" if distance < 0 else "above" if distance > 0 else "away from"

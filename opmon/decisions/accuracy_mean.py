@@ -13,7 +13,7 @@ from opmon.decisions._judging import checked_name, checked_recovery, checked_sha
 from opmon.decisions._own import Own, kept_time, time_kept
 from opmon.decisions._sequential import advance, weigh
 from opmon.decisions._watch import Growth, Watch
-from opmon.decisions._words import found
+from opmon.decisions._words import in_words
 from opmon.decisions.case import OWN, Case
 from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
@@ -90,7 +90,9 @@ class AccuracyMean(Rule):
         bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"threshold": self.threshold, "rounds": self.rounds, "bound": bound.words()}
         window = _Window.of(before, setting).with_(own)
-        so_far = f"{found(own.estimate)}; the mean of {window.rounds} of {self.rounds} rounds is {percent(window.mean)}"
+        so_far = (
+            f"{in_words(own.estimate)}; the mean of {window.rounds} of {self.rounds} rounds is {percent(window.mean)}"
+        )
         kept: dict[str, Json] = {OWN: own.kept(), "mean": window.mean, "window": window.kept()}
         if window.rounds < self.rounds:
             earlier = {key: value for key, value in before.items() if before.get("setting") == setting}

@@ -64,21 +64,21 @@ class Comparison:
         """The comparison for a reader, the versions by name."""
         more = "more" if self.difference > 0 else "less"
         apart = f"{points(self.difference)} {more} accurate than" if self.difference else "as accurate as"
-        found = (
+        result = (
             f"{second} is {apart} {first} (95 % interval {points_between(self.low, self.high)}), from {self.labels:,} "
             f"labelled draws in {counted(self.rounds, 'round')}; {self.disagreements:,} of them tell the two apart"
         )
         if self.known_before:
-            found += (
+            result += (
                 f". {self.known_before} of the rounds were opened before both versions were registered; a version "
                 f"that was trained on their labels looks better than it is"
             )
         if self.winner is not None:
             better = first if self.winner == "first" else second
-            return f"{found}. {better} is better; wrong with probability {percent(self.alpha)} at most."
+            return f"{result}. {better} is better; wrong with probability {percent(self.alpha)} at most."
         leading: Winner = "first" if self.evidence["first"] > self.evidence["second"] else "second"
         name, share = first if leading == "first" else second, self.evidence[leading]
-        text = f"{found}. Not decided: the evidence that {name} is better is {percent(share)} of what it takes"
+        text = f"{result}. Not decided: the evidence that {name} is better is {percent(share)} of what it takes"
         return f"{text}; about {self.more:,} more labels like these would do." if self.more else f"{text}."
 
 

@@ -68,8 +68,8 @@ class Completeness(Rule):
         ]
         running = int(before.get("rounds_short", 0)) + 1 if short else 0
         details = {"rounds_short": running, "patience": self.patience, **own, OWN: dict(own)}
-        told = [f"{percent(share)} of the {what}" for share, _, what in shares.values() if share is not None]
-        message = "; ".join(short) if short else ", ".join(told) or "nothing was counted"
+        kept = [f"{percent(share)} of the {what}" for share, _, what in shares.values() if share is not None]
+        message = "; ".join(short) if short else ", ".join(kept) or "nothing was counted"
         if short and running < self.patience:
             message += f"; {running} rounds running, an alarm takes {self.patience}"
         state: VerdictState = "alarm" if running >= self.patience else "ok"

@@ -60,10 +60,12 @@ def unit_free(estimate: Method) -> Method:
         power = int(np.frexp(largest)[1])
         if largest == 0 or abs(power) <= USUAL:
             return estimate(self, sample, level)
-        found = estimate(self, replace(sample, outcomes=np.ldexp(sample.outcomes, -power)), level)
-        value, low, high = (_times(bound, power) for bound in (found.value, found.low, found.high))
-        error = None if found.standard_error is None else _times(found.standard_error, power)
-        return replace(found, value=value, low=low, high=high, standard_error=error)
+        scaled_estimate = estimate(self, replace(sample, outcomes=np.ldexp(sample.outcomes, -power)), level)
+        value, low, high = (
+            _times(bound, power) for bound in (scaled_estimate.value, scaled_estimate.low, scaled_estimate.high)
+        )
+        error = None if scaled_estimate.standard_error is None else _times(scaled_estimate.standard_error, power)
+        return replace(scaled_estimate, value=value, low=low, high=high, standard_error=error)
 
     return cast("Method", scaled)
 

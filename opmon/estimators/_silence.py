@@ -18,8 +18,8 @@ def missing(sample: Sample) -> tuple[str, ...]:
     if not silent:
         return ()
     others = "the others of their stratum" if "stratum" in sample.draw.columns else "the others"
-    told = f"{silent} of {len(sample.draw)} draws have no answer; {others} stand in"
-    return (told, *_differs(sample))
+    note = f"{silent} of {len(sample.draw)} draws have no answer; {others} stand in"
+    return (note, *_differs(sample))
 
 
 def _differs(sample: Sample) -> tuple[str, ...]:
@@ -32,12 +32,12 @@ def _differs(sample: Sample) -> tuple[str, ...]:
     low, high = (float(answers[half].mean()) for half in (order[: count // 2], order[count // 2 :]))
     least, most = percent(low, 0), percent(high, 0)
     if sample.propensity is not None:
-        told = f"{least} of the half of the draws that seldom answers has an answer, {most} of the other half"
-        return (f"response differs: {told}; {_WEIGHED}, which is right {_WHILE}",)
+        shares = f"{least} of the half of the draws that seldom answers has an answer, {most} of the other half"
+        return (f"response differs: {shares}; {_WEIGHED}, which is right {_WHILE}",)
     if abs(high - low) < SURE * 2 * np.sqrt(sample.response * (1 - sample.response) / count):
         return ()
-    told = f"{least} of the more trusted half of the draws has an answer, {most} of the more suspicious half"
-    return (f"response differs between strata: {told}; {_STRATA}, which is right {_WHILE}",)
+    shares = f"{least} of the more trusted half of the draws has an answer, {most} of the more suspicious half"
+    return (f"response differs between strata: {shares}; {_STRATA}, which is right {_WHILE}",)
 
 
 _WEIGHED = "answers weigh by the inverse of how likely they were"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -31,9 +31,9 @@ class CrossEntropyEstimator(Estimator):
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         require_design(sample, "ces")
-        found = mean_estimate(sample, replacement=False, interval="mid-p", level=level)
+        mean = mean_estimate(sample, replacement=False, interval="mid-p", level=level)
         note = "CES is not unbiased: the interval does not account for the choice of typical inputs"
-        return Estimate(**{name: getattr(found, name) for name in found.__slots__} | {"notes": (*found.notes, note)})
+        return replace(mean, notes=(*mean.notes, note))
 
     @in_usual_units
     def tally(self, sample: Sample) -> Tally:

@@ -62,9 +62,9 @@ class DeepEstEstimator(Estimator):
     def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
         """Each draw as an estimate of the mean of ``losses`` on its own."""
         stratum = strata_of(sample)
-        found = one_by_one(sample, 1 / (sample.draw.frame_size * column(sample.draw, "probability")), stratum, WIDEST)
+        single = one_by_one(sample, 1 / (sample.draw.frame_size * column(sample.draw, "probability")), stratum, WIDEST)
         counted = stands_for(sample, stratum) * answered_only(sample, losses)
-        return replace(found, known=(np.cumsum(counted) - counted) / sample.draw.frame_size * sample.answered)
+        return replace(single, known=(np.cumsum(counted) - counted) / sample.draw.frame_size * sample.answered)
 
 
 def _left(sample: Sample) -> float:

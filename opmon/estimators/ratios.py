@@ -118,8 +118,8 @@ def slice_accuracy(
     part, right = quantity.of(name), 1 - sample.outcomes
     if quantity.share:
         return ratio(estimator, sample, right, members, part, level, problem=problem, highest=1.0)
-    found = ratio(estimator, sample, -sample.outcomes, members, part, level, problem=problem, highest=0.0)
-    return replace(found, value=-found.value, low=-found.high, high=-found.low)
+    estimate = ratio(estimator, sample, -sample.outcomes, members, part, level, problem=problem, highest=0.0)
+    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
 
 
 def class_accuracy(
@@ -127,7 +127,7 @@ def class_accuracy(
 ) -> dict[Hashable, Estimate]:
     """The accuracy per class of ``classes``, one per draw; classes without an answer are left out."""
     heard = np.unique(classes[sample.answered])
-    return {one: slice_accuracy(estimator, sample, classes == one, str(one), level) for one in heard.tolist()}
+    return {name: slice_accuracy(estimator, sample, classes == name, str(name), level) for name in heard.tolist()}
 
 
 def precision(
@@ -160,7 +160,13 @@ def recall(
     level: float = 0.95,
 ) -> Estimate:
     """The share of the truly ``positive`` inputs that are predicted so; both arrays have one entry per draw."""
-    found = (predicted == positive).astype(np.float64)
+    detected = (predicted == positive).astype(np.float64)
     return ratio(
-        estimator, sample, found, truth == positive, Quantity(f"recall[{positive}]", share=True), level, problem=SHARE
+        estimator,
+        sample,
+        detected,
+        truth == positive,
+        Quantity(f"recall[{positive}]", share=True),
+        level,
+        problem=SHARE,
     )

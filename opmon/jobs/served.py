@@ -18,7 +18,7 @@ from opmon.errors import SourceError
 from opmon.jobs.counting import bounded
 from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
 from opmon.scoring.inputs.columns import decoded
-from opmon.scoring.outputs.vocabulary import other_words, strays_of, told, too_many
+from opmon.scoring.outputs.vocabulary import most_frequent, other_words, strays_of, too_many
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Array
 from opmon.wording import percent
@@ -105,7 +105,7 @@ class Skew:
             said, own = self.middle
             what = f"are far from the registered model's answers (in the middle {said:.4g}, the model's {own:.4g})"
         else:
-            said_, own_ = told(Counter(self.said)), told(Counter(self.own))
+            said_, own_ = most_frequent(Counter(self.said)), most_frequent(Counter(self.own))
             what = f"are not the registered model's answers (production: {said_}; the model: {own_})"
         return (
             f"the predictions in column {self.column!r} {what} on {percent(apart)} of {self.compared} inputs, and "

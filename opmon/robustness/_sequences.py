@@ -25,20 +25,20 @@ def share_bounds(right: Array, seen: NDArray[np.int64] | int, total: int, level:
     >>> low.item(), high.item()
     (1.0, 1.0)
     """
-    found = np.asarray(right, dtype=np.float64)
-    looked = np.broadcast_to(np.asarray(seen, dtype=np.float64), found.shape)
+    successes = np.asarray(right, dtype=np.float64)
+    looked = np.broadcast_to(np.asarray(seen, dtype=np.float64), successes.shape)
     left = total - looked
     limit = np.log(1 - level) - np.log(total + 1.0)
 
     def inside(more: Floats) -> NDArray[np.bool_]:
         chosen = gammaln(left + 1.0) - gammaln(more + 1) - gammaln(left - more + 1)
-        posterior = chosen + betaln(more + found + 1, left - more + looked - found + 1)
-        return np.asarray(posterior - betaln(found + 1, looked - found + 1) > limit)
+        posterior = chosen + betaln(more + successes + 1, left - more + looked - successes + 1)
+        return np.asarray(posterior - betaln(successes + 1, looked - successes + 1) > limit)
 
-    mode = np.clip(np.floor(found / np.maximum(looked, 1) * left), 0, left)
-    low = _edge(np.zeros_like(found), mode, inside)
+    mode = np.clip(np.floor(successes / np.maximum(looked, 1) * left), 0, left)
+    low = _edge(np.zeros_like(successes), mode, inside)
     high = _edge(left.copy(), mode, inside)
-    return (found + low) / total, (found + high) / total
+    return (successes + low) / total, (successes + high) / total
 
 
 def _edge(outer: Floats, inner: Floats, inside: Callable[[Floats], NDArray[np.bool_]]) -> Floats:

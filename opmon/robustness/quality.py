@@ -77,8 +77,8 @@ def population_shift(perturbed: Array, original: Array, bins: int = 10) -> float
 
 
 def _stability(x: NDArray[np.float64], y: NDArray[np.float64], bins: int) -> float:
-    known = y[np.isfinite(y)]
-    inner = np.unique(np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1])) if len(known) else np.empty(0)
+    finite = y[np.isfinite(y)]
+    inner = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1)[1:-1])) if len(finite) else np.empty(0)
     shares = []
     for part in (x, y):
         place = np.where(np.isfinite(part), np.searchsorted(inner, part, side="right"), len(inner) + 1)

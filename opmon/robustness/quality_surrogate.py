@@ -37,16 +37,16 @@ def grade(
     return predicted_quality(space, found)
 
 
-def predicted_quality(space: Space, found: dict[tuple[tuple[int, int], ...], float]) -> Graded:
+def predicted_quality(space: Space, distances: dict[tuple[tuple[int, int], ...], float]) -> Graded:
     """The surrogate of the root of the distance: additive with pairs as the mean, the largest pair as a second opinion,
     and the same Gaussian process of interactions as for shares."""
     tests = space.tests()
     keys = tests.chains()
-    root = {key: float(np.sqrt(max(value, 0.0))) for key, value in found.items()}
+    root = {key: float(np.sqrt(max(value, 0.0))) for key, value in distances.items()}
     value, error = np.zeros(len(tests)), np.zeros(len(tests))
     for row, key in enumerate(keys):
-        if key in found:
-            value[row] = found[key]
+        if key in distances:
+            value[row] = distances[key]
     beyond = np.flatnonzero(tests.order >= 3)
     if not len(beyond):
         return Graded(value, error)
@@ -60,7 +60,7 @@ def predicted_quality(space: Space, found: dict[tuple[tuple[int, int], ...], flo
     fitted = fit(process, rows, residual / size, 1e-8 * np.eye(len(rows)), 0.9)
     guess = np.maximum(mean + size * fitted.mean, 0)
     spread = size * fitted.stretch * np.sqrt(fitted.variance)
-    open_ = np.array([keys[row] not in found for row in beyond.tolist()])
+    open_ = np.array([keys[row] not in distances for row in beyond.tolist()])
     value[beyond[open_]] = guess[open_] ** 2
     error[beyond[open_]] = 2 * guess[open_] * spread[open_]
     return Graded(value, error)

@@ -124,7 +124,7 @@ class Tomography:
         error = self.error_of_mean(rows)
         half = float(norm.ppf(0.5 + self.level / 2))
         wide = half * math.sqrt(error**2 + self.sampling_variance(value))
-        known = int(self.measured[rows].sum())
+        measured = int(self.measured[rows].sum())
         lowest = rows[np.argsort(self.share[rows], kind="stable")[:worst]]
         return Answer(
             question=text,
@@ -134,8 +134,8 @@ class Tomography:
             population_low=max(0.0, value - wide),
             population_high=min(1.0, value + wide),
             level=self.level,
-            measured=known,
-            predicted=len(rows) - known,
+            measured=measured,
+            predicted=len(rows) - measured,
             quality=None if self.quality is None else float(self.quality[rows].mean()),
             worst=tuple(self.case(int(row)) for row in lowest),
         )
@@ -163,13 +163,13 @@ class Tomography:
     def by_severity_sum(self) -> list[tuple[int, float, float, float, float | None]]:
         """(severity sum, mean share, lowest, highest, mean quality) of the tests with each sum."""
         sums = self.tests.severity_sum
-        found = []
+        profile = []
         for value in np.unique(sums).tolist():
             rows = sums == value
             quality = None if self.quality is None else float(self.quality[rows].mean())
             share = self.share[rows]
-            found.append((int(value), float(share.mean()), float(share.min()), float(share.max()), quality))
-        return found
+            profile.append((int(value), float(share.mean()), float(share.min()), float(share.max()), quality))
+        return profile
 
     def sampling_variance(self, share: float) -> float:
         """The variance of a mean share that comes from the inputs being a sample of production."""

@@ -77,11 +77,11 @@ class Subject:
                 coming = pool.submit(next, batches, None)
                 pieces, inputs = batch
                 truth = np.concatenate([self.truth[start:stop] for _, start, stop in pieces])
-                found, at = judged(self.model(inputs), truth, self.evaluation), 0
+                outcomes, at = judged(self.model(inputs), truth, self.evaluation), 0
                 for row, start, stop in pieces:
                     end = at + stop - start
-                    margin = None if found.margin is None else found.margin[at:end]
-                    yield ([row], start, stop), Judged(found.right[at:end], margin)
+                    margin = None if outcomes.margin is None else outcomes.margin[at:end]
+                    yield ([row], start, stop), Judged(outcomes.right[at:end], margin)
                     at = end
 
     def perturbed(self, steps: Sequence[Step], count: int) -> Array:

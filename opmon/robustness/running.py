@@ -139,10 +139,10 @@ class Running:
         count = len(anchor_tests(self.space))
         rest = done.take(slice(count, None))
         open_ = replace(rest, finished=(rest.seen == self.inputs) | (rest.half_width <= (plan.half_width or 0)))
-        found = self._measured(open_.tests, plan, anchors, open_, done.take(slice(0, count)), None)
+        refined = self._measured(open_.tests, plan, anchors, open_, done.take(slice(0, count)), None)
         if self.save is not None:
-            self.save(Checkpoint(found, None, plan.half_width))
-        return found
+            self.save(Checkpoint(refined, None, plan.half_width))
+        return refined
 
     def _stage(self, tests: Tests, plan: Plan, start: Checkpoint, anchors: Anchors | None) -> Measured:
         """``start.done`` with ``tests`` added; tests already done are not run again."""
@@ -167,7 +167,7 @@ class Running:
     ) -> Measured:
         before = 0 if done is None else done.inferences
         progress, half = self.progress, None if done is None else plan.half_width
-        found = measure(
+        measured = measure(
             self.look,
             tests,
             self.inputs,
@@ -178,7 +178,7 @@ class Running:
             save=None if save is None else lambda state: save(Checkpoint(done, state, half)),
             progress=None if progress is None else lambda now, most: progress("tests", before + now, before + most),
         )
-        return found if done is None else done + found
+        return measured if done is None else done + measured
 
 
 def anchor_tests(space: Space) -> Tests:

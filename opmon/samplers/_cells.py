@@ -105,9 +105,9 @@ def drawn(bins: NDArray[np.uint16], strata: Strata, rng: np.random.Generator) ->
     ranks = [
         np.sort(rng.choice(int(N), int(n), replace=False)) for N, n in zip(strata.sizes, strata.counts, strict=True)
     ]
-    found = list(_members(bins, strata, ranks))
-    positions = np.concatenate([p for p, _ in found])
-    of = np.concatenate([h for _, h in found])
+    members = list(_members(bins, strata, ranks))
+    positions = np.concatenate([p for p, _ in members])
+    of = np.concatenate([h for _, h in members])
     order = rng.permutation(len(positions))
     return positions[order], of[order]
 

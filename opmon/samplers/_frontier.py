@@ -76,9 +76,9 @@ def _greedy(f: Numbers, counts: Numbers, most: float) -> Numbers:
     order = np.argsort(-f, kind="stable")
     before = np.cumsum(counts[order]) - counts[order]
     room = np.clip(counts.sum() / most - before, 0, counts[order])
-    found = np.zeros(len(f))
-    found[order] = most * room / np.maximum(counts[order], 1)
-    return found
+    density = np.zeros(len(f))
+    density[order] = most * room / np.maximum(counts[order], 1)
+    return density
 
 
 def _levels(f: Numbers, counts: Numbers, draws: float) -> Numbers:

@@ -71,7 +71,7 @@ class Variable:
 
 def coded(frame: Frame, names: tuple[str, ...]) -> list[Variable]:
     """The variables of ``frame`` that differ at all; each checked to be finite and not negative."""
-    found = []
+    variables = []
     for name in names:
         values = auxiliary(frame, name)
         glimpse = np.sort(np.asarray(values[:: max(frame.size // GLIMPSE, 1)], dtype=np.float64))
@@ -82,8 +82,8 @@ def coded(frame: Frame, names: tuple[str, ...]) -> list[Variable]:
             counts += np.bincount(_code(values[part], low, spread), minlength=CODES)
         present = np.flatnonzero(counts)
         if len(present) > 1:
-            found.append(Variable(values, low, spread, present, counts[present]))
-    return found
+            variables.append(Variable(values, low, spread, present, counts[present]))
+    return variables
 
 
 def prior(variables: list[Variable]) -> list[Numbers]:

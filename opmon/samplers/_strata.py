@@ -111,8 +111,8 @@ def _binned(values: Numbers, low: float, high: float, scale: Scale | None) -> tu
     number, total, square = np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
     for part in chunks(len(values)):
         unit = (values[part].astype(np.float64) - low) / (high - low)
-        found = unit * BINS if scale is None else np.interp(unit, *scale)
-        bins[part] = at = np.minimum(found, BINS - 1).astype(np.uint16)
+        place = unit * BINS if scale is None else np.interp(unit, *scale)
+        bins[part] = at = np.minimum(place, BINS - 1).astype(np.uint16)
         number += np.bincount(at, minlength=BINS)
         total += np.bincount(at, weights=unit, minlength=BINS)
         square += np.bincount(at, weights=unit * unit, minlength=BINS)

@@ -56,8 +56,8 @@ class Weights:
         for number, part in enumerate(chunks(len(self.values))):
             here = np.flatnonzero(chunk == number)
             if len(here):
-                found = np.searchsorted(np.cumsum(self.of_chunk(part)), inside[here], side="right")
-                positions[here] = part.start + np.minimum(found, part.stop - part.start - 1)
+                places = np.searchsorted(np.cumsum(self.of_chunk(part)), inside[here], side="right")
+                positions[here] = part.start + np.minimum(places, part.stop - part.start - 1)
         return positions
 
     def draw_without_replacement(self, count: int, rng: np.random.Generator) -> Positions:
@@ -69,10 +69,10 @@ class Weights:
         """
         drawn = self.draw(2 * count, rng)
         _, first = np.unique(drawn, return_index=True)
-        found = drawn[np.sort(first)][:count]
-        if len(found) == count:
-            return found
-        return np.concatenate((found, self._smallest_keys(count - len(found), found, rng)))
+        distinct = drawn[np.sort(first)][:count]
+        if len(distinct) == count:
+            return distinct
+        return np.concatenate((distinct, self._smallest_keys(count - len(distinct), distinct, rng)))
 
     def _smallest_keys(self, count: int, taken: Positions, rng: np.random.Generator) -> Positions:
         best, keys = np.empty(0, dtype=np.int64), np.empty(0)

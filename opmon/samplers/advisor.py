@@ -116,21 +116,21 @@ def _alternatives(problem: Problem, variables: Sequence[str], aim: float, waves:
                 "deepest", by, "the papers' choice of steps towards suspicious inputs; the error is that of srs"
             ),
         )
-    found = []
+    alternatives = []
     if aim <= 0.5:
-        found.append(
+        alternatives.append(
             Suggestion("ssrs", by, "one draw, one variable; on confidence 0.84 of srs's error, 1.6 × failures")
         )
         if waves:
-            found.append(
+            alternatives.append(
                 Suggestion("gbs", by, "in waves, one variable; on confidence 0.81 of srs's error, 1.4 × failures")
             )
-        found.append(Suggestion("srs", {}, "the plainest: exact interval, nothing to explain"))
+        alternatives.append(Suggestion("srs", {}, "the plainest: exact interval, nothing to explain"))
     if aim >= 0.5:
-        found.append(
+        alternatives.append(
             Suggestion("deepest", by, "on confidence 2.0 × srs's failures, 1.0 of its error, interval 1.3 × as wide")
         )
-        found.append(
+        alternatives.append(
             Suggestion("sups", by, "on confidence 2.2 × srs's failures, but 1.3 of its error, interval 1.8 × as wide")
         )
-    return tuple(found)
+    return tuple(alternatives)

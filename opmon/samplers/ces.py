@@ -152,10 +152,10 @@ def _distinct(stop: int, rows: int, columns: int, rng: np.random.Generator) -> N
     """Rows of distinct integers below ``stop``."""
     if columns * 4 > stop:
         return np.stack([rng.permutation(stop)[:columns] for _ in range(rows)])
-    found = rng.integers(0, stop, (rows, columns))
+    numbers = rng.integers(0, stop, (rows, columns))
     while True:
-        ordered = np.sort(found, axis=1)
+        ordered = np.sort(numbers, axis=1)
         twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if not len(twice):
-            return found
-        found[twice] = rng.integers(0, stop, (len(twice), columns))
+            return numbers
+        numbers[twice] = rng.integers(0, stop, (len(twice), columns))

@@ -40,8 +40,8 @@ class RaoHartleyCochran(ByVariable):
             order = rng.permutation(len(values))
             running = np.cumsum(probabilities[order])
             group = np.diff(running[ends - 1], prepend=0.0)
-            found = np.searchsorted(running, running[ends - 1] - rng.random(budget) * group, side="left")
-            positions = order[np.clip(found, ends - sizes, ends - 1)]
+            places = np.searchsorted(running, running[ends - 1] - rng.random(budget) * group, side="left")
+            positions = order[np.clip(places, ends - sizes, ends - 1)]
             mixed = rng.permutation(budget)
             chosen = probabilities[positions][mixed]
             return Draw(

@@ -23,10 +23,10 @@ def sections_of(values: Array, low: Array, high: Array, sections: int) -> NDArra
     low, high = low.astype(np.float64), high.astype(np.float64)
     varies = high > low
     scale = np.where(varies, sections / np.where(varies, high - low, 1), 0)
-    found = np.empty(values.shape, dtype=np.uint8)
+    numbers = np.empty(values.shape, dtype=np.uint8)
     for part in chunks(len(values), _ROWS):
-        found[part] = np.minimum((values[part] - low) * scale, sections - 1)
-    return found
+        numbers[part] = np.minimum((values[part] - low) * scale, sections - 1)
+    return numbers
 
 
 def are_sections(values: Array, sections: int) -> bool:

@@ -60,8 +60,8 @@ def gain(n: int, aim: float = 0.5, telling: float = 0.0, problem: Problem = "cla
         return float(np.interp(aim, AIMS, LOSSES))
     silent = float(np.interp(aim, AIMS, SILENT))
     by_budget = [float(np.interp(aim, AIMS, row)) for row in TELLING.values()]
-    told = float(np.interp(math.log(max(n, 1)), np.log(list(TELLING)), by_budget))
-    return silent + telling * (told - silent)
+    informed = float(np.interp(math.log(max(n, 1)), np.log(list(TELLING)), by_budget))
+    return silent + telling * (informed - silent)
 
 
 def gain_of(estimates: Sequence[Estimate]) -> float | None:
@@ -70,7 +70,7 @@ def gain_of(estimates: Sequence[Estimate]) -> float | None:
     >>> gain_of([Estimate(0.9, 0.88, 0.92, 400, 10_000, 1.0, "adaptive/score")])
     0.69...
     """
-    ratios = [found.half_width / plain for found, _, plain in _full_rounds(estimates)]
+    ratios = [estimate.half_width / plain for estimate, _, plain in _full_rounds(estimates)]
     return sum(ratios) / len(ratios) if ratios else None
 
 
@@ -79,11 +79,11 @@ def telling_of(estimates: Sequence[Estimate], aim: float) -> float | None:
 
     None without a round that tells. A few rounds tell it roughly: it is kept between −1 and 1.5.
     """
-    told = []
-    for found, heard, plain in _full_rounds(estimates):
+    worths = []
+    for estimate, heard, plain in _full_rounds(estimates):
         silent, usual = gain(heard, aim), gain(heard, aim, 1.0)
-        told.append((silent - found.half_width / plain) / (silent - usual))
-    return min(max(sum(told) / len(told), -1.0), 1.5) if told else None
+        worths.append((silent - estimate.half_width / plain) / (silent - usual))
+    return min(max(sum(worths) / len(worths), -1.0), 1.5) if worths else None
 
 
 def spread_of(estimate: Estimate, aim: float) -> float | None:

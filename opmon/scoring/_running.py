@@ -28,8 +28,8 @@ _BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found(Generic[R]):
-    """What was read of the outputs for some rows, in pieces and in order, and why the model ``failed`` on others."""
+class Result(Generic[R]):
+    """The result for some rows, in pieces and in order, and why the model ``failed`` on others."""
 
     pieces: Sequence[R]
     failed: Mapping[int, str]
@@ -49,20 +49,20 @@ class Runner:
 
     def run(self, names: Sequence[str], tensors: Tensors) -> list[Array]:
         """The outputs called ``names`` for all rows; an error where the model does not run on one of them."""
-        ((_, found),) = self.stream(names, [(None, tensors)], lambda outputs: outputs)
-        if found.failed:
-            raise ModelError(next(iter(found.failed.values())))
-        pieces = found.pieces or [self.session.run(names, tensors)]  # of no row at all: for the shapes
+        ((_, result),) = self.stream(names, [(None, tensors)], lambda outputs: outputs)
+        if result.failed:
+            raise ModelError(next(iter(result.failed.values())))
+        pieces = result.pieces or [self.session.run(names, tensors)]  # of no row at all: for the shapes
         return [np.concatenate(column) for column in zip(*pieces, strict=True)]
 
     def stream(
         self, names: Sequence[str], items: Iterable[tuple[T, Tensors]], read: Callable[[Outputs], R]
-    ) -> Iterator[tuple[T, Found[R]]]:
+    ) -> Iterator[tuple[T, Result[R]]]:
         """Each item with what ``read`` makes of the outputs for its rows, in order; the next ones are begun before.
 
         ``read`` is called in the lanes, on the outputs of some thousand numbers while they are in the core's cache.
         """
-        waiting: deque[tuple[T, list[Future[Found[R]]]]] = deque()
+        waiting: deque[tuple[T, list[Future[Result[R]]]]] = deque()
         pool = ThreadPoolExecutor(self.lanes, thread_name_prefix="opmon-lane")
         try:
             for item, tensors in items:
@@ -93,40 +93,40 @@ class Runner:
         edges = [len(parts) * task // tasks for task in range(tasks + 1)]
         return [parts[start:stop] for start, stop in itertools.pairwise(edges)]
 
-    def _share(self, names: Sequence[str], parts: Sequence[Part], read: Callable[[Outputs], R]) -> Found[R]:
+    def _share(self, names: Sequence[str], parts: Sequence[Part], read: Callable[[Outputs], R]) -> Result[R]:
         done: list[R] = []
         failed: dict[int, str] = {}
         block: list[Outputs] = []
         for part, first in parts:
-            found = self._piece(names, part, first)
-            failed |= found.failed
-            block += found.pieces
+            result = self._piece(names, part, first)
+            failed |= result.failed
+            block += result.pieces
             if sum(np.size(outputs[0]) for outputs in block) >= _BLOCK:
                 done.append(read(_joined(block)))
                 block = []
         if block:
             done.append(read(_joined(block)))
-        return Found(done, failed)
+        return Result(done, failed)
 
-    def _piece(self, names: Sequence[str], part: Tensors, first: int) -> Found[Outputs]:
+    def _piece(self, names: Sequence[str], part: Tensors, first: int) -> Result[Outputs]:
         """The outputs for a piece; where the model fails on it, without the rows that it fails on."""
         try:
-            return Found(self._within_memory(names, part), {})
+            return Result(self._within_memory(names, part), {})
         except ModelError as exc:
-            count, found = _rows(part), self._searched(names, part, first, exc)
-            if count > 1 and not found.pieces:
+            count, result = _rows(part), self._searched(names, part, first, exc)
+            if count > 1 and not result.pieces:
                 raise  # it is not a row's fault
-            if not found.failed and not self.fixed:  # it goes with fewer at once, whatever its file says
-                self.sizes.lower(max(len(piece[0]) for piece in found.pieces))
-            return found
+            if not result.failed and not self.fixed:  # it goes with fewer at once, whatever its file says
+                self.sizes.lower(max(len(piece[0]) for piece in result.pieces))
+            return result
 
-    def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Found[Outputs]:
+    def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Result[Outputs]:
         """The outputs for halves of a piece, and halves of them, down to the rows that the model fails on."""
         count = _rows(part)
         if isinstance(exc, OutOfMemory):
             raise exc
         if count == 1:
-            return Found([], {first: str(exc)})
+            return Result([], {first: str(exc)})
         middle = count // 2
         return _together(
             [
@@ -135,9 +135,9 @@ class Runner:
             ]
         )
 
-    def _half(self, names: Sequence[str], part: Tensors, first: int) -> Found[Outputs]:
+    def _half(self, names: Sequence[str], part: Tensors, first: int) -> Result[Outputs]:
         try:
-            return Found(self._within_memory(names, part), {})
+            return Result(self._within_memory(names, part), {})
         except ModelError as exc:
             return self._searched(names, part, first, exc)
 
@@ -181,12 +181,12 @@ def _joined(pieces: Sequence[Outputs]) -> Outputs:
     return pieces[0] if len(pieces) == 1 else [np.concatenate(column) for column in zip(*pieces, strict=True)]
 
 
-def _together(found: Sequence[Found[R]]) -> Found[R]:
-    return Found(
-        [piece for some in found for piece in some.pieces],
-        {row: why for some in found for row, why in some.failed.items()},
+def _together(results: Sequence[Result[R]]) -> Result[R]:
+    return Result(
+        [piece for some in results for piece in some.pieces],
+        {row: why for some in results for row, why in some.failed.items()},
     )
 
 
-def _done(item: T, found: Sequence[Future[Found[R]]]) -> tuple[T, Found[R]]:
-    return item, _together([piece.result() for piece in found])
+def _done(item: T, futures: Sequence[Future[Result[R]]]) -> tuple[T, Result[R]]:
+    return item, _together([piece.result() for piece in futures])

@@ -59,28 +59,29 @@ class Providers:
         chosen = tuple(dict.fromkeys(full_name(name) for name in names))
         if not chosen:
             raise InputError(f"providers must name at least one: {', '.join(NAMES)}")
-        told: dict[str, dict[str, str]] = {}
+        given: dict[str, dict[str, str]] = {}
         for name, values in (options or {}).items():
             provider = full_name(name)
             if provider not in chosen or provider == CPU:
                 named = ", ".join(short_name(item) for item in chosen if item != CPU) or "none"
                 raise InputError(f"there are options for {name!r}; the providers named that take options are: {named}")
-            told[provider] = {key: _text(key, value) for key, value in values.items()}
-        return cls((*(name for name in chosen if name != CPU), CPU), told)
+            given[provider] = {key: _text(key, value) for key, value in values.items()}
+        return cls((*(name for name in chosen if name != CPU), CPU), given)
 
     @property
     def wanted(self) -> tuple[str, ...]:
         """The providers beside the CPU."""
         return self.names[:-1]
 
-    def told(self, name: str) -> dict[str, str]:
+    def options_of(self, name: str) -> dict[str, str]:
         """The options of one of them, opmon's own defaults among them."""
         return {**DEFAULTS.get(name, {}), **self.options.get(name, {})}
 
     @property
     def device_id(self) -> int:
         """The number of the accelerator, of those that there are."""
-        return next((int(told["device_id"]) for told in map(self.told, self.wanted) if "device_id" in told), 0)
+        numbers = [self.options_of(name).get("device_id") for name in self.wanted]
+        return next((int(number) for number in numbers if number is not None), 0)
 
 
 Device = Literal["auto", "cpu", "cuda"] | Providers
@@ -94,14 +95,14 @@ def full_name(name: str) -> str:
     """
     if name.endswith(_SUFFIX) and name != _SUFFIX:
         return name
-    found = NAMES.get(name.lower())
-    if found is None:
+    provider = NAMES.get(name.lower())
+    if provider is None:
         hint = meant(nearest(name.lower(), NAMES))
         raise InputError(
             f"there is no provider {name!r}{hint}; they are: {', '.join(NAMES)}, or ONNX Runtime's own name of another "
             f"(…{_SUFFIX})"
         )
-    return found
+    return provider
 
 
 def short_name(provider: str) -> str:

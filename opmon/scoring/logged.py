@@ -91,9 +91,9 @@ class LoggedScorer:
         column = decoded(_column(rows, name))
         said = is_said(name, column)
         _reject(rejected, ~said, f"column {name!r} is empty")
-        found = np.full(rows.num_rows, np.nan)
-        found[said] = plain_numbers(name, column.filter(pa.array(said)))
-        return found, said
+        numbers = np.full(rows.num_rows, np.nan)
+        numbers[said] = plain_numbers(name, column.filter(pa.array(said)))
+        return numbers, said
 
     def _classified(
         self, rows: pa.RecordBatch, rejected: dict[int, str]

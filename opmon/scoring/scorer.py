@@ -219,7 +219,7 @@ class Scorer:
             nothing = np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
             return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, rejected, missing=fed.missing)
         said = Predictions.joined(pieces)
-        found = {**said.variables, **self._outside(said)}
+        variables = {**said.variables, **self._outside(said)}
         rows, good = batch.first_row + fed.rows, said.valid
         for place in np.flatnonzero(~good).tolist():
             rejected[int(rows[place])] = _no_answer(fed.gap(place))
@@ -231,14 +231,14 @@ class Scorer:
             good = good & finite
         predictions = said.predictions
         if not good.all():
-            found = {name: values[good] for name, values in found.items()}
+            variables = {name: values[good] for name, values in variables.items()}
             rows, activations = rows[good], None if activations is None else activations[good]
             predictions = predictions[good]
         return Scored(
             batch.slice_index,
             rows,
             predictions,
-            found,
+            variables,
             rejected,
             activations,
             said.unlike,

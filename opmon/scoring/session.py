@@ -212,7 +212,7 @@ def _load(model: Path | bytes, providers: Providers, threads: int | None, folder
     ort.set_default_logger_severity(_QUIET)  # a GPU that is not there is told by us, in one line
     try:
         source = model if isinstance(model, bytes) else str(model)
-        asked = [(name, providers.told(name)) for name in providers.names]
+        asked = [(name, providers.options_of(name)) for name in providers.names]
         return ort.InferenceSession(source, sess_options=options, providers=asked, enable_fallback=0)
     except Exception as exc:  # ONNX Runtime's errors have no common class but Exception
         raise ModelError(why_not_loaded(exc, ort.__version__, providers)) from exc

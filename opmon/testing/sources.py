@@ -52,20 +52,20 @@ def positions_after(positions: dict[str, str], slices: Sequence[Slice]) -> dict[
 
 
 def _values(source: Source, slices: Sequence[Slice], key: str) -> list[Key]:
-    found: list[Key] = []
+    values: list[Key] = []
     expected_row = dict.fromkeys(range(len(slices)), 0)
     for batch in source.read(slices):
         assert batch.first_row == expected_row[batch.slice_index], "batches of a slice follow each other row by row"
         expected_row[batch.slice_index] += batch.rows.num_rows
-        found += batch.rows.column(batch.rows.schema.get_field_index(key)).to_pylist()
+        values += batch.rows.column(batch.rows.schema.get_field_index(key)).to_pylist()
     said = [piece.rows for piece in slices]
     assert list(expected_row.values()) == said, f"slices said {said} rows and gave {list(expected_row.values())}"
-    return found
+    return values
 
 
-def _same(found: list[Key], expected: list[Key], ordered: bool) -> None:
-    assert len(found) == len(expected), f"{len(found)} rows came of {len(expected)}"
-    assert (found if ordered else sorted(found)) == (expected if ordered else sorted(expected)), "other rows came"
+def _same(values: list[Key], expected: list[Key], ordered: bool) -> None:
+    assert len(values) == len(expected), f"{len(values)} rows came of {len(expected)}"
+    assert (values if ordered else sorted(values)) == (expected if ordered else sorted(expected)), "other rows came"
 
 
 def _reads(source: Source, slices: list[Slice], keys: list[Key], key: str, ordered: bool) -> None:
@@ -76,14 +76,14 @@ def _reads(source: Source, slices: list[Slice], keys: list[Key], key: str, order
 
 def _reads_in_pieces(source: Source, keys: list[Key], key: str, ordered: bool) -> None:
     positions: dict[str, str] = {}
-    found: list[Key] = []
+    values: list[Key] = []
     for _ in range(len(keys) + 1):
         slices = source.pending(positions, limit=7)
         if not slices:
             break
-        found += _values(source, slices, key)
+        values += _values(source, slices, key)
         positions = positions_after(positions, slices)
-    _same(found, keys, ordered)
+    _same(values, keys, ordered)
 
 
 def _prunes_columns(source: Source, slices: list[Slice], expected: pa.Table) -> None:
@@ -100,8 +100,8 @@ def _reads_some(source: Source, slices: list[Slice], key: str) -> None:
     some = list(source.read_some(slices, numbers))
     assert {batch.slice_index for batch in some} <= set(numbers), "read_some() gives slices that it was not asked for"
     expected = [value for batch in whole if batch.slice_index in numbers for value in batch.rows[key].to_pylist()]
-    found = [value for batch in some for value in batch.rows[key].to_pylist()]
-    assert found == expected, "read_some() gives other rows"
+    values = [value for batch in some for value in batch.rows[key].to_pylist()]
+    assert values == expected, "read_some() gives other rows"
     assert {batch.rows.schema for batch in some} == {batch.rows.schema for batch in whole}, "or other columns and types"
 
 

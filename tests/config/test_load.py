@@ -99,7 +99,7 @@ def test_a_device_may_be_providers_with_options() -> None:
     settings = Settings.from_mapping(mapping, environment={})
     runs_on = settings.monitors["digits"].runs_on
     assert runs_on == Providers.of(given["providers"], given["options"])
-    assert runs_on.told("CUDAExecutionProvider")["use_tf32"] == "1"
+    assert runs_on.options_of("CUDAExecutionProvider")["use_tf32"] == "1"
     dumped = settings.dump()["monitors"]["digits"]["device"]
     assert dumped == given
 

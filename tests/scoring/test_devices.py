@@ -14,14 +14,14 @@ def test_the_cpu_is_the_last_provider() -> None:
 def test_options_are_text_and_opmons_own_are_kept_unless_they_are_set() -> None:
     given = {"gpu_mem_limit": "4 GB", "use_tf32": True, "arena_extend_strategy": "kSameAsRequested"}
     cuda = Providers.of(["cuda"], {"cuda": given})
-    assert cuda.told(CUDA) == {
+    assert cuda.options_of(CUDA) == {
         "gpu_mem_limit": "4000000000",
         "use_tf32": "1",
         "arena_extend_strategy": "kSameAsRequested",
         "cudnn_conv_algo_search": "HEURISTIC",
     }
-    assert Providers.of(["cuda"]).told(CUDA)["use_tf32"] == "0"
-    assert cuda.told(CPU) == {}
+    assert Providers.of(["cuda"]).options_of(CUDA)["use_tf32"] == "0"
+    assert cuda.options_of(CPU) == {}
 
 
 def test_the_number_of_a_device_is_the_one_its_memory_is_bound_to() -> None:

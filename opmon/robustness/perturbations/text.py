@@ -124,8 +124,8 @@ def _contract(text: str, where: float, how: float) -> str:
     if not places:
         return text
     match = chosen(places, where)
-    found = match.group().lower()
-    other = CONTRACTIONS.get(found) or _LONG[found]
+    form = match.group().lower()
+    other = CONTRACTIONS.get(form) or _LONG[form]
     return text[: match.start()] + like_case(other, match.group()[:1]) + text[match.end() :]
 
 

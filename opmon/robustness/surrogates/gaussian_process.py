@@ -100,21 +100,21 @@ def fit(process: Interactions, rows: list[int], values: Floats, noise: Floats, l
     Hyper-parameters by marginal likelihood on a grid, with a weak prior. The stretch makes the level-quantile of the
     residuals left out one by one equal to the normal one, so that intervals cover what they say.
     """
-    known, candidates = np.array(rows, np.int64), _candidates(len(process.tests), rows)
+    measured, candidates = np.array(rows, np.int64), _candidates(len(process.tests), rows)
     if not rows:
         scales = Scales()
         covariance = process.covariance(scales, candidates, candidates)
         return Fitted(np.zeros(len(process.tests)), process.variance(scales), candidates, covariance, scales, 1.0)
-    scales, gram = _likeliest(process, known, values, noise)
+    scales, gram = _likeliest(process, measured, values, noise)
     inverse = np.linalg.inv(gram)
     left_out = (inverse @ values) / np.sqrt(np.diag(inverse))
     mean, variance = np.empty(len(process.tests)), process.variance(scales)
     for start in range(0, len(mean), _AT_ONCE):
         part = np.arange(start, min(start + _AT_ONCE, len(mean)))
-        across = process.covariance(scales, part, known)
+        across = process.covariance(scales, part, measured)
         mean[part] = across @ (inverse @ values)
         variance[part] -= np.einsum("ij,jk,ik->i", across, inverse, across, optimize=True)
-    across = process.covariance(scales, candidates, known)
+    across = process.covariance(scales, candidates, measured)
     covariance = process.covariance(scales, candidates, candidates) - across @ inverse @ across.T
     covariance[np.diag_indices_from(covariance)] += scales.rough**2
     variance = np.maximum(variance, 0) + scales.rough**2
@@ -147,12 +147,12 @@ def _candidates(count: int, rows: list[int]) -> Rows:
     return np.sort(open_[np.argsort(ranks[open_])[:_MOST_CANDIDATES]])
 
 
-def choose(found: Fitted, count: int, noise: float) -> list[int]:
+def choose(fitted: Fitted, count: int, noise: float) -> list[int]:
     """The tests whose results would make all the others most certain, one after the other.
 
     Each reduces Σ_j var_j by Σ_j K_ij² / (K_ii + noise²) (active learning, Cohn, 1996).
     """
-    left = found.covariance.copy()
+    left = fitted.covariance.copy()
     chosen: list[int] = []
     for _ in range(min(count, len(left))):
         diagonal = np.diag(left) + noise**2
@@ -161,7 +161,7 @@ def choose(found: Fitted, count: int, noise: float) -> list[int]:
         best = int(np.argmax(gain))
         chosen.append(best)
         left -= np.outer(left[:, best], left[:, best]) / diagonal[best]
-    return list(found.candidates[chosen].tolist())
+    return list(fitted.candidates[chosen].tolist())
 
 
 def _prior(scales: Scales) -> float:

@@ -64,7 +64,7 @@ def _over_all(known: Known, guesses: Iterator[tuple[Parts, NDArray[np.bool_]]]) 
     x, means = known.controls
     x = x[..., common]
     apart = means - x @ weights
-    found = []
+    shares = []
     for (singles, pairs), guess in guesses:
         value = float(guess @ weights)
         rows = [base, *singles, *(row for *_, row in pairs)]
@@ -73,5 +73,5 @@ def _over_all(known: Known, guesses: Iterator[tuple[Parts, NDArray[np.bool_]]]) 
             centred = columns - (columns @ weights)[:, None]
             gram = (centred * weights) @ centred.T + _RIDGE / len(common) * np.eye(len(columns))
             value += float(np.linalg.solve(gram, (centred * weights) @ guess) @ apart[:, rows].ravel())
-        found.append(value)
-    return np.array(found)
+        shares.append(value)
+    return np.array(shares)

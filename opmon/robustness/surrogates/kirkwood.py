@@ -43,15 +43,15 @@ def superposed(known: Known, tests: Tests, levels: int) -> tuple[Floats, NDArray
     low = np.flatnonzero(measured.tests.order <= 2)
     share = np.clip(measured.share[low], FLOOR, 1)
     noise = known.outcomes.noise[np.ix_(low, low)] / np.outer(share, share) + np.diag((1e-4 / share) ** 2)
-    found = smoothed(measured.tests.take(low), np.log(share), noise, levels)
-    values, roots = np.empty(len(tests)), np.empty((len(tests), found.root.shape[1]), np.float32)
+    smooth = smoothed(measured.tests.take(low), np.log(share), noise, levels)
+    values, roots = np.empty(len(tests)), np.empty((len(tests), smooth.root.shape[1]), np.float32)
     base = known.row(())
     for position, (singles, pairs) in enumerate(known.parts(tests)):
         order = len(singles)
         rows = [base, *singles, *(row for *_, row in pairs)]
         weight = np.array([1 - order + len(pairs), *[2 - order] * order, *[1] * len(pairs)], np.float64)
-        values[position] = np.exp(min(0.0, float(weight @ found.log[rows])))
-        roots[position] = values[position] * (weight @ found.root[rows])
+        values[position] = np.exp(min(0.0, float(weight @ smooth.log[rows])))
+        roots[position] = values[position] * (weight @ smooth.root[rows])
     return values, roots
 
 
@@ -66,8 +66,8 @@ def _factors(known: Known, log: Floats) -> dict[tuple[int, int], float]:
             interaction = log[row] - log[singles[a]] - log[singles[b]] + log[known.row(())]
             error = noise[row] + noise[singles[a]] + noise[singles[b]]
             squares.setdefault((steps[a][0], steps[b][0]), []).append((float(interaction**2), float(error)))
-    found = {}
+    factors = {}
     for names, entries in squares.items():
         total, error = np.mean(entries, axis=0)
-        found[names] = float(max(0.0, 1 - error / max(total, 1e-12)))
-    return found
+        factors[names] = float(max(0.0, 1 - error / max(total, 1e-12)))
+    return factors

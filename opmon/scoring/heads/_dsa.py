@@ -17,12 +17,12 @@ def from_reference(graph: MonitorGraph, reference: Reference) -> str:
     """DSA with the second distance taken from the nearest trace."""
     nodes, search = graph.nodes, Search(graph, reference)
     divisors = nodes.constant(floored(reference.distances)[search.table])
-    routes, found = [], []
+    routes, quotients = [], []
     for some, distance, which in search.own():
         routes += some
         quotient = nodes.add("Div", [distance, nodes.add("Gather", [divisors, which])])
-        found.append(nodes.cast(nodes.clip(quotient, 0.0, UNKNOWN, np.float64), np.float32))
-    return graph.unrouted(routes, joined(nodes, found, 0))
+        quotients.append(nodes.cast(nodes.clip(quotient, 0.0, UNKNOWN, np.float64), np.float32))
+    return graph.unrouted(routes, joined(nodes, quotients, 0))
 
 
 def from_input(graph: MonitorGraph, reference: Reference) -> str:

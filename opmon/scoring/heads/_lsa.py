@@ -39,9 +39,9 @@ class Surprises:
             masses.append(self._mass(route, nodes.cast(z, np.float32)))
         square, mass = _joined(nodes, squares), _joined(nodes, masses)
         half = nodes.add("Mul", [square, nodes.constant(0.5, np.float64)])
-        found = nodes.add("Add", [nodes.add("Sub", [half, nodes.cast(mass, np.float64)]), self._constants()])
-        found = nodes.cast(nodes.clip(found, -UNKNOWN, UNKNOWN, np.float64), np.float32)
-        return graph.unrouted(routes, found)
+        surprises = nodes.add("Add", [nodes.add("Sub", [half, nodes.cast(mass, np.float64)]), self._constants()])
+        surprises = nodes.cast(nodes.clip(surprises, -UNKNOWN, UNKNOWN, np.float64), np.float32)
+        return graph.unrouted(routes, surprises)
 
     def _constants(self) -> str:
         """The constant of each input's class, less the half that the column of ones adds to ``‖z‖²/2``."""

@@ -63,15 +63,15 @@ class Search:
 
     @functools.cached_property
     def parts(self) -> tuple[Part, ...]:
-        found, start = [], 0
+        searched, start = [], 0
         for route in self.graph.routes:
             own = [distinct_of(self.reference, number) for number in route.classes]
             rows = np.concatenate(own)
             wanted = candidates_for(max(crowd_of(self.reference, number) for number in route.classes))
             count = min(wanted, len(rows))
-            found.append(Part(route, rows, start, count, searched_in_blocks(len(rows), count, self.graph.nodes)))
-            start += found[-1].columns
-        return tuple(found)
+            searched.append(Part(route, rows, start, count, searched_in_blocks(len(rows), count, self.graph.nodes)))
+            start += searched[-1].columns
+        return tuple(searched)
 
     @functools.cached_property
     def table(self) -> NDArray[np.int64]:
@@ -91,7 +91,7 @@ class Search:
 
         Routes that look at as many candidates go together.
         """
-        nodes, found = self.graph.nodes, []
+        nodes, nearest = self.graph.nodes, []
         for key in sorted({(part.count, part.in_blocks) for part in self.parts}):
             parts = [part for part in self.parts if (part.count, part.in_blocks) == key]
             routes = [part.route for part in parts]
@@ -100,8 +100,8 @@ class Search:
             activations = nodes.add("Gather", [self.graph.activations, rows], axis=0)
             several = any(len(route.classes) > 1 for route in routes)
             foreign = self.foreign(candidates, rows, "own") if several else None
-            found.append((routes, *nearest_of(nodes, activations, candidates, self.traces, foreign)))
-        return found
+            nearest.append((routes, *nearest_of(nodes, activations, candidates, self.traces, foreign)))
+        return nearest
 
     def foreign(self, candidates: str, rows: str | None, wanted: str) -> str:
         """Mark candidates that are not of the wanted class: the input's ``own``, or any of the ``others``."""
@@ -111,10 +111,10 @@ class Search:
         same = nodes.add("Equal", [theirs, nodes.unsqueeze(predicted, [1])])
         return nodes.add("Not", [same]) if wanted == "own" else same
 
-    def _joined(self, found: Sequence[_Found], axis: int) -> tuple[str, str]:
+    def _joined(self, results: Sequence[_Found], axis: int) -> tuple[str, str]:
         """The values and the rows of the table that were found in several parts, all in blocks or none of them."""
         nodes = self.graph.nodes
-        values, first, *rest = (joined(nodes, tensors, axis) for tensors in zip(*found, strict=True))
+        values, first, *rest = (joined(nodes, tensors, axis) for tensors in zip(*results, strict=True))
         return values, positions(nodes, first, *rest) if rest else first
 
     def _own_product(self, part: Part) -> tuple[str, Traces, int]:
@@ -146,8 +146,8 @@ class Search:
         nodes = self.graph.nodes
         if not searched_in_blocks(len(matrix), count, nodes):
             scores = nodes.add("MatMul", [moved, nodes.constant(np.ascontiguousarray(matrix.T))])
-            values, found = nodes.top(scores, min(count, len(matrix)))
-            return values, nodes.add("Add", [found, nodes.constant(part.start, np.int64)])
+            values, places = nodes.top(scores, min(count, len(matrix)))
+            return values, nodes.add("Add", [places, nodes.constant(part.start, np.int64)])
         filled = np.zeros((part.columns, matrix.shape[1]), np.float32)
         filled[: len(matrix)] = matrix
         filled[len(matrix) :, norm] = _PADDING

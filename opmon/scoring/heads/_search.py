@@ -38,8 +38,8 @@ def greatest_in_blocks(nodes: Nodes, scores: str, columns: int, count: int) -> t
     """
     parts = nodes.add("Reshape", [scores, nodes.constant([0, columns // BLOCK, BLOCK], np.int64)])
     _, blocks = nodes.top(nodes.reduce("ReduceMax", parts, [2]), count)
-    found = nodes.add("GatherND", [parts, nodes.unsqueeze(blocks, [2])], batch_dims=1)
-    flat = nodes.add("Reshape", [found, nodes.constant([0, count * BLOCK], np.int64)])
+    searched = nodes.add("GatherND", [parts, nodes.unsqueeze(blocks, [2])], batch_dims=1)
+    flat = nodes.add("Reshape", [searched, nodes.constant([0, count * BLOCK], np.int64)])
     values, inside = nodes.top(flat, count)
     return values, blocks, inside
 
@@ -87,8 +87,8 @@ def candidates_for(crowded: int) -> int:
 
 def crowd_of(reference: Reference, number: int) -> int:
     """The most traces of a class that crowd together."""
-    known = reference.crowds.get(number)
-    return crowd(reference.traces[distinct_of(reference, number)]) if known is None else known
+    crowded = reference.crowds.get(number)
+    return crowd(reference.traces[distinct_of(reference, number)]) if crowded is None else crowded
 
 
 def distinct_of(reference: Reference, number: int) -> NDArray[np.int64]:

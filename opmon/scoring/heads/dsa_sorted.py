@@ -39,12 +39,12 @@ def sorted_function(
         scores = (activations - centres[number]) @ products[number]
         scores += bias[low:high]
         if high - low <= count:
-            found = np.broadcast_to(np.arange(high - low), scores.shape)
+            places = np.broadcast_to(np.arange(high - low), scores.shape)
         else:
-            found = np.argpartition(scores, high - low - count, axis=1)[:, high - low - count :]
-        if found.shape[1] < count:
-            found = np.concatenate([found, np.repeat(found[:, :1], count - found.shape[1], axis=1)], axis=1)
-        return found + low
+            places = np.argpartition(scores, high - low - count, axis=1)[:, high - low - count :]
+        if places.shape[1] < count:
+            places = np.concatenate([places, np.repeat(places[:, :1], count - places.shape[1], axis=1)], axis=1)
+        return places + low
 
     def values(activations: Traces, predicted: NDArray[np.int64]) -> Numbers:
         result = np.full(len(activations), UNKNOWN)

@@ -107,12 +107,12 @@ class ImageReader:
     def _pictures(self, column: pa.Array, rejected: Rejections) -> tuple[Array, NDArray[np.int64]]:
         cells = column.to_pylist()
         with ThreadPoolExecutor(max_workers=readers(self.plan.folder)) as pool:
-            found = list(pool.map(self._picture, cells))
-        for row, cell in enumerate(found):
+            pictures = list(pool.map(self._picture, cells))
+        for row, cell in enumerate(pictures):
             if isinstance(cell, str):
                 rejected.reasons[row] = cell
-        pixels = [cell for cell in found if not isinstance(cell, str)]
-        rows = np.array([row for row, cell in enumerate(found) if not isinstance(cell, str)], np.int64)
+        pixels = [cell for cell in pictures if not isinstance(cell, str)]
+        rows = np.array([row for row, cell in enumerate(pictures) if not isinstance(cell, str)], np.int64)
         blank = np.empty((0, self.height, self.width, self.channels), np.uint8)
         return np.stack(pixels) if pixels else blank, rows
 
@@ -185,8 +185,8 @@ def _planned(target: Tensor, size: tuple[int, int] | None) -> tuple[tuple[int, .
     )
 
 
-def _settled(target: Tensor, found: tuple[int | None, int | None], size: tuple[int, int] | None) -> tuple[int, int]:
-    height, width = (own or given for own, given in zip(found, size or (None, None), strict=True))
+def _settled(target: Tensor, sides: tuple[int | None, int | None], size: tuple[int, int] | None) -> tuple[int, int]:
+    height, width = (own or given for own, given in zip(sides, size or (None, None), strict=True))
     if height is None or width is None:
         raise ModelError(f"the model takes {target}: say with inputs.image.size how high and wide its pictures are")
     return height, width

@@ -90,14 +90,14 @@ def _wrong(
     flat = pa.types.is_fixed_size_list(kind) and not _is_list(kind.value_type)
     if flat and kind.list_size == size and not column.null_count:
         return None  # its type says so
-    found, ragged = _sizes(column, shape)
-    wrong: NDArray[np.bool_] = (found != size) | ragged
+    sizes, ragged = _sizes(column, shape)
+    wrong: NDArray[np.bool_] = (sizes != size) | ragged
     if not wrong.any():
         return None
     rejected.add(np.asarray(column.is_null()), lambda row: f"column {name!r} is empty")
     rejected.add(
         wrong,
-        lambda row: f"column {name!r} has {found[row]} values, not {_shown(shape)}, or rows of unlike length{hint}",
+        lambda row: f"column {name!r} has {sizes[row]} values, not {_shown(shape)}, or rows of unlike length{hint}",
     )
     return wrong
 

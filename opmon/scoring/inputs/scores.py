@@ -40,9 +40,9 @@ def scores_of(
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _of_json(name, column, classes, spellings)
     if pa.types.is_struct(kind):
-        found = {spellings.name(field.name): column.field(place) for place, field in enumerate(kind)}
+        fields = {spellings.name(field.name): column.field(place) for place, field in enumerate(kind)}
         return _by_name(
-            name, {key: _numbers(f"{name}.{key}", _under(column, part)) for key, part in found.items()}, classes
+            name, {key: _numbers(f"{name}.{key}", _under(column, part)) for key, part in fields.items()}, classes
         )
     if pa.types.is_map(kind):
         return _of_map(name, column, classes, spellings)
@@ -86,15 +86,15 @@ def _of_list(name: str, column: pa.Array, classes: tuple[str, ...] | None) -> Ma
     return matrix
 
 
-def _by_name(name: str, found: dict[str, Matrix], classes: tuple[str, ...] | None) -> tuple[Matrix, tuple[str, ...]]:
-    wanted = tuple(found) if classes is None else classes
-    missing = [label for label in wanted if label not in found]
+def _by_name(name: str, scores: dict[str, Matrix], classes: tuple[str, ...] | None) -> tuple[Matrix, tuple[str, ...]]:
+    wanted = tuple(scores) if classes is None else classes
+    missing = [label for label in wanted if label not in scores]
     if missing or not wanted:
         raise SourceError(
             f"column {name!r} has no score of {', '.join(missing[:10]) or 'any class'}; it has: "
-            f"{', '.join(list(found)[:10])}. Name the classes as they are called there: classes: {{name: spelling}}"
+            f"{', '.join(list(scores)[:10])}. Name the classes as they are called there: classes: {{name: spelling}}"
         )
-    return np.column_stack([found[label] for label in wanted]), wanted
+    return np.column_stack([scores[label] for label in wanted]), wanted
 
 
 def _of_map(

@@ -113,9 +113,9 @@ class Outputs:
         if values.size != len(valid):
             return labels.read(values, len(valid), classes)  # it says what is wrong
         names, columns = labels.read(values.reshape(-1)[valid], int(valid.sum()), classes)
-        found, places = np.full(len(valid), "", names.dtype), np.full(len(valid), -1, np.int64)
-        found[valid], places[valid] = names, columns
-        return found, places
+        named, places = np.full(len(valid), "", names.dtype), np.full(len(valid), -1, np.int64)
+        named[valid], places[valid] = names, columns
+        return named, places
 
     def _vocabulary(self, classes: tuple[str, ...]) -> tuple[str, ...] | None:
         """The classes that a prediction can be; None where labels are text and only those that came are known."""

@@ -35,34 +35,35 @@ def other_words(what: str, strays: Sequence[str] | Mapping[str, int], of: int, c
     column 'y' holds labels that are none of the model's classes: PAID (2), x (1), 3 of 9; the model's classes are
     default, paid. Upper and lower case count.
     """
-    found = Counter(strays)
-    words = [name for name in found if name != "…"]
+    counts = Counter(strays)
+    words = [name for name in counts if name != "…"]
     return (
-        f"{what} none of the model's classes: {told(found)}, {found.total()} of {of}; the model's classes are "
-        f"{_listed(classes)}.{_hint(words, classes)}"
+        f"{what} none of the model's classes: {most_frequent(counts)}, {counts.total()} of {of}; the model's "
+        f"classes are {_listed(classes)}.{_hint(words, classes)}"
     )
 
 
-def told(found: Counter[T]) -> str:
+def most_frequent(counts: Counter[T]) -> str:
     """The most frequent names with their counts, as text.
-    >>> told(Counter({"0": 612, "1": 388}))
+
+    >>> most_frequent(Counter({"0": 612, "1": 388}))
     '0 (612), 1 (388)'
     """
-    more = ", …" if len(found) > _SHOWN else ""
-    return ", ".join(f"{str(name)[:40]} ({count})" for name, count in found.most_common(_SHOWN)) + more
+    more = ", …" if len(counts) > _SHOWN else ""
+    return ", ".join(f"{str(name)[:40]} ({count})" for name, count in counts.most_common(_SHOWN)) + more
 
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f", … ({len(names)})" if len(names) > _LISTED else "")
 
 
-def _hint(found: Sequence[str], classes: Sequence[str]) -> str:
+def _hint(strays: Sequence[str], classes: Sequence[str]) -> str:
     """A hint at what the strays look like instead, where that can be seen."""
-    if {name.casefold() for name in found} & {name.casefold() for name in classes}:
+    if {name.casefold() for name in strays} & {name.casefold() for name in classes}:
         return " Upper and lower case count."
-    if all(name.isdigit() and int(name) <= len(classes) for name in found):
+    if all(name.isdigit() and int(name) <= len(classes) for name in strays):
         return " They look like the numbers of the classes."
-    if all(_is_share(name) for name in found):
+    if all(_is_share(name) for name in strays):
         return " They look like probabilities: columns.threshold says from where on the second of two classes is meant."
     return ""
 

@@ -70,11 +70,11 @@ class Reference:
 
     def require_model(self, path: Path) -> None:
         """Raise an error where the reference belongs to another model than the one in ``path``."""
-        found = model_hash(path)
-        if found != self.model_hash:
+        own_hash = model_hash(path)
+        if own_hash != self.model_hash:
             raise ModelError(
-                f"the reference was fitted on another model (hash {self.model_hash[:12]}, not {found[:12]}): fit one "
-                f"for this model with opmon reference"
+                f"the reference was fitted on another model (hash {self.model_hash[:12]}, not {own_hash[:12]}): fit "
+                f"one for this model with opmon reference"
             )
 
     def describe(self) -> dict[str, Json]:
@@ -98,7 +98,7 @@ class Reference:
         meta = {**self.describe(), "format": FORMAT, "crowds": list(self.crowds.items())}
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {
-            f"weights/{name}/{key}": array for name, found in self.weights.items() for key, array in found.items()
+            f"weights/{name}/{key}": array for name, weights in self.weights.items() for key, array in weights.items()
         }
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
         written = io.BytesIO()
