@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from opmon import locks
@@ -33,7 +33,7 @@ def python_of(env: str, model: Runnable, folder: Path) -> str:
 
 
 def _built(model: Runnable, folder: Path) -> Path:
-    tool = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    tool = _uv()
     if tool is None:
         raise ModelError(
             "scoring.env is uv, and uv is not installed: run pip install uv, or set scoring.env to current or to a "
@@ -57,6 +57,17 @@ def _built(model: Runnable, folder: Path) -> Path:
             _run([tool, "pip", "install", "--quiet", "--python", str(python), "-r", str(model.requirements), *_NEEDED])
             (place / _READY).touch()
     return python
+
+
+def _uv() -> str | None:
+    """The tool: of the path, beside opmon's python, or where its package was installed."""
+    found = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if found is None:
+        with suppress(ImportError, FileNotFoundError):
+            from uv import find_uv_bin
+
+            return str(find_uv_bin())
+    return found
 
 
 def _short(version: str) -> str:
