@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from opmon.errors import InputError, ModelError, NotFoundError, OpmonError, SourceError
+from opmon.types import Json
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ class Finding:
     rows: tuple[tuple[str, ...], ...] = ()
     """Some inputs as opmon sees them, under a row of headings: of a trial that went through."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
         return asdict(self)
 
 
@@ -42,7 +43,7 @@ def trouble(about: str, exc: OpmonError, consequence: str = "") -> Finding:
     return Finding(about, "problem", f"{str(exc).rstrip('.')}. {consequence}".rstrip(" "), needs_change)
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """
     >>> short(["a", "b"]), short(range(8)[:2]), short(3)
     ('a, b', 'range(0, 2)', '3')

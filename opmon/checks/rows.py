@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +31,7 @@ def seen(
         return ()
     batch, part = found
     places = (part.rows - batch.first_row)[:_SHOWN]
-    columns: dict[str, Sequence[Any]] = {}
+    columns: dict[str, Sequence[object]] = {}
     for title, name in (("id", monitor.columns.id), ("time", monitor.columns.timestamp)):
         if name is not None:
             columns[title] = batch.rows.column(name).take(pa.array(places)).to_pylist()
@@ -49,7 +48,7 @@ def seen(
     return (tuple(columns), *(tuple(map(_cell, row)) for row in zip(*columns.values(), strict=True)))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from opmon.demo.stream import Predict
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.session import open_session
 from opmon.types import Signature
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 NAME = "digits"
 ALIAS = "champion"
@@ -59,7 +62,7 @@ def serving(model: bytes) -> Predict:
     return predict
 
 
-def register(model: bytes, tracking_uri: str, artifacts: Path, parameters: Mapping[str, Any]) -> str:
+def register(model: bytes, tracking_uri: str, artifacts: Path, parameters: Mapping[str, object]) -> str:
     """Log the model in MLflow, make it the next version and move the alias to it; gives the version."""
     import mlflow
     import mlflow.onnx
@@ -84,7 +87,7 @@ def register(model: bytes, tracking_uri: str, artifacts: Path, parameters: Mappi
     return str(made.version)
 
 
-def experiment(client: Any, name: str, artifacts: Path) -> str:
+def experiment(client: MlflowClient, name: str, artifacts: Path) -> str:
     """The experiment's id; made, where there is none, with its files below ``artifacts``.
 
     Without a place of its own an experiment in a SQLite file keeps its files below whatever folder is the current one.

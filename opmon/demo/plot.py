@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Hour:
     def inside(self) -> bool:
         return self.low <= self.true <= self.high
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         return asdict(self) | {"inside": self.inside, "ended_at": self.ended_at.isoformat()}
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,10 @@ from opmon.monitor import Monitor
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.stages.cycle import Cycle
 from opmon.store import outbox, queue, revisions, rounds, verdicts
+from opmon.store.engine import Connection
 from opmon.store.rounds import Round
 from opmon.triggers.registry_tag import RETRAIN_TAG
+from opmon.types import Document
 
 Tell = Callable[[str], None]
 
@@ -157,7 +158,7 @@ class Story:
             message=verdict.message,
         )
 
-    def _fired(self, connection: Any, round_: Round) -> dict[str, Any] | None:
+    def _fired(self, connection: Connection, round_: Round) -> Document | None:
         events = [event["body"] for event in outbox.listing(connection, NAME)]
         return next((body for body in events if body["round"] == round_.number and body["type"] == "opmon.alarm"), None)
 
@@ -183,7 +184,7 @@ class Story:
     def _step(self, what: str, done: int, total: int | None) -> None:
         self.progress(f"{what}: {done:,}" + (f" of {total:,} inputs" if total else " inputs"))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """The story in numbers."""
         drifting = [hour.window for hour in self.hours if hour.drift]
         later = self.hours[len(self.hours) - len(self.without_retraining) :]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from opmon.store import outbox
 from opmon.store.engine import Connection
+from opmon.types import Document
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class EventView:
     type: str
     """``opmon.alarm``, ``opmon.recovered``, ``opmon.changed`` or ``opmon.advice``."""
     message: str
-    body: Mapping[str, Any]
+    body: Document
     """All that actions are told."""
     created_at: datetime
     acknowledged_at: datetime | None
@@ -58,7 +57,7 @@ def event(connection: Connection, event_id: str) -> EventView:
     return _view(outbox.get(connection, event_id))
 
 
-def _view(row: Mapping[str, Any]) -> EventView:
+def _view(row: Document) -> EventView:
     body = row["body"]
     own = {name: value for name, value in row.items() if name not in ("round_id", "deliveries")}
     deliveries = tuple(DeliveryView(**each) for each in row["deliveries"])

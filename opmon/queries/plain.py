@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import cast
 
 from opmon.quantities import Quantity
+from opmon.types import Json
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Json:
     """Dataclasses as dicts, moments as ISO text, a bound that there is none of as None.
 
     A quantity is its name and its unit, beside the values that it is of.
@@ -23,14 +24,14 @@ def plain(value: Any) -> Any:
     """
     if is_dataclass(value) and not isinstance(value, Quantity):
         own = {field.name: getattr(value, field.name) for field in fields(value)}
-        told = {name: plain(inner) for name, inner in own.items()}
+        values = {name: plain(inner) for name, inner in own.items()}
         units = [inner.unit for inner in own.values() if isinstance(inner, Quantity)]
-        return told | {"unit": units[0]} if units else told
+        return values | {"unit": units[0]} if units else values
     match value:
         case Quantity():
             return value.name
         case Enum():
-            return value.value
+            return plain(value.value)
         case datetime():
             return value.isoformat()
         case float():
@@ -40,4 +41,4 @@ def plain(value: Any) -> Any:
         case list() | tuple():
             return [plain(inner) for inner in value]
         case _:
-            return value
+            return cast(Json, value)

@@ -42,6 +42,18 @@ class Piece:
     stop: Position
 
 
+class Joining(Protocol):
+    """How small files of one kind are read as one."""
+
+    def kind(self, entry: Entry) -> bytes | None:
+        """What files of one kind have in common; None where this file must be read alone."""
+        ...
+
+    def joined(self, pieces: Sequence[Piece]) -> Piece:
+        """The rows of files of one kind as if they stood in one file."""
+        ...
+
+
 class Format(Protocol):
     """One file format. ``age`` is how many seconds ago the file was last written."""
 
@@ -56,12 +68,9 @@ class Format(Protocol):
         """Raise Damaged unless the file is still the one in which ``position`` was reached."""
         ...
 
-    def kind(self, entry: Entry) -> bytes | None:
-        """What small files have in common that can be joined; None where this one cannot."""
-        ...
-
-    def joined(self, pieces: Sequence[Piece]) -> Piece:
-        """The rows of small files of one kind as if they stood in one file."""
+    @property
+    def joining(self) -> Joining | None:
+        """How small files are read as one; None where they are read one by one."""
         ...
 
     def head(self, piece: Piece, mixed: bool = True) -> Head:

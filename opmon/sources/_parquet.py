@@ -57,11 +57,9 @@ class Parquet:
         if _footer(entry) != position.check:
             raise rewritten(entry.part, "the Parquet file was written again after rows of it were read")
 
-    def kind(self, entry: Entry) -> bytes | None:
+    @property
+    def joining(self) -> None:
         return None
-
-    def joined(self, pieces: Sequence[Piece]) -> Piece:
-        raise NotImplementedError("Parquet files are read one by one")
 
     def head(self, piece: Piece, mixed: bool = True) -> Head:
         with _open(piece.entry) as file:

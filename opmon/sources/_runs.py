@@ -50,7 +50,8 @@ def runs(opened: Iterable[Opened]) -> Iterator[list[Opened]]:
     run: list[Opened] = []
     size, before = 0, None
     for one in opened:
-        kind = one.form.kind(one.piece.entry)
+        joining = one.form.joining
+        kind = None if joining is None else joining.kind(one.piece.entry)
         here = None if kind is None else (one.form, kind)
         size += one.piece.entry.size
         if run and (here is None or here != before or size > _RUN_BYTES):
@@ -87,7 +88,7 @@ def _add_together(columns: Columns, run: Sequence[Opened]) -> bool:
     try:
         for one in run:
             columns.add_folders(one.slice.part)
-        head = form.head(form.joined(whole), mixed=False)
+        head = form.head(_joined(run, whole), mixed=False)
         if head.lost is not None:
             return False
         columns.add(run[0].slice.part, form.strong, head.schema)
@@ -96,12 +97,18 @@ def _add_together(columns: Columns, run: Sequence[Opened]) -> bool:
     return True
 
 
+def _joined(run: Sequence[Opened], pieces: Sequence[Piece]) -> Piece:
+    joining = run[0].form.joining
+    assert joining is not None, "a run of several files is of files that can be joined"
+    return joining.joined(pieces)
+
+
 def read_together(run: Sequence[Opened], schema: pa.Schema) -> list[Batch] | None:
     """The rows of a run, slice by slice; None where they must be read one by one."""
     import pyarrow as pa
 
     form, batches = run[0].form, []
-    for found in form.batches(form.joined([one.piece for one in run]), schema):
+    for found in form.batches(_joined(run, [one.piece for one in run]), schema):
         if isinstance(found, Lost):
             return None
         batches.append(found)

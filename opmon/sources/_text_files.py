@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 import pyarrow as pa
 
@@ -77,6 +77,10 @@ class Text:
             raise rewritten(entry.part, f"the file shrank from {position.size} to {entry.size} bytes")
         if _check(entry, position.at) != position.check:
             raise rewritten(entry.part, f"the file was rewritten after {position.at} bytes of it were read")
+
+    @property
+    def joining(self) -> Self:
+        return self
 
     def kind(self, entry: Entry) -> bytes | None:
         return None if entry.content is None or is_packed(entry) else self.parser.header(entry)

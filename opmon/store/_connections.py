@@ -11,11 +11,12 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from opmon.errors import DatabaseUnavailable
 from opmon.private import make_private
@@ -78,7 +79,7 @@ def _postgresql(url: URL) -> Engine:
     )  # none beyond the pool: a server counts a connection that was closed until its process is gone
 
     @sa.event.listens_for(engine, "connect")
-    def _(connection: Any, record: Any) -> None:
+    def _(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
         said = str(url.query.get("options", ""))
         cursor = connection.cursor()
         for name, value in _SESSION.items():
@@ -96,7 +97,7 @@ def _sqlite(url: URL) -> Engine:
     path = url.database
 
     @sa.event.listens_for(engine, "connect")
-    def _(connection: Any, record: Any) -> None:
+    def _(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
@@ -106,7 +107,7 @@ def _sqlite(url: URL) -> Engine:
         record.info["file"] = _identity(path)
 
     @sa.event.listens_for(engine, "checkout")
-    def _(connection: Any, record: Any, proxy: Any) -> None:
+    def _(connection: DBAPIConnection, record: ConnectionPoolEntry, proxy: object) -> None:
         """What is written to a file that was replaced is lost: the next connection opens the one there is."""
         if record.info["file"] != _identity(path):
             raise DisconnectionError("the database's file was replaced")

@@ -5,15 +5,14 @@ An action hears of the events of a rule in their order: a recovery waits until t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.store.schema import deliveries, events
+from opmon.store.schema import Query, deliveries, events
+from opmon.types import Document
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Delivery:
     action: str
     state: str
     attempts: int
-    body: Mapping[str, Any]
+    body: Document
 
 
 def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
@@ -44,7 +43,7 @@ def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
     ]
 
 
-def first_in_line(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def first_in_line(*conditions: sa.ColumnElement[bool]) -> Query:
     """What waits, with its monitor, when it is due, and its place among what waits for the same rule and action."""
     line = sa.func.row_number().over(
         partition_by=(events.c.monitor, events.c.rule, deliveries.c.action), order_by=deliveries.c.id
@@ -56,6 +55,6 @@ def first_in_line(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-def settle(connection: Connection, delivery_id: int, **values: Any) -> None:
+def settle(connection: Connection, delivery_id: int, **values: object) -> None:
     """Keep what became of an attempt."""
     connection.execute(deliveries.update().where(deliveries.c.id == delivery_id).values(**values))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opmon.types import Draw
+from opmon.types import Array, Draw
 
 
 def pack_draw(draw: Draw) -> bytes:
@@ -23,7 +23,7 @@ def pack_draw(draw: Draw) -> bytes:
 
 def unpack_draw(data: bytes) -> Draw:
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        named = {prefix: {} for prefix in ("column", "constant")}  # type: dict[str, dict[str, Any]]
+        named: dict[str, dict[str, Array]] = {"column": {}, "constant": {}}
         for key in arrays.files:
             prefix, _, name = key.partition(".")
             if name:

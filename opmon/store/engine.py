@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection as Connection
@@ -46,7 +45,7 @@ class Store:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
         try:
-            options: dict[str, Any] = {"opmon_begin": begin}
+            options: dict[str, object] = {"opmon_begin": begin}
             if begin == "DEFERRED" and not self.is_sqlite:
                 options["isolation_level"] = "REPEATABLE READ"
             with self.engine.connect().execution_options(**options) as connection, connection.begin():

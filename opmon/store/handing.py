@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store.queue import select_open, task_of
-from opmon.store.schema import handed, providers, rounds, tasks
+from opmon.store.schema import Query, Row, handed, providers, rounds, tasks
 from opmon.store.states import RoundState
 from opmon.types import Task
 
@@ -36,7 +36,7 @@ class Standing:
     """The last failure."""
 
     @classmethod
-    def of(cls, row: sa.Row[tuple[object, ...]]) -> Standing:
+    def of(cls, row: Row) -> Standing:
         """From a row of the table."""
         return cls(row.cursor, row.reconciled_at, row.failures, row.failing_since, row.rests_until, row.problem)
 
@@ -87,7 +87,7 @@ def take_back(connection: Connection, provider: str, task_ids: Iterable[int]) ->
         connection.execute(handed.delete().where(handed.c.provider == provider, some))
 
 
-def _waiting(monitor: str) -> sa.Select[tuple[object, ...]]:
+def _waiting(monitor: str) -> Query:
     return select_open().where(rounds.c.monitor == monitor, rounds.c.state == RoundState.LABELLING)
 
 

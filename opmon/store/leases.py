@@ -22,16 +22,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from opmon.errors import DatabaseBusy, LeaseHeld, LeaseLost, OpmonError
 from opmon.store._connections import IDLE
 from opmon.store.engine import Store
-from opmon.store.schema import leases
+from opmon.store.schema import Row, leases
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +127,7 @@ def _take_over(connection: Connection, name: str) -> int:
     return int(row.token) + 1
 
 
-def _is_over(row: Row[Any], now: datetime) -> bool:
+def _is_over(row: Row, now: datetime) -> bool:
     return not now < row.expires_at <= now + TIME_TO_LIVE + _SLACK or _is_gone(row.holder)
 
 
@@ -144,7 +143,7 @@ def _release(lease: Lease) -> None:
         log.warning("the lease on %s could not be given back and will expire by itself: %s", lease.name, exc)
 
 
-def _who(row: Row[Any], now: datetime) -> str:
+def _who(row: Row, now: datetime) -> str:
     host, pid, *_ = str(row.holder).split("|")
     seconds = max(0, round((row.expires_at - now).total_seconds()))
     return (

@@ -12,13 +12,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import NotFoundError
 from opmon.store.schema import deliveries, events
+from opmon.types import Document
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def event_id(monitor: str, rule: str, version: str, kind: str, round_key: str | 
 def add(
     connection: Connection,
     round_id: int,
-    body: Mapping[str, Any],
+    body: Document,
     actions: Sequence[str] | Mapping[str, datetime],
     at: datetime,
 ) -> bool:
@@ -148,14 +148,14 @@ def dead(connection: Connection, monitors: Collection[str]) -> dict[str, list[De
     return found
 
 
-def newest_alarm(connection: Connection, monitor: str, rule: str) -> dict[str, Any] | None:
+def newest_alarm(connection: Connection, monitor: str, rule: str) -> Document | None:
     """The event of the rule's newest alarm."""
     query = sa.select(events).where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
     row = connection.execute(query.order_by(events.c.created_at.desc()).limit(1)).first()
     return None if row is None else dict(row._mapping)
 
 
-def get(connection: Connection, event: str) -> dict[str, Any]:
+def get(connection: Connection, event: str) -> Document:
     """One event with its deliveries."""
     row = connection.execute(sa.select(events).where(events.c.id == event)).one_or_none()
     if row is None:
@@ -166,7 +166,7 @@ def get(connection: Connection, event: str) -> dict[str, Any]:
 
 def listing(
     connection: Connection, monitor: str | None = None, limit: int = 100, *, only_open: bool = False
-) -> list[dict[str, Any]]:
+) -> list[Document]:
     """The newest events with the state of their deliveries; ``only_open``: those that nobody has acknowledged."""
     query = sa.select(events).order_by(events.c.created_at.desc(), events.c.id).limit(limit)
     if only_open:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Self
 
 from opmon import quantities
 from opmon.quantities import Quantity
-from opmon.types import Problem
+from opmon.types import Document, Json, Problem
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class RoundPlan:
     unit: str | None = None
     """What the numbers of a regression are measured in."""
     sampler: str = "srs"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Document = field(default_factory=dict)
     budget: int = 100
     level: float = 0.95
     seed: int = 0
@@ -43,12 +43,12 @@ class RoundPlan:
     """The labels that the inputs so far have earned of it."""
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Self:
+    def of(cls, stored: Document) -> Self:
         """As :meth:`stored` wrote it; keys of other releases are left out, missing ones have their defaults."""
         known = {each.name for each in fields(cls)}
         return cls(**{key: value for key, value in stored.items() if key in known})
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, Json]:
         """As JSON can hold it; what is None is left out."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -16,7 +15,7 @@ from opmon.adjudication import Asked
 from opmon.errors import InputError
 from opmon.spellings import Spellings
 from opmon.store import readiness
-from opmon.store.schema import labels, rounds, tasks
+from opmon.store.schema import Query, Row, labels, rounds, tasks
 from opmon.store.states import RoundState
 from opmon.store.task_keys import key_of
 from opmon.types import Label, Task
@@ -71,7 +70,7 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
     return [task_of(row) for row in connection.execute(query)]
 
 
-def select_open() -> sa.Select[Any]:
+def select_open() -> Query:
     """The tasks that nobody has said anything of, but for those of rounds that were given up."""
     said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
     since = rounds.c.plan["since"].as_string().label("since")
@@ -82,7 +81,7 @@ def select_open() -> sa.Select[Any]:
     )
 
 
-def task_of(row: sa.Row[Any]) -> Task:
+def task_of(row: Row) -> Task:
     """A task as it is handed out, from a row of :func:`select_open`."""
     key = key_of(row.id, row.monitor, row.number, row.input_id, row.since)
     classes = tuple(row.classes or ())
@@ -220,7 +219,7 @@ def _asked(connection: Connection, task_ids: Iterable[int]) -> dict[int, _Terms]
     return found
 
 
-def _last_words(connection: Connection, task_ids: Iterable[int]) -> dict[tuple[int, str], Any]:
+def _last_words(connection: Connection, task_ids: Iterable[int]) -> dict[tuple[int, str], str | None]:
     return {(task, annotator): truth for task, annotator, truth, _ in _words(connection, task_ids)}
 
 

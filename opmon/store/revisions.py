@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -14,7 +13,7 @@ from opmon import quantities
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
 from opmon.store import tallies
-from opmon.store.schema import estimates, rounds
+from opmon.store.schema import Query, Row, estimates, rounds
 from opmon.store.tallies import AT_ONCE
 from opmon.types import Estimate
 
@@ -132,7 +131,7 @@ def finals_around(
     return _oldest_first(connection, until, count) + [_revision(row) for row in connection.execute(after)]
 
 
-def _ended_since(monitor: str, entry: Revision, within: timedelta) -> Any:
+def _ended_since(monitor: str, entry: Revision, within: timedelta) -> sa.CompoundSelect[tuple[object, ...]]:
     """The rounds of the same model version that ended since so long before this one; an index finds them."""
     began = entry.ended_at - within
     rounds_ = sa.select(rounds.c.id).where(
@@ -142,7 +141,7 @@ def _ended_since(monitor: str, entry: Revision, within: timedelta) -> Any:
     return sa.union_all(rounds_.where(rounds.c.ends_at >= began), untimed)
 
 
-def _newest_revisions(monitor: str, model: tuple[str, str] | None, as_of: int | None = None) -> sa.Select[Any]:
+def _newest_revisions(monitor: str, model: tuple[str, str] | None, as_of: int | None = None) -> Query:
     """The newest revision of every round, last round first."""
     query = _newest_of(rounds.c.monitor == monitor, as_of).order_by(rounds.c.number.desc())
     if model is None:
@@ -154,14 +153,14 @@ _NEWER = estimates.alias()
 _IS_NEWER = sa.and_(_NEWER.c.round_id == estimates.c.round_id, _NEWER.c.revision > estimates.c.revision)
 
 
-def _newest_of(which: sa.ColumnElement[bool], as_of: int | None = None) -> sa.Select[Any]:
+def _newest_of(which: sa.ColumnElement[bool], as_of: int | None = None) -> Query:
     query = _revisions().where(which)
     if as_of is None:
         return query.where(~sa.exists().where(_IS_NEWER))
     return query.where(estimates.c.id <= as_of, ~sa.exists().where(_IS_NEWER, _NEWER.c.id <= as_of))
 
 
-def _revisions() -> sa.Select[Any]:
+def _revisions() -> Query:
     of_round = (rounds.c.number, rounds.c.model_name, rounds.c.model_version, rounds.c.ends_at, rounds.c.opened_at)
     return sa.select(estimates, *of_round).join(rounds, rounds.c.id == estimates.c.round_id)
 
@@ -170,7 +169,7 @@ def _is(quantity: Quantity) -> tuple[sa.ColumnElement[bool], ...]:
     return estimates.c.quantity == quantity.name, estimates.c.unit == quantity.unit
 
 
-def _oldest_first(connection: Connection, query: sa.Select[Any], limit: int | None) -> list[Revision]:
+def _oldest_first(connection: Connection, query: Query, limit: int | None) -> list[Revision]:
     rows = connection.execute(query if limit is None else query.limit(limit)).all()
     return [_revision(row) for row in reversed(rows)]
 
@@ -209,7 +208,7 @@ def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, Rev
     return found
 
 
-def _revision(row: Any) -> Revision:
+def _revision(row: Row) -> Revision:
     estimate = Estimate(
         value=row.value,
         low=row.low,

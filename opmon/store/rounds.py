@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from opmon.errors import InputError, NotFoundError
 from opmon.store import readiness, slices
 from opmon.store.plans import RoundPlan
-from opmon.store.schema import rounds, seen
+from opmon.store.schema import Query, Row, rounds, seen
 from opmon.store.states import RoundState
 from opmon.types import Document, Slice
 
@@ -63,7 +63,7 @@ class Round:
     """Those of its tasks that somebody has spoken of."""
 
     @classmethod
-    def of(cls, row: sa.Row[tuple[object, ...]]) -> Round:
+    def of(cls, row: Row) -> Round:
         """From a row of the table."""
         return cls(**{**row._mapping, "plan": RoundPlan.of(row.plan), "state": RoundState(row.state)})
 
@@ -200,7 +200,7 @@ def unfinished_of(connection: Connection, monitors: Collection[str]) -> dict[str
     return by_monitor
 
 
-def in_order(connection: Connection, query: sa.Select[tuple[object, ...]]) -> list[Round]:
+def in_order(connection: Connection, query: Query) -> list[Round]:
     """Few rounds, sorted here: asked for their order, SQLite would walk through all of the monitor's."""
     return sorted((Round.of(row) for row in connection.execute(query)), key=lambda round_: round_.number)
 

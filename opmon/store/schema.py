@@ -9,11 +9,16 @@ constraint makes reading a piece twice impossible.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
+
+Row: TypeAlias = sa.Row[tuple[object, ...]]
+"""A row by the names of its columns."""
+Query: TypeAlias = sa.Select[tuple[object, ...]]
+"""A query for such rows."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -25,11 +30,10 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.astimezone(UTC)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        moment: datetime = value
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 metadata = sa.MetaData(

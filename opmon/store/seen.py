@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -21,7 +20,7 @@ def hashes_before(connection: Connection, round_: Round) -> Iterator[NDArray[np.
     """The sorted hashes of the rounds before this one of its model version, and of those after it scored earlier."""
     before = _same_version(round_).where(rounds.c.number < round_.number).order_by(rounds.c.number.desc())
     after = _same_version(round_).where(rounds.c.number > round_.number)
-    remembered: Any = sa.union_all(sa.select(before.limit(REMEMBERED_ROUNDS).subquery()), after)
+    remembered = sa.union_all(sa.select(before.limit(REMEMBERED_ROUNDS).subquery()), after)
     for packed in connection.scalars(sa.select(seen.c.hashes).where(seen.c.round_id.in_(remembered))):
         yield np.frombuffer(packed, dtype=np.uint64)
 

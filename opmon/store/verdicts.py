@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.store.schema import rounds, verdicts
+from opmon.store.schema import Query, Row, rounds, verdicts
 from opmon.store.tallies import AT_ONCE
 from opmon.types import Verdict
 
@@ -115,7 +114,7 @@ def restate(connection: Connection, found: Sequence[tuple[Entry, Verdict]]) -> N
         }
         for entry, verdict in found
     ]
-    changed: dict[str, Any] = {name: sa.bindparam(name) for name in _values(found[0][1])}
+    changed: dict[str, object] = {name: sa.bindparam(name) for name in _values(found[0][1])}
     connection.execute(verdicts.update().where(*place).values(**changed), rows)
 
 
@@ -161,7 +160,7 @@ def _of(monitor: str, model: Model) -> tuple[sa.ColumnElement[bool], ...]:
     return rounds.c.monitor == monitor, rounds.c.model_name == model[0], rounds.c.model_version == model[1]
 
 
-def _entries(monitor: str, model: Model, rule: str) -> sa.Select[Any]:
+def _entries(monitor: str, model: Model, rule: str) -> Query:
     """The newest verdict of every round, last round first."""
     return (
         sa.select(verdicts, rounds.c.number)
@@ -171,20 +170,20 @@ def _entries(monitor: str, model: Model, rule: str) -> sa.Select[Any]:
     )
 
 
-def _first(connection: Connection, query: sa.Select[Any]) -> Entry | None:
+def _first(connection: Connection, query: Query) -> Entry | None:
     row = connection.execute(query.limit(1)).first()
     return None if row is None else _entry(row)
 
 
-def _entry(row: Any) -> Entry:
+def _entry(row: Row) -> Entry:
     return Entry(row.round_id, row.number, row.revision, _verdict(row))
 
 
-def _verdict(row: Any) -> Verdict:
+def _verdict(row: Row) -> Verdict:
     return Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
 
 
-def _values(verdict: Verdict) -> dict[str, Any]:
+def _values(verdict: Verdict) -> dict[str, object]:
     return {
         "state": verdict.state,
         "message": verdict.message,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+
+from opmon.types import Document
 
 LONGEST = 32_000
 """Characters of one variable: the system's limit is 128 kB."""
 
 
-def variables(event: Mapping[str, Any]) -> dict[str, str]:
+def variables(event: Document) -> dict[str, str]:
     """``OPMON_EVENT`` holds the whole event as JSON, the others its parts.
 
     >>> found = variables({"id": "7f", "type": "opmon.alarm", "model": {"name": "digits", "version": "3"}})
@@ -39,5 +39,5 @@ def variables(event: Mapping[str, Any]) -> dict[str, str]:
     return {name: _text(value) for name, value in parts.items() if value is not None}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).replace("\0", " ")[:LONGEST]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from opmon.errors import InputError
+from opmon.types import Document
 
 PREFIX = "whsec_"
 _MAKE_ONE = "python -c \"import base64, secrets; print('whsec_' + base64.b64encode(secrets.token_bytes(32)).decode())\""
@@ -29,14 +29,14 @@ _LONGEST_MESSAGE = 3000
 _LINKS = (("run_uri", "run"), ("failures_uri", "failures"))
 
 
-def body(event: Mapping[str, Any]) -> bytes:
+def body(event: Document) -> bytes:
     """The event as it is posted: ``type``, ``timestamp`` and all the rest in ``data``."""
     data = {key: value for key, value in event.items() if key not in ("type", "at")}
     message = {"type": event["type"], "timestamp": event["at"], "data": data}
     return json.dumps(_finite(message), ensure_ascii=False, allow_nan=False, default=str).encode()
 
 
-def slack(event: Mapping[str, Any]) -> bytes:
+def slack(event: Document) -> bytes:
     """The event as a message for Slack's incoming webhooks; Mattermost and Rocket.Chat take the same."""
     model, signs = event.get("model") or {}, {"opmon.alarm": ":red_circle:", "opmon.recovered": ":large_green_circle:"}
     head = f"{signs.get(str(event['type']), ':information_source:')} *{_plain(event.get('monitor'))}*"
@@ -47,11 +47,11 @@ def slack(event: Mapping[str, Any]) -> bytes:
     return json.dumps({"text": "\n".join(lines)[:_LONGEST_MESSAGE]}, ensure_ascii=False).encode()
 
 
-TEMPLATES: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {"standard": body, "slack": slack}
+TEMPLATES: Mapping[str, Callable[[Document], bytes]] = {"standard": body, "slack": slack}
 """How an event can be put into the request."""
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """Text without what Slack would take for markup, links or mentions."""
     return str("" if value is None else value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -164,7 +164,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise InputError(f"headers: the value of {name!r} must be one line of plain ASCII text")
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """The value with NaN and infinities as null, which JSON has no word for."""
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -8,13 +8,13 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import IO
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
 from opmon.triggers._environment import variables
+from opmon.types import Document
 
 _TOLD = 500
 """The last characters of what a failed program printed that are kept."""
@@ -58,12 +58,12 @@ class Command(Action):
         for name in ("argv", "pass_environment", "on"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
-    def act(self, event: Mapping[str, Any]) -> None:
+    def act(self, event: Document) -> None:
         """Run the program to its end; :class:`DeliveryError` where it fails."""
         if event["type"] not in self.on:
             return
-        with tempfile.TemporaryFile() as told:
-            process = self._start(event, told)
+        with tempfile.TemporaryFile() as printed:
+            process = self._start(event, printed)
             try:
                 code = process.wait(self.timeout)
             except subprocess.TimeoutExpired as exc:
@@ -73,9 +73,9 @@ class Command(Action):
                 _kill(process)
                 raise
             if code != 0:
-                raise DeliveryError(f"{self.argv[0]} ended with {_code(code)}{_last_words(told)}")
+                raise DeliveryError(f"{self.argv[0]} ended with {_code(code)}{_last_words(printed)}")
 
-    def _start(self, event: Mapping[str, Any], told: Any) -> subprocess.Popen[bytes]:
+    def _start(self, event: Document, printed: IO[bytes]) -> subprocess.Popen[bytes]:
         kept = ("PATH", "HOME", "LANG", "TMPDIR", *self.pass_environment)
         environment = {name: os.environ[name] for name in kept if name in os.environ} | variables(event)
         try:
@@ -84,7 +84,7 @@ class Command(Action):
                 cwd=self.folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=told,
+                stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -103,7 +103,7 @@ def _code(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _last_words(told: Any) -> str:
-    told.seek(max(0, told.seek(0, os.SEEK_END) - _TOLD))
-    text = " ".join(told.read().decode(errors="replace").split())
+def _last_words(printed: IO[bytes]) -> str:
+    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _TOLD))
+    text = " ".join(printed.read().decode(errors="replace").split())
     return f": {text}" if text else ""

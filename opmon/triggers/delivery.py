@@ -11,12 +11,13 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from opmon.errors import DeliveryError, OpmonError
 from opmon.store import deliveries
 from opmon.store.deliveries import Delivery
 from opmon.store.leases import Lease
+from opmon.types import Document
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ LONGEST_WAIT = timedelta(hours=6)
 
 
 class Acting(Protocol):
-    def act(self, event: Mapping[str, Any]) -> None: ...
+    def act(self, event: Document) -> None: ...
 
 
 def deliver(
@@ -70,7 +71,7 @@ def wait_after(attempts: int, retry_after: float | None = None) -> timedelta:
     return max(wait, min(timedelta(seconds=retry_after or 0), timedelta(days=1)))
 
 
-def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], datetime]) -> dict[str, Any]:
+def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], datetime]) -> dict[str, object]:
     attempts = delivery.attempts + 1
     if action is None:
         return {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from opmon.errors import DeliveryError
 from opmon.triggers._on_registry import OnRegistry
-from opmon.types import ModelVersion
+from opmon.types import Document, ModelVersion
 
 RETRAIN_TAG = "opmon.retrain"
 
@@ -24,7 +22,7 @@ class RegistryTag(OnRegistry):
     retrain: bool = True
     """Whether the tag opmon.retrain is set by an alarm too."""
 
-    def act(self, event: Mapping[str, Any]) -> None:
+    def act(self, event: Document) -> None:
         if not self.retrain or event["type"] != "opmon.alarm":
             return
         model = event.get("model") or {}

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import httpcore
 
@@ -19,6 +19,7 @@ from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
 from opmon.triggers._webhook import TEMPLATES, Target, check_headers, key, retry_after, signature, target
 from opmon.triggers.guard import Guard, GuardedBackend
+from opmon.types import Document
 
 _TRY_AGAIN = (408, 425, 429)
 _LONGEST_ANSWER = 64 * 1024
@@ -61,7 +62,7 @@ class Webhook(Action):
         if self.template not in TEMPLATES:
             raise InputError(f"template must be one of {', '.join(TEMPLATES)}; got {self.template!r}")
 
-    def act(self, event: Mapping[str, Any]) -> None:
+    def act(self, event: Document) -> None:
         """Post the event once; :class:`DeliveryError` where it was not taken."""
         to, content = target(self.url), TEMPLATES[self.template](event)
         backend = GuardedBackend(Guard(self.allow), time.monotonic() + self.timeout)
@@ -73,7 +74,7 @@ class Webhook(Action):
             raise DeliveryError(f"{to.shown} could not be reached: {exc or type(exc).__name__}") from exc
         _judge(to, status, wait)
 
-    def _headers(self, to: Target, event: Mapping[str, Any], content: bytes) -> list[tuple[str, str]]:
+    def _headers(self, to: Target, event: Document, content: bytes) -> list[tuple[str, str]]:
         identifier, seconds = str(event["id"]), str(int(time.time()))
         headers = {
             "Host": to.netloc,
