@@ -77,8 +77,8 @@ def moments_of(terms: NDArray[np.float64]) -> Moments:
     """The moments of all terms as one stratum."""
     deviation = terms - terms.mean()
     variance = float((deviation**2).sum()) / max(len(terms) - 1, 1)
-    found = (float(terms.mean()), variance, float((deviation**3).mean()), float((deviation**4).mean()))
-    return tuple(np.array([value]) for value in found)  # type: ignore[return-value]
+    third, fourth = (np.array([float((deviation**power).mean())]) for power in (3, 4))
+    return np.array([float(terms.mean())]), np.array([variance]), third, fourth
 
 
 def sum_of(

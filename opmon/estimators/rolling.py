@@ -44,10 +44,10 @@ def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | Non
     if not estimates:
         raise InputError("there is no estimate to combine; give at least one round")
     for name in ("quantity", "level"):
-        found = {getattr(estimate, name) for estimate in estimates}
-        if len(found) > 1:
-            told = ", ".join(sorted(each.title if isinstance(each, Quantity) else f"{each:g}" for each in found))
-            raise InputError(f"rounds must have one {name} to be combined; got {told}")
+        values = {getattr(estimate, name) for estimate in estimates}
+        if len(values) > 1:
+            listed = ", ".join(sorted(value.title if isinstance(value, Quantity) else f"{value:g}" for value in values))
+            raise InputError(f"rounds must have one {name} to be combined; got {listed}")
     N = sum(estimate.frame_size for estimate in estimates)
     n = sum(estimate.n for estimate in estimates)
     W = [estimate.frame_size / N for estimate in estimates]

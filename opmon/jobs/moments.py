@@ -76,16 +76,16 @@ def span_of(values: pa.Array, name: str | None) -> tuple[datetime, datetime] | N
 
 def _as_moments(values: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(values.type):
-        found = pc.cast(values, pa.timestamp("us", tz=values.type.tz), safe=False)  # nanoseconds are cut off
-        return pc.cast(found, _UTC) if values.type.tz else pc.assume_timezone(found, "UTC")
+        times = pc.cast(values, pa.timestamp("us", tz=values.type.tz), safe=False)  # nanoseconds are cut off
+        return pc.cast(times, _UTC) if values.type.tz else pc.assume_timezone(times, "UTC")
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         seconds = pc.cast(values, pa.float64())
         seconds = pc.if_else(pc.less(pc.abs(seconds), 9e12), seconds, None)  # NaN too; beyond it overflows
         return pc.cast(pc.cast(pc.multiply(seconds, 1e6), pa.int64(), safe=False), _UTC)
     import pandas as pd
 
-    found = pd.to_datetime(values.to_pandas(), utc=True, format="ISO8601", errors="coerce")
-    return pa.array(found.dt.as_unit("us"), type=_UTC)
+    times = pd.to_datetime(values.to_pandas(), utc=True, format="ISO8601", errors="coerce")
+    return pa.array(times.dt.as_unit("us"), type=_UTC)
 
 
 def _no_times(name: str | None, why: str) -> SourceError:

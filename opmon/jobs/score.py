@@ -30,7 +30,7 @@ from opmon.types import Array
 log = logging.getLogger(__name__)
 
 _BYTES = 64 << 20
-"""A part holds about so many bytes of activations, at most."""
+"""About the most bytes of activations that a part holds."""
 
 _hears: ContextVar[Callable[[int], None] | None] = ContextVar("opmon_scoring_hears", default=None)
 
@@ -67,11 +67,11 @@ def score(job: ScoreJob) -> tuple[Part, ...]:
                 writing.append(pool.submit(making.part, last=False))
                 making = _Making(job, making.number + 1, making.stop)
         _wait(writing)
-    return (*done, *(each.result() for each in writing), making.part(last=True, unreadable=reading.unreadable))
+    return (*done, *(part.result() for part in writing), making.part(last=True, unreadable=reading.unreadable))
 
 
 def _wait(writing: Sequence[Future[Part]]) -> None:
-    """One part is written at a time; an error of it ends the job."""
+    """Wait for the part that is being written; an error of it ends the job."""
     if writing:
         writing[-1].result()
 

@@ -23,14 +23,14 @@ def with_logged(scored: Scored, heads: Mapping[str, Head], rows: pa.RecordBatch,
     """The scored batch with the variables that its own columns give; ``first`` is the number of its first row."""
     if not heads or not len(scored.rows):
         return scored
-    found = dict(scored.variables)
+    variables = dict(scored.variables)
     for name, head in heads.items():
         values = {column: _numbers(rows, column) for column in head.columns}
         try:
-            found[name] = head.of_columns(values).astype(np.float32, copy=False)[scored.rows - first]
+            variables[name] = head.of_columns(values).astype(np.float32, copy=False)[scored.rows - first]
         except InputError as exc:
             raise SourceError(f"the variable {name!r}: {exc}") from exc
-    return dataclasses.replace(scored, variables=found)
+    return dataclasses.replace(scored, variables=variables)
 
 
 def _numbers(rows: pa.RecordBatch, name: str) -> NDArray[np.float64]:

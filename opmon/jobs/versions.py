@@ -28,10 +28,10 @@ def said_of(column: pa.Array, name: str) -> Counter[str]:
     column = decoded(column)
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         raise SourceError(f"column {name!r} is {column.type}, and no model version; correct model_version in 'columns'")
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for entry in column.value_counts().to_pylist():
-        found[_text(entry["values"], name)] += entry["counts"]
-    return found
+        counts[_text(entry["values"], name)] += entry["counts"]
+    return counts
 
 
 def rows_of(column: pa.Array, name: str, version: str, meant: Mapping[str, str]) -> NDArray[np.bool_]:

@@ -106,11 +106,11 @@ def _patterns(known: NDArray[np.bool_]) -> tuple[NDArray[np.int64], list[_Patter
     _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(which.ravel())).tolist()
-    found = []
+    patterns = []
     for start, stop, example in zip([0, *ends], ends, first.tolist(), strict=False):
         seen = known[:, example]
-        found.append((slice(start, stop), np.flatnonzero(seen), np.flatnonzero(~seen)))
-    return order, found
+        patterns.append((slice(start, stop), np.flatnonzero(seen), np.flatnonzero(~seen)))
+    return order, patterns
 
 
 def _conditional(covariance: Floats, seen: NDArray[np.int64], open_: NDArray[np.int64]) -> tuple[Floats, Floats]:

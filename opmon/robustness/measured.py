@@ -119,12 +119,12 @@ def with_visits(
     """The state after the active tests have looked at one more block of inputs each."""
     inputs = state.right.shape[1]
     right, margin = state.right.copy(), None if state.margin is None else state.margin.copy()
-    for (rows, start, stop), found in outcomes:
-        right[rows, start:stop] = found.right.reshape(len(rows), -1)
-        if found.margin is not None:
+    for (rows, start, stop), judged in outcomes:
+        right[rows, start:stop] = judged.right.reshape(len(rows), -1)
+        if judged.margin is not None:
             if margin is None:
                 margin = np.full(right.shape, np.nan, np.float32)
-            margin[rows, start:stop] = found.margin.reshape(len(rows), -1)
+            margin[rows, start:stop] = judged.margin.reshape(len(rows), -1)
     seen, finished = state.seen.copy(), state.finished.copy()
     share, error, low, high = (a.copy() for a in (state.share, state.error, state.low, state.high))
     known = right[active]

@@ -27,14 +27,14 @@ def grade(
     """The distance of every test from the unperturbed inputs, on the first ``count`` of them."""
     original = subject.evaluation.inputs[:count]
     chains = run.chains()
-    found: dict[tuple[tuple[int, int], ...], float] = {}
+    distances: dict[tuple[tuple[int, int], ...], float] = {}
     for pieces, inputs in subject.batches(run, [(list(range(len(run))), 0, count)]):
         for place, (row, _, _) in enumerate(pieces):
             perturbed = inputs[place * count : (place + 1) * count]
-            found[chains[row]] = quality(perturbed, original) if chains[row] else 0.0
+            distances[chains[row]] = quality(perturbed, original) if chains[row] else 0.0
         if progress is not None:
-            progress("quality", len(found), len(run))
-    return predicted_quality(space, found)
+            progress("quality", len(distances), len(run))
+    return predicted_quality(space, distances)
 
 
 def predicted_quality(space: Space, distances: dict[tuple[tuple[int, int], ...], float]) -> Graded:

@@ -115,11 +115,11 @@ class Space:
     def tests(self, low: int = 0, high: int | None = None) -> Tests:
         """The tests with an order from ``low`` to ``high``, lowest order first."""
         high = self.highest if high is None else min(high, self.highest)
-        found = [tests for order in range(low, high + 1) for tests in self._of_order(order)]
-        if not found:
+        by_order = [tests for order in range(low, high + 1) for tests in self._of_order(order)]
+        if not by_order:
             empty = np.empty((0, len(self.names)), np.int8)
             return Tests(empty, empty.copy())
-        return Tests(np.concatenate([t.severities for t in found]), np.concatenate([t.ranks for t in found]))
+        return Tests(np.concatenate([t.severities for t in by_order]), np.concatenate([t.ranks for t in by_order]))
 
     def of(self, chains: Sequence[Sequence[Step]]) -> Tests:
         """The tests that apply these (perturbation, severity) steps one after the other."""

@@ -78,8 +78,13 @@ def assembled(
     seen = np.zeros(len(tests), np.int64)
     if surrogate is not None:
         places = [at[key] for key in surrogate.tests.chains()]
-        found = surrogate.predicted
-        share[places], error[places], low[places], high[places] = found.value, found.error, found.low, found.high
+        predicted = surrogate.predicted
+        share[places], error[places], low[places], high[places] = (
+            predicted.value,
+            predicted.error,
+            predicted.low,
+            predicted.high,
+        )
         shared[places] = surrogate.shared
     rows = [at[key] for key in measured.tests.chains()]
     keep = np.ones(len(rows), bool)

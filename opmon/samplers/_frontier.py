@@ -60,15 +60,15 @@ def _points(v: Numbers, f: Numbers, counts: Numbers, draws: int) -> Numbers:
     free = 1 - f / s
     wanted = np.sqrt(v / np.maximum(free, 1e-12))
     full = free <= 0
-    found = np.where(full, most, 0.0)
+    densities = np.where(full, most, 0.0)
     for _ in range(ROUNDS):
         room = np.maximum(total - most * (full * counts).sum(axis=1), 0.0)
         weight = (~full * wanted * counts).sum(axis=1)
-        found = np.where(full, most, wanted * (room / np.maximum(weight, 1e-300))[:, None])
-        full |= found > most
-    found = np.minimum(found, most)
-    found = found * (total / (found * counts).sum(axis=1))[:, None]
-    return np.concatenate([found, _greedy(f, counts, most)[None]])
+        densities = np.where(full, most, wanted * (room / np.maximum(weight, 1e-300))[:, None])
+        full |= densities > most
+    densities = np.minimum(densities, most)
+    densities = densities * (total / (densities * counts).sum(axis=1))[:, None]
+    return np.concatenate([densities, _greedy(f, counts, most)[None]])
 
 
 def _greedy(f: Numbers, counts: Numbers, most: float) -> Numbers:

@@ -135,5 +135,5 @@ def _variances(sample: Sample, count: int) -> NDArray[np.float64]:
     pooled = float(y.mean())
     mean = (total + 2 * pooled) / (n + 2)
     square = (np.bincount(stratum, weights=y * y, minlength=count) + 2 * float((y * y).mean())) / (n + 2)
-    found = np.maximum(square - mean**2, 0.0)
-    return found if found.max() > 0 else np.ones(count)
+    variances = np.maximum(square - mean**2, 0.0)
+    return variances if variances.max() > 0 else np.ones(count)

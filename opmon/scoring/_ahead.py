@@ -1,4 +1,4 @@
-"""Work on the next item while the last one is used: reading and preparing beside inference."""
+"""Items made in a thread of their own while others are used: reading and preparing beside inference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
-_END = object()
+
+
+class _End:
+    """A sign that there are no more items."""
 
 
 def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
@@ -16,11 +19,11 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
 
     An error while making them is raised here; who stops early stops the thread.
     """
-    waiting: queue.Queue[object] = queue.Queue(maxsize=depth)
+    waiting: queue.Queue[T | _End] = queue.Queue(maxsize=depth)
     stopped = threading.Event()
     failed: list[BaseException] = []
 
-    def offer(item: object) -> bool:
+    def offer(item: T | _End) -> bool:
         while not stopped.is_set():
             try:
                 waiting.put(item, timeout=0.1)
@@ -36,13 +39,13 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
                     return
         except BaseException as exc:  # noqa: BLE001 - raised again where the items are used
             failed.append(exc)
-        offer(_END)
+        offer(_End())
 
     thread = threading.Thread(target=make, name="opmon-ahead", daemon=True)
     thread.start()
     try:
-        while (item := waiting.get()) is not _END:
-            yield item  # type: ignore[misc]
+        while not isinstance(item := waiting.get(), _End):
+            yield item
     finally:
         stopped.set()
         thread.join()

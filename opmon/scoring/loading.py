@@ -90,8 +90,8 @@ def _opened(
     source: Path | bytes, device: Device, threads: int | None, lanes: int, folder: Path | None = None
 ) -> tuple[Session, int]:
     """The session, and its lanes: a GPU is one, and what it cannot do may have all cores."""
-    each = threads if lanes == 1 else max(1, (threads or cores()) // lanes)
-    session = open_session(source, device, each, folder)
+    per_lane = threads if lanes == 1 else max(1, (threads or cores()) // lanes)
+    session = open_session(source, device, per_lane, folder)
     if session.device == "cpu" or lanes == 1:
         return session, lanes
     del session

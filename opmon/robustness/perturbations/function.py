@@ -14,9 +14,9 @@ def by_path(path: str) -> Custom:
     if not module or not name:
         raise PluginError(f"a function is named as module:function, such as mine.weather:fog; got {path!r}")
     try:
-        found = getattr(importlib.import_module(module), name)
+        function = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as exc:
         raise PluginError(f"there is no perturbation {path!r}: {exc}; is its module installed?") from exc
-    if not callable(found):
+    if not callable(function):
         raise PluginError(f"{path!r} is no function; it takes (inputs, severity, rng) and gives the changed inputs")
-    return Custom(found)
+    return Custom(function)

@@ -80,13 +80,13 @@ def parse_synonyms(text: str) -> dict[str, tuple[str, ...]]:
     >>> parse_synonyms("# mine\\nbig large great")
     {'big': ('large', 'great')}
     """
-    found: dict[str, tuple[str, ...]] = {}
+    synonyms: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split("#", 1)[0].split()
         if len(words) == 1:
             raise InputError(f"line {number} of the synonyms names no synonym for {words[0]!r}; write: big large great")
         if words:
-            found[words[0].lower()] = tuple(words[1:])
-    if not found:
+            synonyms[words[0].lower()] = tuple(words[1:])
+    if not synonyms:
         raise InputError("the synonyms name no word; write one per line with its synonyms after it: big large great")
-    return found
+    return synonyms

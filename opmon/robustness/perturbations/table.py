@@ -65,8 +65,8 @@ def _as_before(values: NDArray[np.float64], inputs: Table, columns: NDArray[np.i
     result = inputs.copy()
     for place, column in enumerate(columns.tolist()):
         old = inputs[:, column].astype(np.float64)
-        known = old[np.isfinite(old)]
-        new = np.rint(values[:, place]) if np.array_equal(known, np.rint(known)) else values[:, place]
+        finite = old[np.isfinite(old)]
+        new = np.rint(values[:, place]) if np.array_equal(finite, np.rint(finite)) else values[:, place]
         result[:, column] = new.astype(inputs.dtype, copy=False)
     return result
 

@@ -33,9 +33,9 @@ def parse(text: str, names: Sequence[str], levels: int, quality: bool = True) ->
 
 def _meanings(names: Sequence[str]) -> Mapping[str, str]:
     """The spellings of the perturbations: their names with - or _, in any case, and P1 … Pk."""
-    known = {f"p{number}": name for number, name in enumerate(names, start=1)}
-    known |= {name: name for name in OF_EVERY_TEST}
-    return known | {_plain(name): name for name in names}
+    meanings = {f"p{number}": name for number, name in enumerate(names, start=1)}
+    meanings |= {name: name for name in OF_EVERY_TEST}
+    return meanings | {_plain(name): name for name in names}
 
 
 def _plain(name: str) -> str:

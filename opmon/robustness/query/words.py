@@ -52,15 +52,15 @@ def words_of(text: str) -> list[Word]:
     """The words, and an end after them; a character that belongs to none is an error at its place."""
     if len(text) > LONGEST:
         raise InputError(f"a query has at most {LONGEST} characters; this one has {len(text)}: ask it in two")
-    found, at = [], 0
+    words, at = [], 0
     while at < len(text):
         match = _WORD.match(text, at)
         if match is None:
             raise _unreadable(text, at)
         if match.lastgroup != "blank":
-            found.append(Word(str(match.lastgroup), match.group(), at))
+            words.append(Word(str(match.lastgroup), match.group(), at))
         at = match.end()
-    return [*found, Word("end", "", len(text))]
+    return [*words, Word("end", "", len(text))]
 
 
 def marked(text: str, start: int, stop: int, message: str) -> InputError:
@@ -71,7 +71,7 @@ def marked(text: str, start: int, stop: int, message: str) -> InputError:
 def _unreadable(text: str, at: int) -> InputError:
     character = text[at]
     if character.isdigit():
-        stop = at + len(re.match(r"[\w.]+", text[at:]).group())  # type: ignore[union-attr]
+        stop = at + len(re.split(r"[^\w.]", text[at:], maxsplit=1)[0])
         return marked(text, at, stop, f"{text[at:stop]!r} is no number")
     hint = _INSTEAD.get(character, "a query has names, numbers, comparisons, and, or, not, and parentheses")
     shown = repr(character) if character.isprintable() else f"the character U+{ord(character):04X}"

@@ -51,20 +51,20 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
     features = np.stack(others, axis=1) - mean[:, None]
     pairs = [(row, known.rows[key]) for row, key in enumerate(tests.chains()) if key in known.rows]
     rows, places = [row for row, _ in pairs], [place for _, place in pairs]
-    found = fit(
+    fitted = fit(
         Interactions(tests, features, levels, doubt),
         rows,
         known.measured.share[places] - mean[rows],
         known.outcomes.noise[np.ix_(places, places)] + 1e-8 * np.eye(len(places)),
         level,
     )
-    value = np.clip(mean + found.mean, 0, 1)
+    value = np.clip(mean + fitted.mean, 0, 1)
     shared = _shared_error(known, value)
     own = known.outcomes.own / known.measured.right.shape[1]  # of a finite set of inputs no share is quite smooth
-    error = _apart(tests) * np.sqrt(found.variance * found.stretch**2 + shared**2 + own)
+    error = _apart(tests) * np.sqrt(fitted.variance * fitted.stretch**2 + shared**2 + own)
     half = norm.ppf(0.5 + level / 2) * error
     predicted = Predicted(value, error, np.maximum(value - half, 0), np.minimum(value + half, 1))
-    return Surrogate(tests, predicted, shared, found, rows)
+    return Surrogate(tests, predicted, shared, fitted, rows)
 
 
 def _apart(tests: Tests) -> float:

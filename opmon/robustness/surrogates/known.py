@@ -48,16 +48,16 @@ class Known:
         """``measured`` with its holes filled, and the shares that follow. ``earlier``: known before some of the tests
         beyond pairs were run."""
         weights = np.ones(measured.right.shape[1]) if measured.weights is None else measured.weights
-        told, outcomes, beside = completed_shares(measured, levels)
+        shares, outcomes, beside = completed_shares(measured, levels)
         count = int((measured.tests.order <= 2).sum())
         if measured.margin is None:
-            return cls(told, outcomes, None)
+            return cls(shares, outcomes, None)
         if earlier is not None and np.array_equal(earlier.measured.seen[:count], measured.seen[:count]):
-            return cls(told, outcomes, earlier.margins)
+            return cls(shares, outcomes, earlier.margins)
         margins = _bounded(measured.margin[:count])
         first = np.array([np.nanmean(row) for row in margins])
         return cls(
-            told, outcomes, _filled(measured.tests.take(slice(count)), margins, beside[:0], first, weights, levels)
+            shares, outcomes, _filled(measured.tests.take(slice(count)), margins, beside[:0], first, weights, levels)
         )
 
     @cached_property
@@ -121,5 +121,5 @@ def _filled(tests: Tests, table: Floats, beside: Floats, start: Floats, weights:
     prior = np.eye(n + len(beside))
     prior[:n, :n] = similar(tests, levels)
     everything = np.concatenate([table, beside])
-    found = completed(everything, prior, weights, np.concatenate([start, beside.mean(axis=1)]))
-    return found.take(n)
+    whole = completed(everything, prior, weights, np.concatenate([start, beside.mean(axis=1)]))
+    return whole.take(n)

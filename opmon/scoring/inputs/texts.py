@@ -69,8 +69,8 @@ class TextReader:
         texts = pc.drop_null(column).to_pylist()
         if not texts:
             return Fed({item.name: np.empty((0, 1), DTYPES[item.kind]) for item in self.inputs}, rows, rejected.reasons)
-        found = self.tokenize(texts)
-        return Fed({item.name: found[item.name] for item in self.inputs}, rows, rejected.reasons)
+        tokens = self.tokenize(texts)
+        return Fed({item.name: tokens[item.name] for item in self.inputs}, rows, rejected.reasons)
 
 
 def _library(plan: TextInput, inputs: tuple[Tensor, ...]) -> Callable[[list[str]], Tokens]:
@@ -122,7 +122,7 @@ def _graph(plan: TextInput, inputs: tuple[Tensor, ...]) -> Callable[[list[str]],
 
     def tokenize(texts: list[str]) -> Tokens:
         values = np.array(texts, dtype=object).reshape(-1, *(1 for _ in given.shape[1:]))
-        found = session.run(list(named.values()), {given.name: values})
-        return {item.name: np.asarray(found[i], DTYPES[item.kind]) for i, item in enumerate(inputs)}
+        outputs = session.run(list(named.values()), {given.name: values})
+        return {item.name: np.asarray(outputs[i], DTYPES[item.kind]) for i, item in enumerate(inputs)}
 
     return tokenize
