@@ -16,9 +16,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import sqlalchemy as sa
 
 from opmon.abc import Source
+from opmon.sources.delta.delta import Delta
 from opmon.sources.sql.sql import Sql
 
 NUMBERS = [f"x{k}" for k in range(12)]
@@ -107,7 +110,28 @@ def postgresql(folder: Path, rows: int, runs: int) -> None:
         server.cleanup()
 
 
-KINDS = {"sqlite": sqlite, "postgresql": postgresql}
+def delta(folder: Path, rows: int, runs: int) -> None:
+    from deltalake import DeltaTable, write_deltalake
+
+    for begin in range(0, rows, 100_000):
+        count = min(100_000, rows - begin)
+        rng = np.random.default_rng(begin)
+        columns: dict[str, object] = {name: rng.normal(size=count) for name in NUMBERS}
+        columns |= {name: rng.integers(0, 1000, count) for name in WHOLE}
+        columns |= {
+            "id": np.arange(begin, begin + count),
+            "at": np.arange(count),
+            "country": [f"c{k % 7}" for k in range(count)],
+        }
+        write_deltalake(str(folder / "t"), pa.table(columns), mode="append")
+
+    def plain() -> int:
+        return sum(batch.num_rows for batch in DeltaTable(str(folder / "t")).to_pyarrow_dataset().to_batches())
+
+    compare("delta", rows, runs, plain, Delta(str(folder / "t")))
+
+
+KINDS = {"sqlite": sqlite, "postgresql": postgresql, "delta": delta}
 
 
 def main() -> None:
