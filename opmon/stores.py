@@ -142,13 +142,25 @@ class StoreFolder:
                 if stream.size() > most:
                     return f"an object above {most} bytes"
                 return bytes(stream.read())
-        except FileNotFoundError:
-            return "an object that is not there"
         except OSError as exc:
-            told = _first_line(exc)
-            if isinstance(exc, PermissionError) or any(word in told for word in _OURS_TO_ASK):
-                return "an object that is not there, or that these credentials may not read"
-            raise UnavailableError(f"{self.url} does not answer: {told[:300]}") from exc
+            why = refusal(exc)
+            if why is None:
+                raise no_answer(self.url, exc) from exc
+            return f"an object that {why}"
+
+
+def refusal(exc: OSError) -> str | None:
+    """What a store says that will be so tomorrow; None where it did not answer."""
+    if isinstance(exc, FileNotFoundError):
+        return "is not there"
+    if isinstance(exc, PermissionError) or any(word in _first_line(exc) for word in _OURS_TO_ASK):
+        return "is not there, or that these credentials may not read"
+    return None
+
+
+def no_answer(url: str, exc: OSError) -> UnavailableError:
+    """The error for a store that does not answer."""
+    return UnavailableError(f"{url} does not answer: {_first_line(exc)[:300]}")
 
 
 def _first_line(exc: BaseException) -> str:

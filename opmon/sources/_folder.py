@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import errno
 import fnmatch
+import io
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from opmon.errors import SourceError
+
+if TYPE_CHECKING:
+    from opmon.sources._stored import StoredFile
 
 UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".inprogress", ".swp", "~")
 LONGEST_PART = 1000
@@ -27,11 +32,15 @@ class Entry:
     """A file that was found: ``part`` is its path below the root, with forward slashes."""
 
     part: str
-    path: Path
+    path: Path | StoredFile
     size: int
     modified_ns: int
     content: bytes | None = field(default=None, repr=False)
     """All its bytes, where it is small: read once, so that all that is asked of the file has one answer."""
+
+    def open(self) -> BinaryIO:
+        """Its bytes."""
+        return io.BytesIO(self.content) if self.content is not None else self.path.open("rb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ class Folder:
                 if entry is None:
                     continue
                 if item.is_symlink():
-                    links.append((_require_inside(self.root, entry.path, part), entry))
+                    links.append((_require_inside(self.root, self.root / part, part), entry))
                 else:
                     found[item.path] = entry
             except SourceError as exc:
@@ -84,10 +93,27 @@ class Folder:
         return sorted(found.values(), key=lambda entry: (entry.modified_ns, entry.part))
 
 
+class Place(Protocol):
+    """Where files are found."""
+
+    def entry(self, part: str) -> Entry:
+        """One file by its part; it must still be there."""
+        ...
+
+    def entries(self, leave_out: LeaveOut) -> list[Entry]:
+        """All files there are, oldest first."""
+        ...
+
+
+def magic_at(parts: Sequence[str]) -> int | None:
+    """Which piece of a path is the first with a sign that stands for others; None where there is none."""
+    return next((i for i, part in enumerate(parts) if _MAGIC & set(part)), None)
+
+
 def open_folder(path: str, wanted: Callable[[str], bool]) -> Folder:
     """The folder of a file, a directory or a glob; ``wanted`` chooses among the files of a directory by their name."""
     parts = Path(path).expanduser().parts
-    magic = next((i for i, part in enumerate(parts) if _MAGIC & set(part)), None)
+    magic = magic_at(parts)
     plain = Path(*parts[:magic]) if magic else Path(path).expanduser()
     if magic == 0:
         plain = Path()

@@ -8,7 +8,6 @@ quotes, so both agree on what a row is. A row that is too long ends at the first
 from __future__ import annotations
 
 import gzip
-import io
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -173,10 +172,7 @@ def _behind(one: Block, other: Block) -> Block:
 def open_bytes(entry: Entry) -> IO[bytes]:
     """The file's bytes, unpacked where it is gzip."""
     try:
-        if is_packed(entry):
-            packed = entry.path if entry.content is None else io.BytesIO(entry.content)
-            return cast("IO[bytes]", gzip.open(packed, "rb"))
-        return entry.path.open("rb") if entry.content is None else io.BytesIO(entry.content)
+        return cast("IO[bytes]", gzip.open(entry.open(), "rb")) if is_packed(entry) else entry.open()
     except OSError as exc:
         raise SourceError(f"{entry.part} cannot be opened: {exc.strerror or exc}") from exc
 

@@ -6,25 +6,44 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Self
 
 from opmon.errors import SourceError
+from opmon.sources._ahead import mapped
 from opmon.sources._damage import Damaged
-from opmon.sources._folder import Entry, Folder
+from opmon.sources._folder import Entry, Place
 from opmon.sources._format import Format, Piece
 from opmon.sources._position import BEGIN, parse
 from opmon.sources._runs import Opened, add_columns, held
 from opmon.sources._schema import Columns
+from opmon.sources._stored import StoredFile
+from opmon.stores import AT_ONCE
 from opmon.types import Slice
 
 _TOLD = 3
 _LATEST = 250_000_000_000  # in the year 9892: a time beyond cannot be told
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A file with what was read of it at once; or what is wrong with it."""
+
+    entry: Entry
+    problem: SourceError | None = None
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        try:
+            return cls(held(entry))
+        except SourceError as exc:
+            return cls(entry, exc)
+
+
 @dataclass
 class Looking:
     """One look at a folder; ``stops``: what is broken is raised, otherwise it is left out."""
 
-    folder: Folder
+    folder: Place
     form_of: Callable[[str], Format]
     columns: Callable[[], Columns]
     stops: bool
@@ -48,10 +67,10 @@ class Looking:
 
         def opened() -> Iterator[Opened]:
             left = limit
-            for entry in self.folder.entries(lambda problem: self._leave_out(str(problem), problem)):
+            for found in self._begun(positions):
                 if left is not None and left <= 0:
                     return
-                one = None if entry.part in self.left_out else self._new_of(entry, positions.get(entry.part), left)
+                one = self._new_of(found, positions.get(found.entry.part), left)
                 if one is not None:
                     slices.append(one.slice)
                     left = None if left is None else left - one.slice.rows
@@ -60,13 +79,29 @@ class Looking:
         add_columns(self.columns(), opened(), self.stops, self._leave_out)
         return slices
 
-    def _new_of(self, entry: Entry, position: str | None, limit: int | None) -> Opened | None:
+    def _begun(self, positions: Mapping[str, str]) -> Iterator[_Begun]:
+        """The files that are not finished with, oldest first; many objects of a store are asked for at once."""
+        entries = self.folder.entries(lambda problem: self._leave_out(str(problem), problem))
+        unfinished = (entry for entry in entries if entry.part not in self.left_out and self._is_open(entry, positions))
+        stored = bool(entries) and isinstance(entries[0].path, StoredFile)
+        return mapped(_Begun.of, unfinished, AT_ONCE) if stored else map(_Begun.of, unfinished)
+
+    def _is_open(self, entry: Entry, positions: Mapping[str, str]) -> bool:
+        """Whether a file may have more than was read; one whose position makes no sense is left out."""
+        try:
+            return not parse(positions.get(entry.part), entry.part).finished_with(entry.size, entry.modified_ns)
+        except SourceError as exc:
+            self._leave_out(entry.part, exc)
+            return False
+
+    def _new_of(self, begun: _Begun, position: str | None, limit: int | None) -> Opened | None:
         """The new rows of a file; None where there are none, or it is left out."""
+        entry = begun.entry
         try:
             start = parse(position, entry.part)
-            if start.finished_with(entry.size, entry.modified_ns):
-                return None
-            entry, form = held(entry), self.form_of(entry.part)
+            if begun.problem is not None:
+                raise begun.problem
+            form = self.form_of(entry.part)
             span = form.count(entry, start, limit, abs(self.now - entry.modified_ns / 1e9))
             if span is not None and span.lost is not None and self.stops:
                 raise Damaged(span.lost.why())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from opmon.sources._format import Head, Piece, Span
 from opmon.sources._position import Position, checksum
 from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import conform
+from opmon.sources._stored import StoredFile
 
 _ERRORS = (pa.ArrowException, OSError, ValueError)
 """What Arrow raises for files that are damaged; ValueError for names that are not UTF-8."""
@@ -122,8 +122,10 @@ class _File:
 @contextmanager
 def _open(entry: Entry) -> Iterator[_File]:
     try:
-        content = entry.path if entry.content is None else pa.BufferReader(entry.content)
-        file = pq.ParquetFile(content, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
+        stored = isinstance(entry.path, StoredFile)  # each column of a row group would be a request of its own
+        whole = entry.path if entry.content is None else pa.BufferReader(entry.content)
+        content, buffer = (entry.open(), 0) if stored and entry.content is None else (whole, 1 << 20)
+        file = pq.ParquetFile(content, pre_buffer=stored, buffer_size=buffer, page_checksum_verification=True)
         opened = _File(file, file.schema_arrow.remove_metadata(), _groups(file.metadata), file.metadata.num_rows)
     except _ERRORS as exc:
         message = f"{entry.part} cannot be read as Parquet: {str(exc).strip()}. Write it again, or remove it."
@@ -197,7 +199,7 @@ def _fitted(entry: Entry, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Record
 def _footer(entry: Entry) -> str | None:
     """The checksum of the footer, or None where there is none: the file is not whole, or not Parquet."""
     try:
-        with entry.path.open("rb") if entry.content is None else io.BytesIO(entry.content) as stream:
+        with entry.open() as stream:
             size = stream.seek(0, 2)
             if size < 12:
                 return None

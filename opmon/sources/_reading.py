@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from opmon.errors import SourceError
+from opmon.sources._ahead import mapped
 from opmon.sources._damage import Damaged, Lost
-from opmon.sources._folder import Folder
+from opmon.sources._folder import Place
 from opmon.sources._format import Format, Piece
 from opmon.sources._partitions import placed
 from opmon.sources._position import parse
 from opmon.sources._runs import Opened, add_columns, held, read_together, runs
 from opmon.sources._schema import Columns
+from opmon.sources._stored import StoredFolder
+from opmon.stores import AT_ONCE
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ _KEPT_BYTES = 64 << 20
 class Reading:
     """One reading of some slices; ``stops``: damage is raised, otherwise what is damaged is left out and counted."""
 
-    folder: Folder
+    folder: Place
     form_of: Callable[[str], Format]
     columns: Columns
     stops: bool
@@ -97,15 +100,23 @@ class Reading:
         return self._open(index, self.slices[index])
 
     def _opened(self, slices: Sequence[Slice]) -> Iterator[Opened]:
-        for index, piece in enumerate(slices):
-            if piece.part in self.lost:
-                continue
-            try:
-                one = self._open(index, piece)
-            except SourceError as exc:
-                self._lose(piece.part, exc)
-                continue
-            yield one
+        wanted = [(index, piece) for index, piece in enumerate(slices) if piece.part not in self.lost]
+        if len(wanted) > 1 and isinstance(self.folder, StoredFolder):
+            tried: Iterator[Opened | tuple[str, SourceError]] = mapped(self._tried, wanted, AT_ONCE)
+        else:
+            tried = map(self._tried, wanted)
+        for one in tried:
+            if isinstance(one, Opened):
+                yield one
+            else:
+                self._lose(*one)
+
+    def _tried(self, wanted: tuple[int, Slice]) -> Opened | tuple[str, SourceError]:
+        """A slice of a file that was opened; or which file cannot be, and why."""
+        try:
+            return self._open(*wanted)
+        except SourceError as exc:
+            return wanted[1].part, exc
 
     def _open(self, index: int, piece: Slice) -> Opened:
         entry, form = held(self.folder.entry(piece.part)), self.form_of(piece.part)

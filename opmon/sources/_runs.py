@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from opmon.errors import SourceError
@@ -11,6 +11,7 @@ from opmon.sources._damage import Damaged, Lost
 from opmon.sources._folder import Entry
 from opmon.sources._format import Format, Piece
 from opmon.sources._position import Position
+from opmon.sources._stored import StoredFile
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class Opened:
 
 def held(entry: Entry) -> Entry:
     """The file with its content, where it is small."""
+    if isinstance(entry.path, StoredFile):
+        begun = entry.path.begun()
+        return replace(entry, content=begun) if isinstance(begun, bytes) else replace(entry, path=begun)
     if entry.size > _SMALL_BYTES:
         return entry
     try:

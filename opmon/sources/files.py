@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from opmon.abc import Source
 from opmon.errors import InputError, SourceError
 from opmon.sources._csv import Csv
-from opmon.sources._folder import Folder, match_path, open_folder
+from opmon.sources._folder import Place, match_path
 from opmon.sources._format import Format
 from opmon.sources._jsonl import Jsonl
 from opmon.sources._looking import Looking
@@ -29,6 +29,7 @@ from opmon.sources._position import BEGIN
 from opmon.sources._reading import Reading
 from opmon.sources._schema import Columns, declared_types
 from opmon.sources._since import NOW, moment_of, since_text
+from opmon.sources._stored import open_place
 from opmon.sources._text_files import Text
 from opmon.sources._wanted import require_rows
 from opmon.types import Batch, Slice
@@ -69,7 +70,8 @@ class Files(Source):
     local_paths: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str
-    """A file, a folder (all files of the format in it and below it), or a glob such as ``logs/2026-*/*.parquet``."""
+    """A file, a folder (all files of the format in it and below it), or a glob such as ``logs/2026-*/*.parquet``; also
+    in an object store: ``s3://bucket/logs``, ``gs://…``, ``abfs://…``."""
     format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
     """``auto`` goes by the end of each name: .parquet .pq .csv .tsv .jsonl .ndjson, text also with .gz."""
     pattern: str | None = None
@@ -169,8 +171,8 @@ class Files(Source):
     def _columns(self) -> Columns:
         return Columns(declared_types(self.types))
 
-    def _folder(self) -> Folder:
-        return open_folder(self.path, self._wanted)
+    def _folder(self) -> Place:
+        return open_place(self.path, self._wanted)
 
     def _wanted(self, part: str) -> bool:
         if self.pattern is not None:

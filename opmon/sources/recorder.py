@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from opmon.abc import Source
 from opmon.errors import InputError, SourceError
 from opmon.recorder.counts import KEY, REASONS
-from opmon.sources._folder import Entry, open_folder
+from opmon.sources._folder import Entry
 from opmon.sources._position import parse
+from opmon.sources._stored import open_place
 from opmon.sources.files import Files
 from opmon.types import Batch, Slice
 
@@ -107,7 +108,7 @@ class Recorder(Source):
 
     def _listed(self) -> list[_File]:
         """The recorder's files, oldest first."""
-        folder = open_folder(self.path, lambda part: self._is_own(part.rsplit("/", 1)[-1]))
+        folder = open_place(self.path, lambda part: self._is_own(part.rsplit("/", 1)[-1]))
         return [_File.of(entry) for entry in folder.entries(lambda problem: None)]
 
     def _is_own(self, file: str) -> bool:
@@ -152,7 +153,7 @@ class _File:
 
         nothing = {"recorded": 0, "written": 0, "dropped": {}}
         try:
-            found = json.loads((pq.read_metadata(self.entry.path).metadata or {})[KEY])
+            found = json.loads((pq.read_metadata(self.entry.open()).metadata or {})[KEY])
             return {"before": found["before"], "now": found["now"]}
         except (OSError, pa.ArrowException, KeyError, ValueError, SourceError):
             return {"before": nothing, "now": nothing}  # damaged: reading its rows says so
