@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from opmon.errors import InputError
-from opmon.stores import open_filesystem
+from opmon.stores import open_filesystem, scheme_of, store_url
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_URL = re.compile(r"^([a-z][a-z0-9+.-]+)://")
 _LEFT_SECONDS = 86_400.0
 
 
@@ -70,22 +68,32 @@ class Store:
             stream.write(data)
 
 
-def require_place(uri: str) -> None:
-    """An error for an address that no file can be put at; nothing is opened."""
+def prepare(uri: str) -> None:
+    """What an address needs before there are threads and forks; an error for one that no file can be put at.
+
+    Arrow closes its stores when Python ends: recorders that are made after its import end before that. And where its S3
+    begins in another thread than the one that forks, a child that writes never ends.
+    """
     if not uri:
         raise InputError("uri is empty; give a folder, or a place such as s3://bucket/inputs")
-    scheme = _URL.match(uri)
-    if scheme and scheme[1] not in ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
-        raise InputError(f"uri must be a folder, or begin with s3://, gs://, abfs:// or hdfs://; got {uri!r}")
+    if scheme_of(uri) in (None, "file"):
+        return
+    try:
+        store_url(uri)
+    except InputError as exc:
+        raise InputError(f"uri {exc}") from exc
+    from pyarrow.fs import ensure_s3_initialized
+
+    if scheme_of(uri) == "s3":
+        ensure_s3_initialized()
 
 
 def opened(uri: str) -> Place:
     """The place at an address. Object stores take their credentials from where their own tools do."""
-    scheme = _URL.match(uri)
-    if scheme is None or scheme[1] == "file":
+    if scheme_of(uri) in (None, "file"):
         return Folder(Path(uri.removeprefix("file://")).expanduser().absolute())
     filesystem, path = open_filesystem(uri)
-    return Store(filesystem, path.rstrip("/"))
+    return Store(filesystem, path)
 
 
 def is_full(exc: BaseException) -> bool:

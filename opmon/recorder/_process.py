@@ -44,8 +44,11 @@ _previous: Callable[[int, FrameType | None], Any] | int | None = None
 
 
 def guard(recorder: Guarded) -> None:
-    """Care for a recorder until it is closed."""
+    """Care for a recorder until it is closed; at the end it comes before all that was there before it, such as Arrow,
+    which then closes its object stores."""
     _guarded.add(recorder)
+    atexit.unregister(_at_exit)
+    atexit.register(_at_exit)
     listen()
 
 
@@ -69,13 +72,8 @@ def listen() -> None:
     signal.signal(signal.SIGTERM, _on_sigterm)
 
 
-def before_exit() -> None:
-    """Be called at the end before all that registered earlier, such as Arrow, which then closes its object stores.
-
-    A child of multiprocessing ends without atexit: there its own way is taken.
-    """
-    atexit.unregister(_at_exit)
-    atexit.register(_at_exit)
+def begin() -> None:
+    """Note that this process records: a child of multiprocessing ends without atexit, in a way of its own."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None and sys.modules["multiprocessing"].parent_process() is not None:
         util.Finalize(None, _flush_all, exitpriority=100)

@@ -17,7 +17,7 @@ from opmon.recorder import _process
 from opmon.recorder._buffer import Buffer, Limits
 from opmon.recorder._entries import Entry, Many, One, inputs_of
 from opmon.recorder._ids import new_id
-from opmon.recorder._place import require_place
+from opmon.recorder._place import prepare
 from opmon.recorder._reservoir import Sample
 from opmon.recorder._writer import Writer
 from opmon.recorder.counts import Stats
@@ -70,7 +70,7 @@ class Recorder:
         sample: Mapping[str, Any] | None = None,
     ) -> None:
         uri = str(uri)
-        require_place(uri)
+        prepare(uri)
         if not _NAME.fullmatch(name):
             raise InputError(f"name is letters, digits and ._- and begins with a letter or digit; got {name!r}")
         _require_sizes(buffer_rows, buffer_bytes, rows_per_file, bytes_per_file, seconds_per_file)
@@ -250,7 +250,7 @@ class Recorder:
 
     def _begin(self) -> None:
         """The first record in this process."""
-        _process.before_exit()
+        _process.begin()
         self._writer.start()
 
     def _refused(self, exc: Exception, rows: int = 1) -> None:
