@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 from opmon.types import Json, Label
+
+TRUTH = "truth"
+"""Who gives the labels that arrive by themselves: no annotator may have this name."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,7 @@ class Asked:
     """A task and what its labels amount to so far. ``position`` is the input's place in the round's frame.
 
     An annotator's last word counts. A skip gives way to any answer. Among different answers the most frequent wins; of
-    equally frequent ones the latest.
+    equally frequent ones the latest. Truth that arrived by itself wins over all of them.
 
     >>> from datetime import UTC, datetime
     >>> now = datetime.now(UTC)
@@ -33,6 +37,8 @@ class Asked:
     """Its number in the queue; None until it is there."""
     labels: tuple[Label, ...] = ()
     """All labels that were given, in the order they came."""
+    input_at: datetime | None = None
+    """When production answered the input, where that is known."""
 
     @property
     def is_spoken_of(self) -> bool:
@@ -42,9 +48,16 @@ class Asked:
     @cached_property
     def truth(self) -> str | None:
         """The answer that counts; None where nobody has said anything, or nobody could tell."""
+        if self.arrived is not None:
+            return self.arrived.truth
         counts = Counter(self._answers)
         most = max(counts.values(), default=0)
         return next((answer for answer in reversed(self._answers) if counts[answer] == most), None)
+
+    @cached_property
+    def arrived(self) -> Label | None:
+        """The truth that arrived by itself, as it was last corrected; None where none has."""
+        return next((label for label in reversed(self.labels) if label.annotator == TRUTH), None)
 
     @property
     def annotators(self) -> tuple[str, ...]:
@@ -53,8 +66,9 @@ class Asked:
 
     @property
     def agreement(self) -> float | None:
-        """The share of those who gave an answer that gave this one, 1.0 where all skipped it; None without a label."""
-        if not self.labels:
+        """The share of the annotators who gave an answer that gave this one, 1.0 where all skipped it; None where none
+        of them has said anything. Truth that arrived by itself is what they are held against, and none of them."""
+        if not self._words_of_annotators:
             return None
         return self._answers.count(self.truth or "") / len(self._answers) if self._answers else 1.0
 
@@ -67,5 +81,9 @@ class Asked:
         return words
 
     @property
+    def _words_of_annotators(self) -> dict[str, str | None]:
+        return {annotator: truth for annotator, truth in self._last_words.items() if annotator != TRUTH}
+
+    @property
     def _answers(self) -> list[str]:
-        return [truth for truth in self._last_words.values() if truth is not None]
+        return [truth for truth in self._words_of_annotators.values() if truth is not None]

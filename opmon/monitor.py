@@ -40,6 +40,7 @@ from opmon.stages.reopen import Reopened, reopen_round
 from opmon.stages.report import report_round
 from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
+from opmon.stages.truth import pull_truths
 from opmon.store import cycles, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
@@ -113,6 +114,7 @@ class Monitor:
         cycle = Cycle(until=time.monotonic() + seconds)
         with self._at_work() as work:
             attempt(work, cycle, lambda: pull_labels(work, self._desk))
+            attempt(work, cycle, lambda: pull_truths(work))
             self._advance_rounds(work, cycle, self._rounds())
             while open_new and not self._ends(cycle) and (opened := attempt(work, cycle, lambda: open_round(work))):
                 cycle.opened += len(opened.new)

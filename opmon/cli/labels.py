@@ -46,7 +46,7 @@ def export_tasks(
         settings.monitor(monitor)
     store = open_store(settings.database.get_secret_value())
     with store.read() as connection:
-        tasks = queue.open_tasks(connection, monitor, number)
+        tasks = queue.open_tasks(connection, monitor, number, at=datetime.now(UTC))
     written = write_tasks(tasks, output if output is not None else sys.stdout, kind)
     click.echo(f"{written} open tasks{f' written to {output}' if output else ''}", err=True)
 

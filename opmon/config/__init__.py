@@ -26,6 +26,7 @@ from opmon.config.redaction import Address
 from opmon.config.rules import RuleSettings
 from opmon.config.schedule import ScheduleSettings
 from opmon.config.settings import Settings
+from opmon.config.truth import TruthSettings
 from opmon.durations import duration
 from opmon.redaction import without_password
 
@@ -48,6 +49,7 @@ __all__ = [
     "ScheduleSettings",
     "Settings",
     "SourceSettings",
+    "TruthSettings",
     "duration",
     "load",
     "render_example",

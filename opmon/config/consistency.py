@@ -110,6 +110,21 @@ def _design_can_be_bet_on(monitor: MonitorSettings) -> None:
         )
 
 
+def _truth_is_joined(monitor: MonitorSettings) -> None:
+    """Truths of a source of their own find their inputs by an id; who asks nobody needs truth that comes by itself."""
+    truth, labels = monitor.truth, monitor.labels
+    if truth is not None and truth.source is not None and monitor.columns.id is None:
+        raise at_key("truth", "is joined with the log by the inputs' ids: name their column in columns.id")
+    if labels.annotators == "none" and labels.provider is not None:
+        raise at_key("labels", "annotators: none hands no task to a provider: leave one of the two out")
+    if truth is not None:
+        return
+    if labels.annotators == "none":
+        raise at_key("labels", "annotators: none leaves nobody who answers: say where truth arrives from in 'truth'")
+    if labels.wait_for_truth is not None:
+        raise at_key("labels", "wait_for_truth waits for nothing: say where truth arrives from in 'truth'")
+
+
 def _names_differ(monitor: MonitorSettings) -> None:
     for key, names in (
         ("variables", [head.name for head in monitor.variables]),
@@ -129,6 +144,7 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _log_has_what_is_read,
     _graph_is_run_where_needed,
     _design_can_be_bet_on,
+    _truth_is_joined,
     _names_differ,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -166,6 +166,10 @@ class LabelSettings(Part):
 
     provider: ProviderSettings | None = None
     """None: they wait for ``opmon labels export``."""
+    annotators: Literal["asked", "none"] = "asked"
+    """``none``: nobody is asked, and only truth that arrives by itself answers."""
+    wait_for_truth: Duration | None = None
+    """How long after their round's inputs tasks wait for truth that arrives by itself, before annotators are asked."""
     max_wait: Duration = Field(default="7d")  # type: ignore[assignment]
     show_prediction: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -28,6 +28,7 @@ from opmon.config.robustness import RobustnessSettings
 from opmon.config.rules import RuleSettings
 from opmon.config.schedule import ScheduleSettings
 from opmon.config.scoring import ScoringSettings
+from opmon.config.truth import TruthSettings
 from opmon.durations import duration
 from opmon.errors import InputError
 from opmon.quantities import Problem, Quantity
@@ -80,6 +81,7 @@ class MonitorSettings(Part):
     round: RoundSettings = RoundSettings()
     sampler: SamplerSettings
     level: Number = 0.95
+    truth: TruthSettings | None = None
     labels: LabelSettings = LabelSettings()
     rolling: RollingSettings = RollingSettings(rounds=5)
     rules: tuple[RuleSettings, ...] = ()
@@ -186,16 +188,30 @@ class MonitorSettings(Part):
     @property
     def reads(self) -> Source:
         """The source, with what lies inside its columns where that is named, such as ``features.age``."""
-        from opmon.sources.nested import Nested, is_path
-
         inputs = self.inputs
         named = [*(inputs.features or ()), *(name for _, name in self.columns.named)]
         named += [each.column for each in (inputs.image, inputs.text) if each is not None]
         named += [inputs.tensor] if inputs.tensor else []
         named += [] if self.where is None else self.where.columns
         named += [column for head in self.logged_variables.values() for column in head.columns]
-        paths = tuple(dict.fromkeys(name for name in named if is_path(name)))
-        return Nested(self.source.plugin, paths) if paths else self.source.plugin
+        named += [name for _, name in self.truth_columns]
+        return _with_inner(self.source.plugin, named)
+
+    @property
+    def reads_truth(self) -> Source | None:
+        """The source of truths that arrive by themselves, likewise; None where there is none of its own."""
+        if self.truth is None or self.truth.source is None:
+            return None
+        named = [self.truth.id or self.columns.id or "", self.truth.label or "", self.truth.at or ""]
+        return _with_inner(self.truth.source.plugin, named)
+
+    @property
+    def truth_columns(self) -> tuple[tuple[str, str], ...]:
+        """The columns of the log itself that hold the truth and its time, each with the key that names it."""
+        if self.truth is None or self.truth.column is None:
+            return ()
+        named = (("column", self.truth.column), ("at", self.truth.at))
+        return tuple((key, name) for key, name in named if name is not None)
 
     @property
     def where(self) -> Where | None:
@@ -249,3 +265,11 @@ class MonitorSettings(Part):
     def drawn_by(self) -> tuple[str, ...]:
         """The variables that the sampler names."""
         return self.sampler.plugin.drawn_by()
+
+
+def _with_inner(source: Source, named: Iterable[str]) -> Source:
+    """The source with what lies inside its columns, as far as that is named."""
+    from opmon.sources.nested import Nested, is_path
+
+    paths = tuple(dict.fromkeys(name for name in named if is_path(name)))
+    return Nested(source, paths) if paths else source

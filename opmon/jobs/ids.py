@@ -26,7 +26,7 @@ def ids_of(values: pa.Array, name: str | None) -> pa.Array:
             f"{ids.null_count} of {len(ids)} inputs have no {name!r}; an id column must be filled in every row, "
             "or left out of 'columns' so that the place in the log is the id"
         )
-    bad = pc.or_(pc.greater(pc.utf8_length(ids), LONGEST_ID), pc.match_substring(ids, "\0"))
+    bad = pc.invert(may_be_ids(ids))
     if pc.any(bad).as_py():
         example = ids.filter(bad)[0].as_py()
         raise SourceError(
@@ -34,6 +34,11 @@ def ids_of(values: pa.Array, name: str | None) -> pa.Array:
             f"{LONGEST_ID} and no NUL character. Name another column, or leave id out of 'columns'."
         )
     return ids
+
+
+def may_be_ids(texts: pa.Array) -> pa.Array:
+    """Whether each text can be an id; null where there is none."""
+    return pc.and_(pc.less_equal(pc.utf8_length(texts), LONGEST_ID), pc.invert(pc.match_substring(texts, "\0")))
 
 
 def hashes_of(ids: pa.Array) -> NDArray[np.uint64]:

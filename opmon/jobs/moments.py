@@ -30,14 +30,7 @@ class Span:
         """The span of a column; an error where it cannot hold times at all. What is before ``in_time`` is late."""
         if values.null_count == len(values):
             return cls()
-        try:
-            moments = _as_moments(values)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, TypeError) as exc:
-            raise _no_times(name, str(exc)) from exc
-        moments = moments.filter(pc.is_valid(moments))
-        possible = moments.filter(
-            pc.and_(pc.greater_equal(moments, pa.scalar(_EARLIEST, _UTC)), pc.less(moments, pa.scalar(_LATEST, _UTC)))
-        )
+        possible = moments_of(values, name).drop_null()
         if len(possible):
             bounds = pc.min_max(possible)
             late = 0 if in_time is None else pc.sum(pc.less(possible, pa.scalar(in_time, _UTC))).as_py()
@@ -72,6 +65,18 @@ def span_of(values: pa.Array, name: str | None) -> tuple[datetime, datetime] | N
     ('2026-03-01T11:00:00+00:00', '2026-03-01T12:00:00+00:00')
     """
     return Span.of(values, name).bounds(name)
+
+
+def moments_of(values: pa.Array, name: str | None) -> pa.Array:
+    """The moment of each row, null where it tells none; an error where the column cannot hold times at all."""
+    try:
+        moments = _as_moments(values)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, TypeError) as exc:
+        raise _no_times(name, str(exc)) from exc
+    possible = pc.and_(
+        pc.greater_equal(moments, pa.scalar(_EARLIEST, _UTC)), pc.less(moments, pa.scalar(_LATEST, _UTC))
+    )
+    return pc.if_else(possible, moments, pa.scalar(None, _UTC))
 
 
 def _as_moments(values: pa.Array) -> pa.Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,17 @@ from opmon.stages.close import close_without_estimate
 from opmon.stages.frames import NAME, VARIABLE, read_frame, read_inputs
 from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox, sampler_of
-from opmon.store import draws, queue, rounds
+from opmon.stages.truth import POSITION, answered_at, truths_of_drawn
+from opmon.store import draws, queue, rounds, truths
 from opmon.store.rounds import Round
 from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.types import Draw, Frame, Sample
 
 log = logging.getLogger(__name__)
+
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""From then on annotators are asked where only truth that arrives by itself answers."""
 
 
 def draw_round(work: Toolbox, round_: Round) -> None:
@@ -101,30 +106,48 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
     capture(work, round_, ordered, rows)
+    known = truths_of_drawn(work, round_, inputs.append_column(POSITION, pa.array(ordered)), rows)
     tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     now = work.clock()
+    asks_at = _asks_at(work, round_, now)
+    waits_from = now if asks_at is None or asks_at == NEVER else max(now, asks_at)
     with work.write() as connection:
         queue.queue(connection, work.name, round_.id, round_.waves, [tasks[int(chosen[k])] for k in order], now)
+        truths.record_drawn(connection, round_.id, known, now)
         rounds.update(
             connection,
             round_.id,
             state=state,
             draw=draws.pack_draw(drawn),
             waves=round_.waves + 1,
-            deadline_at=now + work.settings.labels.max_wait,
+            asks_at=asks_at,
+            deadline_at=waits_from + work.settings.labels.max_wait,
             problem=None,
         )
 
 
+def _asks_at(work: Toolbox, round_: Round, now: datetime) -> datetime | None:
+    """From when on annotators are asked; None: at once."""
+    labels = work.settings.labels
+    if labels.annotators == "none":
+        return NEVER
+    if labels.wait_for_truth is None:
+        return None
+    return min(round_.ends_at or round_.opened_at, now) + labels.wait_for_truth
+
+
 def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
-    for position, known, row in zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), strict=True):
+    hidden = (*work.source.answers, *(name for _, name in work.settings.truth_columns))
+    moments = answered_at(work.settings, rows)
+    listed = zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), moments, strict=True)
+    for position, known, row, at in listed:
         prediction = str(known["prediction"])
         shown = {"model prediction": prediction} if work.settings.labels.show_prediction else {}
         variables = {name.removeprefix(VARIABLE): known[name] for name in known if name.startswith(VARIABLE)}
-        payload = payload_of(row, work.settings.columns, work.source.answers) | shown
-        yield Asked(position, str(known["id"]), prediction, variables, payload)
+        payload = payload_of(row, work.settings.columns, hidden) | shown
+        yield Asked(position, str(known["id"]), prediction, variables, payload, input_at=at)
 
 
 def fetch_table(work: Toolbox, round_: Round, inputs: pa.Table) -> pa.Table:

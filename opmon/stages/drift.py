@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from opmon.config import ColumnSettings, MonitorSettings
+from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError
 from opmon.jobs.parts import Part, read_sample
 from opmon.reports.drift import ColumnDrift, DriftSummary
@@ -46,9 +46,9 @@ def sampled_rows(settings: MonitorSettings, round_: Round) -> NDArray[np.int64]:
     return np.sort(rng.choice(round_.received, size=size, replace=False, shuffle=False)).astype(np.int64)
 
 
-def not_sampled(columns: ColumnSettings) -> frozenset[str]:
+def not_sampled(settings: MonitorSettings) -> frozenset[str]:
     """The columns of a log that are no inputs of a model."""
-    return frozenset(name for _, name in columns.named)
+    return frozenset(name for _, name in (*settings.columns.named, *settings.truth_columns))
 
 
 def advise_drift(work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], path: Path) -> dict[str, Any] | None:

@@ -100,7 +100,7 @@ def push_tasks(work: Toolbox, desk: Desk | None) -> int:
     pushed = 0
     while True:
         with work.store.read() as connection:
-            tasks = handing.unhanded(connection, work.name, desk.identity, desk.provider.batch)
+            tasks = handing.unhanded(connection, work.name, desk.identity, desk.provider.batch, work.clock())
         if not tasks:
             break
         _answered(work, desk, lambda: desk.provider.push(tasks))  # noqa: B023 - called before the next ones

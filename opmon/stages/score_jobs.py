@@ -49,7 +49,7 @@ def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
         where=where,
         neurons=None if levels_of(round_.plan) is None else max(1, LIMIT // max(1, round_.received)),
         sampled=sampled_rows(work.settings, round_),
-        not_sampled=not_sampled(columns),
+        not_sampled=not_sampled(work.settings),
         part_rows=PART_ROWS,
     )
     shares = [whole.numbers] if version is not None or where is not None else [*_shares(slices, work.executor.rows)]

@@ -62,9 +62,12 @@ def note(connection: Connection, monitor: str, provider: str, **values: object) 
         connection.execute(providers.insert().values(monitor=monitor, provider=provider, **first))
 
 
-def unhanded(connection: Connection, monitor: str, provider: str, limit: int) -> list[Task]:
-    """The open tasks of waiting rounds that the provider was not given, in the order in which they are to be met."""
-    query = _waiting(monitor).where(~_given(provider)).order_by(rounds.c.number, tasks.c.wave, tasks.c.place)
+def unhanded(connection: Connection, monitor: str, provider: str, limit: int, at: datetime) -> list[Task]:
+    """The open tasks of waiting rounds that the provider was not given, in the order in which they are to be met.
+
+    Those that still wait for truth at the moment ``at`` are left out.
+    """
+    query = _waiting(monitor, at).where(~_given(provider)).order_by(rounds.c.number, tasks.c.wave, tasks.c.place)
     return [task_of(row) for row in connection.execute(query.limit(limit))]
 
 
@@ -87,8 +90,8 @@ def take_back(connection: Connection, provider: str, task_ids: Iterable[int]) ->
         connection.execute(handed.delete().where(handed.c.provider == provider, some))
 
 
-def _waiting(monitor: str) -> Query:
-    return select_open().where(rounds.c.monitor == monitor, rounds.c.state == RoundState.LABELLING)
+def _waiting(monitor: str, at: datetime | None = None) -> Query:
+    return select_open(at).where(rounds.c.monitor == monitor, rounds.c.state == RoundState.LABELLING)
 
 
 def _given(provider: str) -> sa.Exists:

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.adjudication import TRUTH
 from opmon.store.schema import rounds, tasks
 from opmon.store.task_keys import key_of, number_in
 
@@ -59,7 +60,7 @@ def match(connection: Connection, lines: Sequence[Named], *, corrected: bool = F
     for line in lines:
         number = _number(line)
         task = by_number.get(number) if number is not None else _newest(by_input, line)
-        problem = _unnamed(line) or (_unknown(line) if task is None else _differs(line, task))
+        problem = _misnamed(line) or _unnamed(line) or (_unknown(line) if task is None else _differs(line, task))
         if task is not None and problem is None:
             before = spoken.setdefault((task.id, line.annotator), line.line)
             problem = None if corrected or before == line.line else f"answers the same task as line {before}"
@@ -82,6 +83,12 @@ def _number(line: Named) -> int | None:
     if line.task_key is not None:
         return number_in(line.task_key)
     return line.task_id
+
+
+def _misnamed(line: Named) -> str | None:
+    if line.annotator != TRUTH:
+        return None
+    return f"speaks as {TRUTH!r}, which is the name of truth that arrives by itself; name its annotator otherwise"
 
 
 def _unnamed(line: Named) -> str | None:

@@ -48,6 +48,7 @@ def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: S
                 "variables": dict(task.variables),
                 "payload": dict(task.payload),
                 "created_at": at,
+                "input_at": task.input_at,
             }
             for place, task in enumerate(new)
         ],
@@ -55,12 +56,15 @@ def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: S
     connection.execute(rounds.update().where(rounds.c.id == round_id).values(asked=rounds.c.asked + len(new)))
 
 
-def open_tasks(connection: Connection, monitor: str | None = None, limit: int | None = None) -> list[Task]:
+def open_tasks(
+    connection: Connection, monitor: str | None = None, limit: int | None = None, *, at: datetime | None = None
+) -> list[Task]:
     """The tasks that nobody has said anything of, in queue order: oldest round first, closed rounds last.
 
-    A label of a closed round is welcome, but must not keep annotators from the rounds that still wait for them.
+    A label of a closed round is welcome, but must not keep annotators from the rounds that still wait for them. ``at``
+    leaves out those that wait for truth at that moment: whoever hands tasks to annotators gives it.
     """
-    query = select_open().order_by(
+    query = select_open(at).order_by(
         rounds.c.monitor, rounds.c.state == RoundState.CLOSED, rounds.c.number, tasks.c.wave, tasks.c.place
     )
     if monitor is not None:
@@ -70,14 +74,18 @@ def open_tasks(connection: Connection, monitor: str | None = None, limit: int | 
     return [task_of(row) for row in connection.execute(query)]
 
 
-def select_open() -> Query:
-    """The tasks that nobody has said anything of, but for those of rounds that were given up."""
+def select_open(at: datetime | None = None) -> Query:
+    """The tasks that nobody has said anything of, but for those of rounds that were given up.
+
+    With a moment ``at``, those that annotators are asked about then: the others wait for truth.
+    """
+    asked = sa.true() if at is None else sa.or_(rounds.c.asks_at.is_(None), rounds.c.asks_at <= at)
     said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
     since = rounds.c.plan["since"].as_string().label("since")
     return (
         sa.select(tasks, rounds.c.number, rounds.c.classes, rounds.c.deadline_at, since)
         .join(rounds, rounds.c.id == tasks.c.round_id)
-        .where(~said, rounds.c.spoken < rounds.c.asked, rounds.c.state != RoundState.ABANDONED)
+        .where(~said, rounds.c.spoken < rounds.c.asked, rounds.c.state != RoundState.ABANDONED, asked)
     )
 
 
@@ -164,6 +172,7 @@ def answers(connection: Connection, round_id: int, first: int | None = None) -> 
             row.payload,
             row.id,
             tuple(said.get(row.id, ())),
+            row.input_at,
         )
         for row in connection.execute(query)
     ]

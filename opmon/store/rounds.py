@@ -40,6 +40,8 @@ class Round:
     starts_at: datetime | None = None
     ends_at: datetime | None = None
     deadline_at: datetime | None = None
+    asks_at: datetime | None = None
+    """From when on annotators are asked; None: from when it was drawn."""
     closed_at: datetime | None = None
     inputs: int | None = None
     unscorable: int | None = None

@@ -72,6 +72,7 @@ rounds = sa.Table(
     sa.Column("starts_at", UtcDateTime),
     sa.Column("ends_at", UtcDateTime),
     sa.Column("deadline_at", UtcDateTime),
+    sa.Column("asks_at", UtcDateTime),  # from when on annotators are asked: until then truth may come by itself
     sa.Column("closed_at", UtcDateTime),
     sa.Column("received", sa.Integer, nullable=False),
     sa.Column("inputs", sa.Integer),
@@ -152,6 +153,7 @@ tasks = sa.Table(
     sa.Column("variables", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("payload", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("input_at", UtcDateTime),  # when production answered it: what the lag of its truth is counted from
     sa.UniqueConstraint("round_id", "position"),
     sa.Index("ix_tasks_monitor_input_id", "monitor", "input_id"),
 )
@@ -276,6 +278,16 @@ leases = sa.Table(
     sa.Column("holder", sa.Text, nullable=False),
     sa.Column("token", sa.BigInteger, nullable=False),
     sa.Column("expires_at", UtcDateTime, nullable=False),
+)
+
+truths = sa.Table(
+    "truths",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("read_at", UtcDateTime, nullable=False),
+    sa.Column("known_until", UtcDateTime),  # the time of the latest truth that was read
+    sa.Column("taken", sa.BigInteger, nullable=False),
+    sa.Column("refused", sa.JSON(none_as_null=True), nullable=False),  # why rows could not be taken, and how many
 )
 
 waits = sa.Table(

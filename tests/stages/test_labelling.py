@@ -119,7 +119,7 @@ def test_what_cannot_be_taken_is_told_and_the_others_count(workbench, monitor, p
     monitor.advance()
     at = datetime(2026, 3, 2, tzinfo=UTC)
     pile.said.extend([Said(pile.given[0].key, "ann", "a cat", at), Said("t99-0123456789ab", "ann", "1", at)])
-    pile.said.extend([Said(pile.given[1].key, "ann", "1", at), Said(None, "truth", "1", at, pile.given[2].input_id)])
+    pile.said.extend([Said(pile.given[1].key, "ann", "1", at), Said(None, "a table", "1", at, pile.given[2].input_id)])
     (problem,) = monitor.advance().problems
     assert "gave 2 that cannot be taken" in str(problem)
     assert "a cat" in str(problem)

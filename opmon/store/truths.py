@@ -1,0 +1,104 @@
+"""Truth that arrives by itself, in SQL: the labels it gives to drawn inputs, and what was read of it so far.
+
+A truth is the label of the annotator :data:`~opmon.adjudication.TRUTH`. Recording one again changes nothing, so that
+whoever was killed reads the same truths again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.adjudication import TRUTH
+from opmon.store import queue
+from opmon.store.schema import labels, tasks, truths
+from opmon.types import Label
+
+_AT_ONCE = 5000
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of an input's truth: what it is, and since when."""
+
+    truth: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read of a monitor's truths so far."""
+
+    read_at: datetime
+    known_until: datetime | None = None
+    """The time of the latest truth."""
+    taken: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+    """Why rows could not be taken, and how many."""
+
+
+def last_read(connection: Connection, monitors: Collection[str]) -> dict[str, Read]:
+    """What was read so far, of those of the monitors that have read any."""
+    rows = connection.execute(sa.select(truths).where(truths.c.monitor.in_(monitors)))
+    return {row.monitor: Read(row.read_at, row.known_until, row.taken, row.refused) for row in rows}
+
+
+def note(connection: Connection, monitor: str, read: Read) -> None:
+    """Keep what was read so far."""
+    values = {
+        "read_at": read.read_at,
+        "known_until": read.known_until,
+        "taken": read.taken,
+        "refused": dict(read.refused),
+    }
+    if not connection.execute(truths.update().where(truths.c.monitor == monitor).values(**values)).rowcount:
+        connection.execute(truths.insert().values(monitor=monitor, **values))
+
+
+def record_named(connection: Connection, monitor: str, known: Mapping[str, Known], now: datetime) -> list[str]:
+    """Label every task of these inputs, of whichever round; gives what is wrong with those that cannot be."""
+    found: list[tuple[int, Known]] = []
+    for some in _chunks(list(known)):
+        query = sa.select(tasks.c.id, tasks.c.input_id).where(tasks.c.monitor == monitor, tasks.c.input_id.in_(some))
+        found += [(row.id, known[row.input_id]) for row in connection.execute(query)]
+    return _record(connection, found, now)
+
+
+def record_drawn(connection: Connection, round_id: int, known: Mapping[int, Known], now: datetime) -> list[str]:
+    """Label the tasks of a round at these places in its frame; gives what is wrong with those that cannot be."""
+    if not known:
+        return []
+    query = sa.select(tasks.c.id, tasks.c.position).where(tasks.c.round_id == round_id)
+    found = [(row.id, known[row.position]) for row in connection.execute(query) if row.position in known]
+    return _record(connection, found, now)
+
+
+def _record(connection: Connection, found: Sequence[tuple[int, Known]], now: datetime) -> list[str]:
+    """What was known later than what is recorded is a correction; what was known before it is old."""
+    latest = _latest(connection, [task for task, _ in found])
+    new = [Label(task, TRUTH, known.truth, known.at) for task, known in found if _is_news(latest.get(task), known.at)]
+    return queue.record_possible(connection, new, now)[1]
+
+
+def _is_news(latest: datetime | None, at: datetime) -> bool:
+    return latest is None or latest < at
+
+
+def _latest(connection: Connection, task_ids: Sequence[int]) -> dict[int, datetime]:
+    """The time of the newest truth that is recorded of each task."""
+    found: dict[int, datetime] = {}
+    for some in _chunks(task_ids):
+        query = sa.select(labels.c.task_id, labels.c.at).where(labels.c.task_id.in_(some), labels.c.annotator == TRUTH)
+        for row in connection.execute(query):
+            found[row.task_id] = max(row.at, found.get(row.task_id, row.at))
+    return found
+
+
+def _chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))

@@ -1,0 +1,166 @@
+"""From the rows of a source to truths: what is no truth is counted with its reason, and told."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opmon.abc import Source
+from opmon.errors import InputError, SourceError
+from opmon.jobs.counting import bounded
+from opmon.jobs.ids import hashes_of, ids_of, may_be_ids
+from opmon.jobs.moments import moments_of
+from opmon.spellings import Spellings
+from opmon.truth.truths import MOMENT, Truths
+from opmon.types import Slice
+from opmon.values import canonical_class
+
+_LONGEST = 40
+NO_ID, NO_NUMBER = "no id, or one that can be none", "no finite number"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a truth may say: one of the classes, where they are known, or a number where there are none."""
+
+    spellings: Spellings | None
+    """None: truths are numbers."""
+    classes: Collection[str] | None = None
+
+    def named(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
+        """The truth of each row, null where it says none; and why rows that say something cannot be taken."""
+        return self._numbers(values) if self.spellings is None else self._classes(values, self.spellings)
+
+    def _classes(self, values: pa.Array, spellings: Spellings) -> tuple[pa.Array, Counter[str]]:
+        coded = values.dictionary_encode() if not pa.types.is_dictionary(values.type) else values
+        names: list[str | None] = []
+        wrong: dict[int, str] = {}
+        for code, value in enumerate(coded.dictionary.to_pylist()):
+            name = None if _is_nothing(value) else _class(value, spellings)
+            names.append(name if self.classes is None or name in self.classes else None)
+            if names[-1] is None and not _is_nothing(value):
+                wrong[code] = f"{str(value)[:_LONGEST]!r} is none of the classes"
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        counted = Counter({reason: int((codes == code).sum()) for code, reason in wrong.items()})
+        return pa.DictionaryArray.from_arrays(coded.indices, pa.array(names, pa.string())).cast(pa.string()), +counted
+
+    def _numbers(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
+        if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
+            numbers = pc.cast(values, pa.float64(), safe=False)
+        else:
+            numbers = pa.array([_number(value) for value in values.to_pylist()], pa.float64())
+        finite = pc.fill_null(pc.is_finite(numbers), False)
+        wrong = pc.sum(pc.is_inf(numbers)).as_py() or 0
+        return pc.if_else(finite, numbers, None), +Counter({NO_NUMBER: wrong})
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The truths of some slices, and the rows that could not be taken."""
+
+    truths: Truths
+    ids: pa.Array
+    """The inputs' own ids, in the order of the truths."""
+    refused: Counter[str] = field(default_factory=Counter)
+    known_until: datetime | None = None
+
+
+def read_truths(
+    source: Source,
+    slices: Sequence[Slice],
+    columns: tuple[str, str, str | None],
+    vocabulary: Vocabulary,
+    now: datetime,
+) -> Found:
+    """The truths of the slices; ``columns`` are those of the id, of the truth and of the time when it was known."""
+    ids, labels, at = [], [], []
+    refused: Counter[str] = Counter()
+    for batch in source.read(slices, [name for name in columns if name is not None]):
+        refused.update(batch.unreadable)
+        named, wrong = vocabulary.named(column_of(batch.rows, columns[1]))
+        refused.update(wrong)
+        rows = batch.rows.filter(pc.is_valid(named))
+        keys = _ids(column_of(rows, columns[0]), columns[0])
+        refused.update(+Counter({NO_ID: keys.null_count}))
+        there = pc.is_valid(keys)
+        arrived = slices[batch.slice_index].arrived_at
+        ids.append(keys.filter(there))
+        labels.append(named.drop_null().filter(there))
+        at.append(known_at(rows, columns[2], arrived).filter(there))
+    return _found(ids, labels, at, Counter(bounded(refused)), now)
+
+
+def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetime) -> pa.Array:
+    """When the truth of each row was known: as it says, else when it arrived."""
+    otherwise = pa.scalar(arrived, MOMENT)
+    if name is None:
+        return pa.repeat(otherwise, rows.num_rows)
+    return pc.fill_null(moments_of(column_of(rows, name), name), otherwise)
+
+
+def _found(
+    ids: list[pa.Array], labels: list[pa.Array], at: list[pa.Array], refused: Counter[str], now: datetime
+) -> Found:
+    if not sum(map(len, ids)):
+        moments = pa.array([], MOMENT)
+        return Found(Truths(np.empty(0, np.uint64), pa.nulls(0), moments, moments), pa.nulls(0), refused)
+    keys = pa.chunked_array(ids).combine_chunks()
+    hashes, said, known = (
+        hashes_of(keys),
+        pa.chunked_array(labels).combine_chunks(),
+        pa.chunked_array(at).combine_chunks(),
+    )
+    truths = Truths.newest(hashes, said, known, pa.repeat(pa.scalar(now, MOMENT), len(keys)))
+    order = np.argsort(hashes, kind="stable")
+    first = order[np.searchsorted(hashes[order], truths.hashes)]
+    return Found(truths, keys.take(pa.array(first)), refused, pc.max(known).as_py())
+
+
+def _ids(values: pa.Array, name: str) -> pa.Array:
+    """The ids as text, null where a row has none that can be one."""
+    try:
+        texts = pc.cast(values, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        ids_of(values.drop_null(), name)  # says why
+        raise
+    return pc.if_else(pc.fill_null(may_be_ids(texts), False), texts, None)
+
+
+def column_of(rows: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
+    """A column of the truths; an error names those there are."""
+    if name not in rows.schema.names:
+        raise SourceError(
+            f"the truths have no column {name!r}; they have: {', '.join(rows.schema.names)}. Correct it in 'truth'"
+        )
+    column = rows.column(name)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _class(value: object, spellings: Spellings) -> str | None:
+    try:
+        return spellings.name(canonical_class(value))
+    except InputError:
+        return None
+
+
+def _number(value: object) -> float | None:
+    """A number, infinity for what is none, None for nothing."""
+    if _is_nothing(value):
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.inf
+    return number if math.isfinite(number) else math.inf
+
+
+def _is_nothing(value: object) -> bool:
+    """Whether a cell says that the truth is not known yet."""
+    return value is None or value != value or (isinstance(value, str) and value.strip().lower() in ("", "nan"))

@@ -1,0 +1,250 @@
+"""Truth that arrives by itself labels what was drawn, whenever it comes; a source in trouble costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opmon.adjudication import TRUTH
+from opmon.store import queue, revisions, rounds, truths
+
+SOURCE = {"truth": {"source": {"path": "truth"}, "id": "order", "label": "outcome", "at": "known_at"}}
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def write_truth(workbench: Any, known: Mapping[str, object], at: datetime = NOON) -> Path:
+    """Another file of truths, whole at once."""
+    folder = workbench.folder / "truth"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{len(list(folder.iterdir())):03}.parquet"
+    table = {"order": list(known), "outcome": list(known.values()), "known_at": [at] * len(known)}
+    pq.write_table(pa.table(table), path.with_suffix(".tmp"))
+    return path.with_suffix(".tmp").rename(path)
+
+
+def said(monitor: Any, number: int = 1) -> dict[str, tuple[str, ...]]:
+    """Of each task of a round that somebody has spoken of, what truth said, one word after another."""
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, monitor.settings.name, number)
+        tasks = queue.answers(connection, round_.id)
+    return {
+        task.input_id: tuple(label.truth for label in task.labels if label.annotator == TRUTH)
+        for task in tasks
+        if task.labels
+    }
+
+
+def round_of(monitor: Any, number: int = 1) -> rounds.Round:
+    with monitor.store.read() as connection:
+        return rounds.get(connection, monitor.settings.name, number)
+
+
+def drawn(monitor: Any, number: int = 1) -> list[str]:
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, monitor.settings.name, number)
+        return [task.input_id for task in queue.answers(connection, round_.id)]
+
+
+def some(truth: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
+    return {key: truth[key] for key in ids}
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'opmon.db'}"
+
+
+def test_truth_that_comes_after_the_draw_closes_the_round_and_nobody_is_asked(workbench, database, clock) -> None:
+    (workbench.folder / "truth").mkdir()
+    workbench.write_window()
+    monitor = workbench.monitor(database, clock, **SOURCE)
+    assert monitor.advance().problems == []
+    asked = drawn(monitor)
+    write_truth(workbench, some(workbench.truth, asked[:5]))
+    monitor.advance()
+    assert said(monitor) == {key: (workbench.truth[key],) for key in asked[:5]}
+    with monitor.store.read() as connection:
+        assert {task.input_id for task in queue.open_tasks(connection)} == set(asked[5:])
+    assert round_of(monitor).state == "labelling"
+    write_truth(workbench, workbench.truth)
+    monitor.advance()
+    assert round_of(monitor).state == "closed"
+    assert said(monitor) == {key: (workbench.truth[key],) for key in asked}
+
+
+def test_truth_that_came_before_the_draw_is_known_when_it_is_drawn(workbench, database, clock) -> None:
+    path = workbench.write_window()
+    later = path.rename(workbench.folder / "later.parquet")
+    for start in range(0, 200, 20):
+        write_truth(workbench, some(workbench.truth, [f"w1-{k}" for k in range(start, start + 20)]))
+    monitor = workbench.monitor(database, clock, **SOURCE)
+    assert monitor.advance().problems == []
+    for path in (workbench.folder / "truth").iterdir():
+        path.unlink()
+    later.rename(workbench.folder / "production" / "window-001.parquet")
+    assert monitor.advance().problems == []
+    assert round_of(monitor).state == "closed"
+    assert set(said(monitor)) == set(drawn(monitor))
+
+
+def test_a_correction_is_a_new_label_and_what_is_older_or_known_already_is_none(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    monitor.advance()
+    one, two, three = drawn(monitor)[:3]
+    write_truth(workbench, {one: "1", two: "1", three: "1"})
+    monitor.advance()
+    write_truth(workbench, {one: "2", three: "1"}, NOON + timedelta(hours=1))
+    write_truth(workbench, {one: "3", two: "1"}, NOON - timedelta(hours=1))
+    monitor.advance()
+    assert said(monitor) == {one: ("1", "2"), two: ("1",), three: ("1",)}
+
+
+def test_truth_wins_over_annotators_and_counts_in_no_agreement(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    monitor.advance()
+    workbench.answer(monitor, wrong=1.0, limit=1)
+    with monitor.store.read() as connection:
+        (task,) = [task for task in queue.answers(connection, round_of(monitor).id) if task.labels]
+    write_truth(workbench, some(workbench.truth, [task.input_id]))
+    monitor.advance()
+    with monitor.store.read() as connection:
+        (task,) = [task for task in queue.answers(connection, round_of(monitor).id) if task.labels]
+    assert task.truth == workbench.truth[task.input_id]
+    assert task.agreement == 0.0
+    assert set(task.annotators) == {"ann", TRUTH}
+
+
+def test_what_can_be_no_truth_is_counted_and_told(workbench, sqlite, clock, caplog) -> None:
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    monitor.advance()
+    asked = drawn(monitor)
+    write_truth(workbench, {asked[0]: "cat", asked[1]: None, asked[2]: " 3.0 ", "x" * 501: "1", "nobody": "cat"})
+    assert monitor.advance().problems == []
+    assert said(monitor) == {asked[2]: ("3",)}
+    with monitor.store.read() as connection:
+        read = truths.last_read(connection, [workbench.name])[workbench.name]
+    assert read.refused == {"'cat' is none of the classes": 2, "no id, or one that can be none": 1}
+    assert read.taken == 1
+    assert "'cat' is none of the classes" in caplog.text
+
+
+def test_a_source_of_truth_in_trouble_stops_no_round_and_is_tried_again(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    cycle = monitor.advance()
+    assert "there is no file or folder" in str(cycle.problems[0])
+    assert round_of(monitor).state == "labelling"
+    write_truth(workbench, workbench.truth)
+    assert monitor.advance().problems == []
+    assert round_of(monitor).state == "closed"
+
+
+def test_a_truth_without_its_column_names_those_there_are(workbench, sqlite, clock) -> None:
+    write_truth(workbench, {"a": "1"})
+    monitor = workbench.monitor(sqlite, clock, truth=SOURCE["truth"] | {"label": "result"})
+    (problem,) = monitor.advance().problems
+    assert "result" in str(problem)
+    assert "order, outcome, known_at" in str(problem)
+
+
+def test_another_machine_reads_for_itself_and_says_nothing_twice(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    monitor.advance()
+    one = drawn(monitor)[0]
+    write_truth(workbench, {one: "1"})
+    write_truth(workbench, {one: "2"}, NOON + timedelta(hours=1))
+    monitor.advance()
+    monitor.folder = workbench.folder / "elsewhere"
+    assert monitor.advance().problems == []
+    assert said(monitor) == {one: ("2",)}
+
+
+def test_a_column_of_the_log_is_truth_and_no_annotator_sees_it(workbench, database, clock) -> None:
+    outcomes = [None if k % 10 == 0 else 0 for k in range(200)]
+    workbench.write_window(outcome=outcomes)
+    monitor = workbench.monitor(database, clock, truth={"column": "outcome"})
+    assert monitor.advance().problems == []
+    known = {key for key in drawn(monitor) if int(key.partition("-")[2]) % 10}
+    assert said(monitor) == dict.fromkeys(known, ("0",))
+    with monitor.store.read() as connection:
+        (*open_tasks,) = queue.open_tasks(connection)
+    assert {task.input_id for task in open_tasks} == set(drawn(monitor)) - known
+    assert not any("outcome" in task.payload for task in open_tasks)
+
+
+def test_numbers_are_truths_of_a_regression(tmp_path: Path) -> None:
+    from opmon.truth.reading import Vocabulary
+
+    named, refused = Vocabulary(None).named(pa.array(["1.5", None, "", "nan", "many", "inf"]))
+    assert named.to_pylist() == [1.5, None, None, None, None, None]
+    assert refused == {"no finite number": 2}
+
+
+def test_no_annotator_is_called_truth(workbench, sqlite, clock) -> None:
+    from opmon.labels.rows import ImportedLabel
+    from opmon.store.matching import match
+
+    workbench.write_window()
+    monitor = workbench.monitor(sqlite, clock)
+    monitor.advance()
+    line = ImportedLabel(1, "1", monitor=workbench.name, input_id=drawn(monitor)[0], annotator=TRUTH)
+    with monitor.store.read() as connection:
+        (problem,) = match(connection, [line]).problems
+    assert "name its annotator otherwise" in problem
+
+
+def test_annotators_are_asked_once_the_wait_for_truth_is_over(workbench, sqlite, clock) -> None:
+    provider = {"labels": {"wait_for_truth": "7d", "max_wait": "2d", "provider": {"path": "labels"}}}
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **provider)
+    monitor.advance()
+    folder = workbench.folder / "labels" / workbench.name
+    ends = datetime(2026, 3, 1, 1, 3, 19, tzinfo=UTC)
+    assert (round_of(monitor).asks_at, round_of(monitor).deadline_at) == (
+        ends + timedelta(days=7),
+        ends + timedelta(days=9),
+    )
+    assert not folder.exists()
+    with monitor.store.read() as connection:
+        assert queue.open_tasks(connection, at=clock()) == []
+        assert len(queue.open_tasks(connection)) == len(drawn(monitor))
+    write_truth(workbench, some(workbench.truth, drawn(monitor)[1:]))
+    clock.pass_(days=7)
+    monitor.advance()
+    (path,) = folder.glob("*.csv")
+    assert drawn(monitor)[0] in path.read_text()
+    assert len(path.read_text().splitlines()) == 2
+
+
+def test_a_monitor_whose_truth_only_arrives_by_itself_asks_nobody(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    write_truth(workbench, {})
+    quiet = {"labels": {"annotators": "none"}, "sampler": {"type": "srs", "budget": 40}}
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **quiet)
+    monitor.advance()
+    clock.pass_(days=6)
+    with monitor.store.read() as connection:
+        assert queue.open_tasks(connection, at=clock() + timedelta(days=9999)) == []
+    write_truth(workbench, some(workbench.truth, drawn(monitor)[:20]))
+    monitor.advance()
+    assert round_of(monitor).state == "labelling"
+    clock.pass_(days=2)
+    monitor.advance()
+    assert round_of(monitor).state == "closed"
+    with monitor.store.read() as connection:
+        assert revisions.latest_estimate(connection, round_of(monitor).id).estimate.response == pytest.approx(0.5)
