@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Any
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LONGEST = timedelta(days=3660)
 
 
-def duration(value: Any) -> timedelta:
+def duration(value: object) -> timedelta:
     """
     >>> duration("90m")
     datetime.timedelta(seconds=5400)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     Discriminator,
@@ -31,8 +31,8 @@ class DeviceSettings(Part):
 
     @field_validator("options", mode="before")
     @classmethod
-    def _by_provider(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and not all(isinstance(told, Mapping) for told in value.values()):
+    def _by_provider(cls, value: object) -> object:
+        if isinstance(value, Mapping) and not all(isinstance(options, Mapping) for options in value.values()):
             raise ValueError("must hold options by provider, such as {cuda: {device_id: 1}}")
         return value
 
@@ -46,7 +46,7 @@ class DeviceSettings(Part):
         return Providers.of(self.providers, self.options)
 
 
-def _form(value: Any) -> str:
+def _form(value: object) -> str:
     return "by providers" if isinstance(value, Mapping | DeviceSettings) else "by name"
 
 

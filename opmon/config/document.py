@@ -50,7 +50,7 @@ def dotted(path: KeyPath) -> str:
     return shown
 
 
-def from_mapping(mapping: Mapping[str, Any], environment: Mapping[str, str], name: str = "") -> Document:
+def from_mapping(mapping: Mapping[str, object], environment: Mapping[str, str], name: str = "") -> Document:
     """Plain values, as from Python, with their references resolved."""
     document = Document(name=name)
     document.data = _Values(document, environment).mapping(mapping)
@@ -93,12 +93,12 @@ class References:
 class _Values(References):
     """Resolves the references in values that come from Python."""
 
-    def mapping(self, mapping: Mapping[str, Any], path: KeyPath = ()) -> dict[str, Any]:
+    def mapping(self, mapping: Mapping[str, object], path: KeyPath = ()) -> dict[str, Any]:
         if len(path) > MAX_DEPTH:
             raise self.document.error(path[:3], f"nested deeper than {MAX_DEPTH}")
         return {str(key): self.value(value, (*path, str(key))) for key, value in mapping.items()}
 
-    def value(self, value: Any, path: KeyPath) -> Any:
+    def value(self, value: object, path: KeyPath) -> object:
         if isinstance(value, Mapping):
             return self.mapping(value, path)
         if isinstance(value, list | tuple):

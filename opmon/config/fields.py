@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
@@ -37,20 +37,20 @@ def absolute(path: str, folder: Path) -> str:
     return f"{joined}/" if path.endswith("/") and len(path) > 1 else str(joined)
 
 
-def _no_boolean(value: Any) -> Any:
+def _no_boolean(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("must be a number")
     return value
 
 
-def whole(value: Any) -> Any:
+def whole(value: object) -> object:
     _no_boolean(value)
     if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", value):
         return float(value)  # 1e6 is text in YAML 1.1
     return value
 
 
-def _local_path(value: Any, info: ValidationInfo) -> Any:
+def _local_path(value: object, info: ValidationInfo) -> object:
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str):
@@ -60,7 +60,7 @@ def _local_path(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
-def _place(value: Any, info: ValidationInfo) -> Any:
+def _place(value: object, info: ValidationInfo) -> object:
     """A path of this machine, or the URL of an object store as it is."""
     if isinstance(value, str) and scheme_of(value) not in (None, "file"):
         try:
@@ -70,7 +70,7 @@ def _place(value: Any, info: ValidationInfo) -> Any:
     return _local_path(value.removeprefix("file://") if isinstance(value, str) else value, info)
 
 
-def _database(value: Any, info: ValidationInfo) -> Any:
+def _database(value: object, info: ValidationInfo) -> object:
     address = _sqlite_below(value, info)
     if not isinstance(address, Address):
         return address
@@ -94,7 +94,7 @@ def _check_port(url: str) -> None:
         ) from exc
 
 
-def _tracking(value: Any, info: ValidationInfo) -> Any:
+def _tracking(value: object, info: ValidationInfo) -> object:
     address = _sqlite_below(value, info)
     if not isinstance(address, Address):
         return address
@@ -104,7 +104,7 @@ def _tracking(value: Any, info: ValidationInfo) -> Any:
     return Address(absolute(uri, folder_of(info)))
 
 
-def _sqlite_below(value: Any, info: ValidationInfo) -> Any:
+def _sqlite_below(value: object, info: ValidationInfo) -> object:
     """The address, with the file of a relative ``sqlite:///file`` placed in the folder of opmon.yaml."""
     if isinstance(value, Address):
         value = value.get_secret_value()

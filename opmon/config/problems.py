@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -63,14 +62,14 @@ def words(problem: ErrorDetails) -> str:
     return problem["msg"].replace("Input should be", "must be")
 
 
-def _path(problem: ErrorDetails, data: Any) -> KeyPath:
+def _path(problem: ErrorDetails, data: object) -> KeyPath:
     """The key path of the problem, without the parts that pydantic adds for the members of a union."""
     path: list[str | int] = []
     last = len(problem["loc"]) - 1
     for place, part in enumerate(problem["loc"]):
-        known = (isinstance(data, Mapping) and part in data) or (isinstance(data, list) and isinstance(part, int))
-        if known:
-            data = data[part]
+        inner = _inside(data, part)
+        if inner is not _NOTHING:
+            data = inner
         elif not (isinstance(data, Mapping) and problem["type"] == "missing" and place == last):
             continue
         path.append(part)
@@ -92,7 +91,7 @@ def _line(problem: ErrorDetails, path: KeyPath, document: Document, overridden: 
     return f"{where}{what}{got}"
 
 
-def _given(path: KeyPath, document: Document) -> Any:
+def _given(path: KeyPath, document: Document) -> str | None:
     """The value as it may be shown: as written where it holds a reference, hidden where the key is secret."""
     keys = path[:1] + path[2:] if path[:1] == ("monitors",) else path  # a monitor may be called "tokens"
     if any(isinstance(part, str) and is_secret_name(part) for part in keys):
@@ -107,10 +106,16 @@ def _given(path: KeyPath, document: Document) -> Any:
     return repr(text)
 
 
-def _at(path: KeyPath, value: Any) -> Any:
+def _at(path: KeyPath, value: object) -> object:
     for part in path:
-        known = isinstance(value, Mapping) and part in value
-        if not known and not (isinstance(value, list) and isinstance(part, int) and part < len(value)):
-            return _NOTHING
-        value = value[part]
+        value = _inside(value, part)
     return value
+
+
+def _inside(value: object, part: str | int) -> object:
+    """What a mapping or a list holds at a key or a place, or nothing."""
+    if isinstance(value, Mapping):
+        return value.get(part, _NOTHING)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return _NOTHING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
@@ -15,7 +15,7 @@ Way = Literal["onnx", "logged", "flavor"]
 _BY_NAME = ("current", "uv")
 
 
-def _memory(value: Any) -> Any:
+def _memory(value: object) -> object:
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
             return amount("memory", value)
@@ -24,7 +24,7 @@ def _memory(value: Any) -> Any:
     return value
 
 
-def _python(value: Any, info: ValidationInfo) -> Any:
+def _python(value: object, info: ValidationInfo) -> object:
     if not isinstance(value, str) or value in _BY_NAME:
         return value
     if "/" not in value:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator
-from typing import IO, Any
+from typing import IO
 
 from opmon.errors import InputError
 from opmon.labels.rows import RowError, known_name, row_of, unguarded
 
-Row = dict[str, Any] | RowError
+Row = dict[str, object] | RowError
 
 
-def lines(stream: IO[Any], name: str, longest: int, largest: int) -> Iterator[str]:
+def lines(stream: IO[str] | IO[bytes], name: str, longest: int, largest: int) -> Iterator[str]:
     """The lines of a text or binary stream, bounded in size, without the byte-order mark."""
     total = number = 0
     while line := stream.readline(longest + 1):
@@ -51,7 +51,7 @@ def _json_row(line: str) -> Row:
         return RowError(f"is no JSON object: {exc}")
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _Pairs(list[tuple[str, object]]):
     """A JSON object, with keys that come twice still twice."""
 
 

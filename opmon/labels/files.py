@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
 from opmon.errors import InputError
 from opmon.labels._parsing import json_rows, lines, table_rows
@@ -96,7 +96,7 @@ def task_keys(path: Path) -> frozenset[str]:
     return frozenset(str(row["task_key"]) for row in found if not isinstance(row, RowError) and row.get("task_key"))
 
 
-def _read(stream: IO[Any], format: Format, name: str, annotator: str, monitor: str | None) -> LabelFile:
+def _read(stream: IO[str] | IO[bytes], format: Format, name: str, annotator: str, monitor: str | None) -> LabelFile:
     problems: list[str] = []
     labels: dict[tuple[object, ...], ImportedLabel] = {}
     unanswered = 0

@@ -9,7 +9,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+
+from opmon.types import Json
 
 ALIASES: Mapping[str, str] = {"task": "task_id", "truth": "label"}
 KNOWN = ("task_key", "task_id", "monitor", "round", "input_id", "label", "skip", "annotator", "at")
@@ -64,9 +65,9 @@ def known_name(name: str) -> str | None:
     return known if known in KNOWN else None
 
 
-def row_of(pairs: Iterator[tuple[str, Any]]) -> dict[str, Any]:
+def row_of(pairs: Iterator[tuple[str, object]]) -> dict[str, object]:
     """The known columns of a row under their own names; the others are left out."""
-    row: dict[str, Any] = {}
+    row: dict[str, object] = {}
     for name, value in pairs:
         known = known_name(name)
         if known is None:
@@ -78,7 +79,7 @@ def row_of(pairs: Iterator[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def label_of(row: Mapping[str, Any], line: int, annotator: str, monitor: str | None) -> ImportedLabel | None:
+def label_of(row: Mapping[str, object], line: int, annotator: str, monitor: str | None) -> ImportedLabel | None:
     """The label of a row, or None where it holds no answer yet."""
     key, task_id, input_id = _name(row, "task_key"), _whole(row, "task_id"), _name(row, "input_id")
     said = _name(row, "monitor")
@@ -115,7 +116,7 @@ def unguarded(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 
-def cell(value: Any) -> Any:
+def cell(value: object) -> str | float:
     """A payload's value as a cell of a table."""
     plain = as_json(value)
     if plain is None:
@@ -126,7 +127,7 @@ def cell(value: Any) -> Any:
     return guarded(text) if len(text) <= _LONGEST_CELL else "(too long for a cell; export as JSONL to see it)"
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Json:
     """A payload's value as JSON: bytes, such as pictures, become ``{"base64": …}``, NaN becomes null."""
     if isinstance(value, bytes | bytearray):
         return {"base64": base64.b64encode(value).decode()}
@@ -143,15 +144,15 @@ def as_json(value: Any) -> Any:
     return str(value).encode(errors="backslashreplace").decode()  # half a surrogate pair cannot be written
 
 
-def _empty(value: Any) -> bool:
+def _empty(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or _blank(value)
 
 
-def _blank(value: Any) -> bool:
+def _blank(value: object) -> bool:
     return isinstance(value, str) and value.strip().lower() in ("", "nan")
 
 
-def _truth(value: Any) -> str | None:
+def _truth(value: object) -> str | None:
     if _empty(value):
         return None
     if isinstance(value, bool):
@@ -163,14 +164,14 @@ def _truth(value: Any) -> str | None:
     raise RowError(f"label must be text or a number; got {_shown(value)}")
 
 
-def _skip(value: Any) -> bool:
+def _skip(value: object) -> bool:
     plain = "" if _empty(value) else str(value).strip().lower()
     if plain not in (*_YES, *_NO):
         raise RowError(f"skip must be true or false; got {_shown(value)}")
     return plain in _YES
 
 
-def _whole(row: Mapping[str, Any], key: str) -> int | None:
+def _whole(row: Mapping[str, object], key: str) -> int | None:
     value = row.get(key)
     if _empty(value):
         return None
@@ -184,7 +185,7 @@ def _whole(row: Mapping[str, Any], key: str) -> int | None:
     return int(text)
 
 
-def _name(row: Mapping[str, Any], key: str) -> str | None:
+def _name(row: Mapping[str, object], key: str) -> str | None:
     value = row.get(key)
     if value is None or value == "":
         return None
@@ -194,7 +195,7 @@ def _name(row: Mapping[str, Any], key: str) -> str | None:
     return (text if key == "input_id" else text.strip()) or None
 
 
-def _at(value: Any) -> datetime | None:
+def _at(value: object) -> datetime | None:
     if _empty(value):
         return None
     try:
@@ -215,6 +216,6 @@ def _text(key: str, text: str, longest: int) -> str:
     return text
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import InputError, NotFoundError, OpmonError
 from opmon.registry.connection import Connection
 from opmon.registry.translation import is_answer, translated
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +58,7 @@ def keep_one(connection: Connection, experiment_id: str, key: str) -> str | None
     return str(kept.info.run_id)
 
 
-def _remove(connection: Connection, run: Any, kept: str) -> None:
+def _remove(connection: Connection, run: Run, kept: str) -> None:
     """A run made twice goes to MLflow's bin; one that something was logged to stays, and names the one kept."""
     run_id, client = run.info.run_id, connection.client
     try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -19,8 +19,12 @@ from opmon.registry.connection import Connection
 from opmon.registry.originals import is_pickled, load_original, model_file, original_flavor
 from opmon.registry.signature import read_signature
 from opmon.registry.translation import translated
-from opmon.types import ModelVersion
+from opmon.types import Document, ModelVersion
 from opmon.wording import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities.model_registry import ModelVersion as RegisteredVersion
 
 _ADDRESS = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[^/@]+))")
 _CONVERTED = "-converted-2"
@@ -28,7 +32,7 @@ _CONVERTED = "-converted-2"
 _LOGGED = re.compile(r"models:/(m-[^/]+)")
 
 
-def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Mapping[str, Any]]:
+def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Document]:
     """The version that an address means now, and what its ``MLmodel`` file says."""
     address = _ADDRESS.fullmatch(uri)
     if address is None:
@@ -69,7 +73,7 @@ def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Mapping[str
 def fetch_onnx(
     connection: Connection,
     model: ModelVersion,
-    described: Mapping[str, Any],
+    described: Document,
     into: Path,
     converter: Converter | None,
     trusted: bool,
@@ -91,7 +95,7 @@ def fetch_onnx(
     return folder / file
 
 
-def load(connection: Connection, model: ModelVersion, described: Mapping[str, Any], into: Path) -> Any:
+def load(connection: Connection, model: ModelVersion, described: Document, into: Path) -> Any:
     """The original of a converted model: its file where that is data, else unpickled."""
     flavors, folder = described.get("flavors") or {}, fetch_original(connection, model, into)
     name = original_flavor(flavors)
@@ -153,7 +157,7 @@ def _move(ready: Path, folder: Path, leftover: Path, file: Path) -> None:
             raise
 
 
-def _described(connection: Connection, found: Any, uri: str) -> Mapping[str, Any]:
+def _described(connection: Connection, found: RegisteredVersion, uri: str) -> Document:
     """The version's ``MLmodel`` file."""
     with tempfile.TemporaryDirectory() as temporary:
         try:
@@ -175,14 +179,14 @@ def _location(connection: Connection, name: str, version: str) -> str:
     return str(connection.client.get_logged_model(logged[1]).artifact_location) if logged else uri
 
 
-def _newest(client: Any, name: str) -> Any:
+def _newest(client: MlflowClient, name: str) -> RegisteredVersion:
     versions = _versions(client, name)
     if not versions:
         raise NotFoundError(f"{name!r} has no versions")
     return versions[0]
 
 
-def _versions(client: Any, name: str) -> list[Any]:
+def _versions(client: MlflowClient, name: str) -> list[RegisteredVersion]:
     """The newest versions of a model, newest first."""
     quoted = name.replace("'", "''")
     found = client.search_model_versions(f"name='{quoted}'", max_results=100, order_by=["version_number DESC"])
@@ -203,7 +207,7 @@ def _what_there_is(connection: Connection, name: str) -> str:
     return f"Versions of {name!r}: {versions or 'none'}; aliases: {aliases or 'none'}."
 
 
-def _no_onnx(model: ModelVersion, flavors: Mapping[str, Any]) -> str:
+def _no_onnx(model: ModelVersion, flavors: Document) -> str:
     have = ", ".join(sorted(flavors)) or "none"
     if is_pickled(flavors):
         name = "scikit-learn" if "sklearn" in flavors else "pickled LightGBM"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import yaml
 from opmon.abc import ModelFile, Runnable
 from opmon.errors import ModelError
 from opmon.registry.translation import first_line
+from opmon.types import Document
 
 FILES = {"xgboost": "model_class", "lightgbm": "model_class", "catboost": "model_type"}
 """Flavors whose file is data, and where they tell the class of the model."""
@@ -20,18 +20,18 @@ _BOOSTER = "lightgbm.basic.Booster"
 """The one kind of LightGBM's that is no pickle."""
 
 
-def original_flavor(flavors: Mapping[str, Any]) -> str | None:
+def original_flavor(flavors: Document) -> str | None:
     """The flavor that an ONNX file can be made of."""
     return next((name for name in ("sklearn", *FILES) if name in flavors), None)
 
 
-def is_pickled(flavors: Mapping[str, Any]) -> bool:
+def is_pickled(flavors: Document) -> bool:
     """Whether loading the original runs code that is in it."""
     name = original_flavor(flavors)
     return name == "sklearn" or (name == "lightgbm" and flavors[name].get("model_class", _BOOSTER) != _BOOSTER)
 
 
-def model_file(folder: Path, flavors: Mapping[str, Any]) -> ModelFile:
+def model_file(folder: Path, flavors: Document) -> ModelFile:
     """The file of a model that is data, in a folder that MLflow wrote."""
     library = original_flavor(flavors) or ""
     told = flavors[library]

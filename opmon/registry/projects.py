@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from typing import Any
 
 from opmon.errors import UnavailableError
 from opmon.redaction import redacted
@@ -48,7 +47,7 @@ def _start(argv: list[str], connection: Connection, uri: str) -> None:
     """The process lives on; one that fails at once is an error with what it said."""
     environment = os.environ | {"MLFLOW_TRACKING_URI": connection.tracking_uri}
     with tempfile.TemporaryFile() as told:
-        process: subprocess.Popen[Any] = subprocess.Popen(  # noqa: S603 - mlflow itself, without a shell
+        process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - mlflow itself, without a shell
             argv, env=environment, stdin=subprocess.DEVNULL, stdout=told, stderr=told, start_new_session=True
         )
         try:

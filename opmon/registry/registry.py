@@ -14,7 +14,7 @@ from opmon.registry.connection import Connection
 from opmon.registry.originals import is_pickled, runnable
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
-from opmon.types import ModelVersion, Signature
+from opmon.types import Document, ModelVersion, Signature
 
 
 class MlflowRegistry(Tracking):
@@ -28,7 +28,7 @@ class MlflowRegistry(Tracking):
 
     def __init__(self, tracking_uri: str | None, registry_uri: str | None = None) -> None:
         super().__init__(Connection(tracking_uri, registry_uri))
-        self._described: dict[tuple[str, str, str | None], Mapping[str, Any]] = {}
+        self._described: dict[tuple[str, str, str | None], Document] = {}
 
     def __repr__(self) -> str:
         return f"MlflowRegistry({self._connection.where!r})"
@@ -124,7 +124,7 @@ class MlflowRegistry(Tracking):
             self._connection, run_id, uri, entry_point, parameters, version, backend=backend, env_manager=env_manager
         )
 
-    def _about(self, model: ModelVersion) -> Mapping[str, Any]:
+    def _about(self, model: ModelVersion) -> Document:
         key = (model.name, model.version, model.model_id)
         if key not in self._described:
             self.resolve(model.uri)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
-from opmon.types import Signature
+from opmon.types import Document, Signature
 
 
-def read_signature(mlmodel: Mapping[str, Any]) -> Signature | None:
+def read_signature(mlmodel: Document) -> Signature | None:
     """The signature in an ``MLmodel`` file; None where it has none, or one of a kind that says nothing of columns."""
     inputs = (mlmodel.get("signature") or {}).get("inputs")
     if not inputs:
@@ -26,7 +24,7 @@ def read_signature(mlmodel: Mapping[str, Any]) -> Signature | None:
     return Signature(tuple(columns), tuple(tensors), _outputs(mlmodel)) if columns or tensors else None
 
 
-def _outputs(mlmodel: Mapping[str, Any]) -> tuple[tuple[str | None, str, tuple[int, ...]], ...]:
+def _outputs(mlmodel: Document) -> tuple[tuple[str | None, str, tuple[int, ...]], ...]:
     told = (mlmodel.get("signature") or {}).get("outputs")
     found: list[tuple[str | None, str, tuple[int, ...]]] = []
     for spec in json.loads(told) if told else ():

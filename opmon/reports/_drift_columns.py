@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from opmon.reports.text import shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    Series: TypeAlias = pd.Series[Any]
+    """A column of whatever the log holds."""
 
 FEWEST_VALUES = 30
 """With fewer values on one side, a test says more about chance than about drift."""
@@ -33,8 +36,8 @@ class Sides:
     """A column as Evidently takes it: what its values are, and the power of ten they were multiplied by."""
 
     kind: Kind
-    before: pd.Series[Any]
-    after: pd.Series[Any]
+    before: Series
+    after: Series
     power: int = 0
 
 
@@ -51,7 +54,7 @@ class ColumnDrift:
     """Whether it is opmon's: the model's prediction, or a variable computed from its answer."""
 
 
-def decided(name: str, before: pd.Series[Any], after: pd.Series[Any]) -> str | ColumnDrift | None:
+def decided(name: str, before: Series, after: Series) -> str | ColumnDrift | None:
     """Why a column is not compared, or its drift where that is plain, or None where a test must tell."""
     reason = _unsuitable(before) or _unsuitable(after)
     if reason:
@@ -69,14 +72,14 @@ def decided(name: str, before: pd.Series[Any], after: pd.Series[Any]) -> str | C
     return "the same value everywhere" if before_one == after_one else ColumnDrift(name, True, "another constant")
 
 
-def comparable(before: pd.Series[Any], after: pd.Series[Any]) -> Sides:
+def comparable(before: Series, after: Series) -> Sides:
     """Both sides in the form Evidently takes."""
     if _is_number(before) and _is_number(after) and not _is_code(before, after):
         return _numerical(before.astype("float64"), after.astype("float64"))
     return _categorical(_words(before), _words(after))
 
 
-def _numerical(before: pd.Series[Any], after: pd.Series[Any]) -> Sides:
+def _numerical(before: Series, after: Series) -> Sides:
     """Without infinities; to nine digits, because a constant with rounding errors has too small a range to bin.
 
     Evidently's normed distance takes no deviation below 0.001 for real, so small numbers are multiplied up.
@@ -89,7 +92,7 @@ def _numerical(before: pd.Series[Any], after: pd.Series[Any]) -> Sides:
     return Sides("numerical", before, after, power)
 
 
-def _categorical(before: pd.Series[Any], after: pd.Series[Any]) -> Sides:
+def _categorical(before: Series, after: Series) -> Sides:
     """The frequent values of the reference, and one category for all others.
 
     A few values that the reference has never seen are left out: a chi-square test takes one of them for proof.
@@ -103,7 +106,7 @@ def _categorical(before: pd.Series[Any], after: pd.Series[Any]) -> Sides:
     return Sides("categorical", before, after)
 
 
-def _unsuitable(column: pd.Series[Any]) -> str | None:
+def _unsuitable(column: Series) -> str | None:
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(column):
@@ -122,26 +125,26 @@ def _unsuitable(column: pd.Series[Any]) -> str | None:
     return None
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
+def _is_number(column: Series) -> bool:
     import pandas as pd
 
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
-def _is_code(before: pd.Series[Any], after: pd.Series[Any]) -> bool:
+def _is_code(before: Series, after: Series) -> bool:
     import pandas as pd
 
     whole = pd.api.types.is_integer_dtype(before) and pd.api.types.is_integer_dtype(after)
     return whole and before.nunique() <= FEW_INTEGERS
 
 
-def _values(column: pd.Series[Any]) -> pd.Series[Any]:
+def _values(column: Series) -> Series:
     """What is there: infinities are no values."""
     filled = column.dropna()
     return filled[filled.astype("float64").abs() < math.inf] if _is_number(column) else filled
 
 
-def _only_value(values: pd.Series[Any]) -> str | float | None:
+def _only_value(values: Series) -> str | float | None:
     """The value that a constant column has everywhere."""
     if _is_number(values):
         low, high = float(values.min()), float(values.max())
@@ -150,7 +153,7 @@ def _only_value(values: pd.Series[Any]) -> str | float | None:
     return str(words.iloc[0]) if words.nunique() == 1 else None
 
 
-def _words(column: pd.Series[Any]) -> pd.Series[Any]:
+def _words(column: Series) -> Series:
     import pandas as pd
 
     missing = column.isna()
@@ -158,7 +161,7 @@ def _words(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(words, dtype=object)
 
 
-def harmless(value: Any) -> str:
+def harmless(value: object) -> str:
     """A name or category as Evidently may see it: it writes both into a script without escaping them.
 
     >>> harmless("</script><b>")

@@ -12,6 +12,8 @@ from opmon.reports._drift_columns import FEWEST_VALUES, ColumnDrift, Kind, Sides
 if TYPE_CHECKING:
     import pandas as pd
 
+    from opmon.reports._drift_columns import Series
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
@@ -88,7 +90,7 @@ def _sampled(table: pd.DataFrame, max_rows: int, seed: int) -> pd.DataFrame:
     return table.reset_index(drop=True).infer_objects()
 
 
-def _named(table: pd.DataFrame, name: str) -> list[pd.Series[Any]]:
+def _named(table: pd.DataFrame, name: str) -> list[Series]:
     """The columns called ``name``: none, one, or more where a file repeats a name."""
     return [table.iloc[:, i] for i, column in enumerate(table.columns) if str(column) == name]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon import wording
 from opmon.reports import text
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """The page that ``template`` makes of ``values``."""
     return _environment().get_template(template).render(**values)
 
 
-def write_page(path: Path, template: str, **values: Any) -> Path:
+def write_page(path: Path, template: str, **values: object) -> Path:
     """Writes the page and returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render(template, **values), encoding="utf-8")

@@ -8,10 +8,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.reports._drift_columns import ColumnDrift as ColumnDrift
 from opmon.reports._drift_tables import Prepared, prepare
+from opmon.types import Document
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,7 +147,7 @@ def _compare(prepared: Prepared, path: Path) -> list[ColumnDrift]:
     return [_column(metric, prepared.names) for metric in results if "column" in metric["config"]]
 
 
-def _column(metric: Mapping[str, Any], names: Mapping[str, str]) -> ColumnDrift:
+def _column(metric: Document, names: Mapping[str, str]) -> ColumnDrift:
     """One ``ValueDrift``. Names are read from ``config``: the metric's own name is ambiguous."""
     config = metric["config"]
     value, threshold, method = float(metric["value"]), float(config["threshold"]), str(config["method"])

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import InputError
+from opmon.types import Json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,7 @@ class Failure:
     """How many inputs of the frame this one stands for: the inverse of its expected number of draws; None where the
     design does not tell."""
     annotators: tuple[str, ...] = ()
-    payload: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, Json] = field(default_factory=dict)
     error: float | None = None
     """How far off a regression is."""
 
@@ -119,19 +120,21 @@ def _overview(failures: Sequence[Failure]) -> tuple[str, ...]:
     return (*OVERVIEW, "error") if any(failure.error is not None for failure in failures) else OVERVIEW
 
 
-def _column(values: list[Any]) -> pa.Array:
+def _column(cells: Sequence[object]) -> pa.Array:
     import pyarrow as pa
 
-    values = [_native(value) for value in values]
+    values = [_native(cell) for cell in cells]
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         return pa.array([None if value is None else json.dumps(value, default=str) for value in values], pa.string())
 
 
-def _native(value: Any) -> Any:
+def _native(value: object) -> object:
     """Arrow takes NumPy's vectors and scalars as they are, and higher dimensions as nested lists."""
-    return value.tolist() if getattr(value, "ndim", 0) > 1 else value
+    import numpy as np
+
+    return value.tolist() if isinstance(value, np.ndarray) and value.ndim > 1 else value
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:
@@ -140,7 +143,7 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """A CSV cell that no spreadsheet takes for a formula."""
     if value is None:
         return ""

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from opmon.robustness.outcomes import Outcomes
 from opmon.robustness.query.named import question
 from opmon.robustness.result import Answer, Tomography
 from opmon.robustness.space import Space, Tests
+from opmon.types import Array, Document
 
 TESTS, FACTS, OUTCOMES = "robustness.parquet", "robustness.json", "robustness-outcomes.npz"
 FORMAT = 1
@@ -31,7 +31,7 @@ def write_tomography(result: Tomography, folder: Path) -> None:
     """The files: one row per test, what belongs to all of them, and what each input did where that is known."""
     folder.mkdir(parents=True, exist_ok=True)
     names = result.space.names
-    columns: dict[str, Any] = {f"severity/{name}": result.tests.severities[:, j] for j, name in enumerate(names)}
+    columns: dict[str, Array] = {f"severity/{name}": result.tests.severities[:, j] for j, name in enumerate(names)}
     columns |= {f"place/{name}": result.tests.ranks[:, j] for j, name in enumerate(names)}
     columns |= {name: getattr(result, name) for name in _COLUMNS}
     columns |= {"seen": result.seen, "measured": result.measured}
@@ -85,7 +85,7 @@ def _outcomes(path: Path) -> Outcomes | None:
     return Outcomes(**{**values, "values": values["values"].astype(np.float32)})
 
 
-def _restored(facts: Mapping[str, Any], table: pa.Table, outcomes: Outcomes | None) -> Tomography:
+def _restored(facts: Document, table: pa.Table, outcomes: Outcomes | None) -> Tomography:
     if facts["format"] != FORMAT:
         raise InputError(f"the tomography is of format {facts['format']}, and this opmon reads {FORMAT}: run it again")
     space = Space(**{**facts["space"], "names": tuple(facts["space"]["names"])})
@@ -177,7 +177,7 @@ def _singles(result: Tomography) -> list[tuple[str, list[float]]]:
     return found
 
 
-def _row(name: str, text: str, answer: Answer) -> dict[str, Any]:
+def _row(name: str, text: str, answer: Answer) -> dict[str, object]:
     return {
         "name": name,
         "question": question(text),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from opmon.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from opmon.robustness.result import Tomography
@@ -112,8 +114,8 @@ def curve_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
     _percent(axes.yaxis, colours)
     handles, labels = axes.get_legend_handles_labels()
     if result.quality is not None:
-        other: Any = axes.twinx()
-        quality = [p[4] for p in points]
+        other: Axes = axes.twinx()
+        quality = [math.nan if p[4] is None else p[4] for p in points]
         (line,) = other.plot(sums, quality, color=colours.alarm, marker="s", markersize=3.5, linestyle="--")
         other.set_ylabel("distance from the originals", color=colours.alarm, fontsize=9)
         other.tick_params(colors=colours.alarm, labelsize=9, length=0)
@@ -193,7 +195,7 @@ def _plain(axes: Axes, colours: Palette) -> None:
     axes.set_facecolor(colours.paper)
 
 
-def _percent(axis: Any, colours: Palette) -> None:
+def _percent(axis: Axis, colours: Palette) -> None:
     from matplotlib.ticker import FuncFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: percent(value, 0)))

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from opmon import wording
 from opmon.quantities import ACCURACY, Quantity
@@ -18,7 +17,7 @@ from opmon.reports.failures import Failure
 from opmon.reports.palette import darkened
 from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
-from opmon.types import Estimate, Verdict
+from opmon.types import Document, Estimate, Verdict
 from opmon.wording import counted, told
 
 LISTED_FAILURES = 25
@@ -42,7 +41,7 @@ class RoundSummary:
     """When the oldest input of the round arrived."""
     ended_at: datetime | None = None
     sampler: str = ""
-    design: Mapping[str, Any] = field(default_factory=dict)
+    design: Document = field(default_factory=dict)
     """How the sample was drawn, by name: budget, variable, seed, draws, …"""
     quantity: Quantity = ACCURACY
     """What the monitor estimates."""

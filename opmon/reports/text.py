@@ -12,7 +12,7 @@ from opmon.wording import ABSENT
 _BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def shown(value: Any, limit: int = 120) -> str:
+def shown(value: object, limit: int = 120) -> str:
     """``value`` on one line of at most ``limit`` characters, without control characters.
 
     Escaping for HTML is the template's work. Overrides of the writing direction are dropped, so that a value cannot
@@ -48,7 +48,7 @@ def together(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _plain(value: Any, limit: int) -> str:
+def _plain(value: object, limit: int) -> str:
     if value is None:
         return ABSENT
     if isinstance(value, float):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +23,7 @@ from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.inputs.encoded import encoded_all
 from opmon.stages.toolbox import Toolbox
 from opmon.store.rounds import Round
+from opmon.types import Json
 
 POSITION = "opmon.position"
 """The column with the place of an input in the round's frame."""
@@ -58,7 +58,7 @@ def captured(work: Toolbox, round_: Round, positions: NDArray[np.int64]) -> pa.T
     return table.take(pa.array(order[places])).drop_columns(POSITION)
 
 
-def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mapping[str, Any]]:
+def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mapping[str, Json]]:
     """What annotators saw of the inputs; with a picture itself where they saw its path."""
     image = work.settings.inputs.image
     own = [task.payload for task in tasks]
@@ -101,7 +101,7 @@ def _with_pictures(settings: MonitorSettings, rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.column_names.index(image.column), image.column, pictures)
 
 
-def _is_path(cell: Any) -> bool:
+def _is_path(cell: object) -> bool:
     """Whether a cell names a file: as text, or as the datasets library does."""
     return isinstance(cell, str) or (isinstance(cell, Mapping) and bool(cell.get("path")) and not cell.get("bytes"))
 

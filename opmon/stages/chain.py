@@ -9,14 +9,14 @@ said of the rounds after it is said anew.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from opmon.config import RuleSettings
 from opmon.decisions.case import carried
 from opmon.store.verdicts import Entry, alarmed
-from opmon.types import Verdict
+from opmon.types import Document, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -58,15 +58,13 @@ class Conclusion:
     calls: Sequence[Call] = ()
 
 
-def details_before(rule: RuleSettings, chain: Chain) -> Mapping[str, Any]:
+def details_before(rule: RuleSettings, chain: Chain) -> Document:
     """What the rule kept with the round before; nothing where it is another version of itself since."""
     goes_on = _Version.of(rule, chain.before).goes_on
     return chain.before.verdict.details if chain.before is not None and goes_on else {}
 
 
-def conclude(
-    rule: RuleSettings, chain: Chain, number: int, judge: Callable[[Mapping[str, Any]], Verdict]
-) -> Conclusion:
+def conclude(rule: RuleSettings, chain: Chain, number: int, judge: Callable[[Document], Verdict]) -> Conclusion:
     """The round ``number`` in its chain; ``judge`` gives the verdict on it after the details of the one before."""
     version = _Version.of(rule, chain.before)
     stood = bool(version.goes_on and chain.stood and version.is_of(chain.stood) and chain.stood.alarmed)
@@ -128,9 +126,9 @@ def _turns(
 class _Version:
     """One version of a rule, as a round finds it: with other parameters a rule is another, with a bound of its own."""
 
-    identity: Mapping[str, Any]
+    identity: Document
     number: int
-    before: Mapping[str, Any] | None
+    before: Document | None
     """The identity of the version that judged the round before, where it was another one."""
 
     @classmethod

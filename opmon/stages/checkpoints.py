@@ -7,10 +7,9 @@ import zipfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.abc import Perturbation
 from opmon.config.robustness import RobustnessSettings
@@ -19,6 +18,10 @@ from opmon.robustness.running import Checkpoint
 from opmon.robustness.space import Tests
 from opmon.scoring.reference.fitted import model_hash
 from opmon.stages.tomography_model import Prepared
+from opmon.types import Array
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 _TRIED = 8
 _ARRAYS = ("right", "seen", "share", "error", "low", "high", "finished")
@@ -40,7 +43,7 @@ def content_key(model: Path, ready: Prepared, settings: RobustnessSettings, seed
     return total.hexdigest()
 
 
-def _tried(perturbation: Perturbation, ready: Prepared, levels: int, number: int) -> NDArray[Any] | None:
+def _tried(perturbation: Perturbation, ready: Prepared, levels: int, number: int) -> Array | None:
     """What a perturbation makes of a few inputs, since its code may be anybody's; None where it fails, as it will
     when it is run."""
     inputs = ready.evaluation.inputs
@@ -51,7 +54,7 @@ def _tried(perturbation: Perturbation, ready: Prepared, levels: int, number: int
         return None
 
 
-def _add(total: Any, values: NDArray[Any] | None) -> None:
+def _add(total: HASH, values: Array | None) -> None:
     if values is None:
         total.update(b"none")
         return

@@ -8,10 +8,10 @@ Drift is not loss of accuracy: a report says where to look, and never stops a ro
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
 from opmon.store import versions
 from opmon.store.rounds import Round
-from opmon.types import Frame
+from opmon.types import Document, Frame, Json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,9 @@ def not_sampled(settings: MonitorSettings) -> frozenset[str]:
     return frozenset(name for _, name in (*settings.columns.named, *settings.truth_columns))
 
 
-def advise_drift(work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], path: Path) -> dict[str, Any] | None:
+def advise_drift(
+    work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], path: Path
+) -> dict[str, Json] | None:
     """Report the drift into the round's run; what the round keeps of it, or None where there is nothing to compare."""
     settings = work.settings.drift
     if not settings.enabled or not (frame := read_frame(path)).size:
@@ -90,7 +92,7 @@ def advise_drift(work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part
     }
 
 
-def summary_of(kept: Mapping[str, Any] | None) -> DriftSummary | None:
+def summary_of(kept: Document | None) -> DriftSummary | None:
     """What a round keeps of its drift report, as a report again; None where it has none."""
     if kept is None or "compared" not in kept:
         return None

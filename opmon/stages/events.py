@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from opmon.stages.toolbox import Toolbox
 from opmon.store import outbox
 from opmon.store.rounds import Round
-from opmon.types import Estimate, Verdict
+from opmon.types import Estimate, Json, Verdict
 
 _EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseline", "slices_alarmed", "difference")
 """What of a verdict's details whoever acts on it wants to know."""
@@ -15,7 +13,7 @@ _EVIDENCE = ("evidence", "needed", "bound", "distance", "rounds_judged", "baseli
 
 def event_of(
     work: Toolbox, round_: Round, verdict: Verdict, estimate: Estimate | None, kind: str, *, state: str
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     run = round_.run_id or ""
     return {
         "id": outbox.event_id(work.name, verdict.rule, round_.model_version, kind, round_.key),

@@ -49,7 +49,7 @@ def _column(settings: MonitorSettings, failures: Sequence[Failure]) -> str | Non
     return column
 
 
-def _looks_like_one(value: Any) -> bool:
+def _looks_like_one(value: object) -> bool:
     if isinstance(value, dict):
         return "base64" in value
     if not isinstance(value, list) or not value:

@@ -12,14 +12,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from opmon.types import Columns, Frame
+from opmon.types import Array, Columns, Frame
 
 NAME = "frame.parquet"
 VARIABLE, ACTIVATIONS = "variable.", "activations"
@@ -40,7 +39,7 @@ def write_frame(path: Path, tables: Iterable[pa.Table]) -> int:
 
 
 @contextmanager
-def _writer(path: Path) -> Iterator[Any]:
+def _writer(path: Path) -> Iterator[pq.ParquetWriter]:
     made: list[pq.ParquetWriter] = []
 
     def write(table: pa.Table) -> None:
@@ -91,7 +90,7 @@ def read_inputs(path: Path, positions: NDArray[np.int64], columns: Sequence[str]
     return pa.concat_tables(tables).combine_chunks()
 
 
-def _predictions(path: Path) -> NDArray[Any]:
+def _predictions(path: Path) -> Array:
     """The predictions that are judged: production's own where they were logged."""
     judged = _column(path, "prediction")
     if pa.types.is_floating(judged.type):

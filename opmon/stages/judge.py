@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case, carried
@@ -17,7 +16,7 @@ from opmon.store import outbox, revisions, rounds, verdicts
 from opmon.store.engine import Connection
 from opmon.store.rounds import Round
 from opmon.triggers.silence import silent_until
-from opmon.types import Verdict
+from opmon.types import Document, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ def looks_back(rule: RuleSettings, chain: Chain) -> int | None:
         return 1
 
 
-def judge(rule: RuleSettings, case: Case, before: Mapping[str, Any]) -> Verdict:
+def judge(rule: RuleSettings, case: Case, before: Document) -> Verdict:
     """What the rule says; a fault of its own is told and stops nothing else."""
     try:
         verdict = rule.plugin.judge(replace(case, before=before))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
-from typing import Any
+from typing import TypedDict
 
 from opmon.errors import NotFoundError
 from opmon.queries.rounds import gathers
@@ -136,7 +136,15 @@ def _read_alike(one: RoundPlan, other: RoundPlan) -> bool:
     return all(second[text] == version for text, version in first.items() if text in second)
 
 
-def _budget(work: Toolbox, received: int, whole: int, earned: float) -> dict[str, Any]:
+class Budget(TypedDict):
+    """The part of a round's plan that follows from how many inputs it has."""
+
+    budget: int
+    whole_budget: int
+    earned: float
+
+
+def _budget(work: Toolbox, received: int, whole: int, earned: float) -> Budget:
     """How many labels a version's round asks for: all of the budget once it is as large as a round should be."""
     small = received < work.settings.round.min_inputs
     budget = min(whole, max(math.ceil(earned), FEWEST_LABELS)) if small else whole

@@ -7,12 +7,12 @@ import datetime
 import decimal
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from opmon.config import ColumnSettings
+from opmon.types import Json
 
 
-def payload_of(row: Mapping[str, Any], columns: ColumnSettings, answers: Collection[str] = ()) -> dict[str, Any]:
+def payload_of(row: Mapping[str, object], columns: ColumnSettings, answers: Collection[str] = ()) -> dict[str, Json]:
     """The row without the model's own words: a prediction that is shown anchors the annotator.
 
     Nor is anything shown that they lie in, or that the source says are ``answers``.
@@ -22,7 +22,7 @@ def payload_of(row: Mapping[str, Any], columns: ColumnSettings, answers: Collect
     return {name: _json(value) for name, value in row.items() if name not in hidden and name != columns.id}
 
 
-def _json(value: Any) -> Any:
+def _json(value: object) -> Json:
     """
     >>> _json({"pixels": [0.5, float("nan")], "raw": b"ab"})
     {'pixels': [0.5, None], 'raw': {'base64': 'YWI='}}
@@ -44,7 +44,7 @@ def _json(value: Any) -> Any:
     return str(value)
 
 
-def row_of(payload: Mapping[str, Any]) -> dict[str, Any]:
+def row_of(payload: Mapping[str, Json]) -> dict[str, object]:
     """The row again, as a model's inputs are read from: bytes, such as pictures, are bytes.
 
     >>> row_of({"raw": {"base64": "YWI="}, "pixels": [0.5, None]})
@@ -53,7 +53,7 @@ def row_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _restored(value) for name, value in payload.items()}
 
 
-def _restored(value: Any) -> Any:
+def _restored(value: Json) -> object:
     if isinstance(value, Mapping):
         if set(value) == {"base64"} and isinstance(value["base64"], str):
             return base64.b64decode(value["base64"])

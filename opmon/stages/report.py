@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from opmon.adjudication import Asked
 from opmon.quantities import Quantity
@@ -35,7 +34,7 @@ from opmon.store import revisions, rounds, verdicts
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
-from opmon.types import Verdict
+from opmon.types import Json, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +157,7 @@ def _write_report(
     )
 
 
-def _told(revision: Revision) -> dict[str, Any]:
+def _told(revision: Revision) -> dict[str, Json]:
     """The estimate as plain values; a bound that there is none of is null."""
     estimate = revision.estimate
     told = asdict(estimate) | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}
@@ -187,12 +186,12 @@ def _failure(task: Asked, weight: float | None, regression: bool) -> Failure:
     )
 
 
-def _design(round_: Round) -> dict[str, Any]:
+def _design(round_: Round) -> dict[str, Json]:
     plan = round_.plan
     return {"budget": plan.budget, **plan.parameters, "seed": plan.seed, "frame": round_.inputs}
 
 
-def _parameters(round_: Round) -> dict[str, Any]:
+def _parameters(round_: Round) -> dict[str, Json]:
     plan = round_.plan
     sampler = {f"sampler/{name}": value for name, value in plan.parameters.items()}
     return {

@@ -6,10 +6,9 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
 from opmon.store import rounds
 from opmon.store.rounds import Round
+from opmon.types import Document
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _LONGEST = 300
 class Labelled:
     """Inputs as tasks hold them, their truth and what each stands for."""
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Document]
     truth: Sequence[str | None]
     weights: Sequence[float]
 

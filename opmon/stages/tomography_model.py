@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from opmon.config import MonitorSettings
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import InputError, ModelError
 from opmon.robustness.codecs import Pictures, Unchanged
@@ -23,7 +22,7 @@ from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import answering
 from opmon.stages.tomography_truth import labelled, names_of
-from opmon.types import Batch
+from opmon.types import Array, Batch, Document
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +31,7 @@ class Prepared:
 
     evaluation: Evaluation
     codec: Codec
-    model: Callable[[NDArray[Any]], NDArray[Any]]
+    model: Callable[[Array], Array]
     quality: Quality | None
     left_out: int
     """Rows that cannot be fed, or have no label."""
@@ -44,9 +43,9 @@ class Prepared:
 class _Feeding:
     """From one array to the model's tensors: (name, width, shape of one row, type) of each."""
 
-    parts: tuple[tuple[str, int, tuple[int, ...], Any], ...]
+    parts: tuple[tuple[str, int, tuple[int, ...], np.dtype[np.generic]], ...]
 
-    def tensors(self, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def tensors(self, values: Array) -> dict[str, Array]:
         if len(self.parts) == 1:
             name, _, shape, dtype = self.parts[0]
             return {name: values.reshape(-1, *shape).astype(dtype, copy=False)}
@@ -63,7 +62,7 @@ class _Feeding:
 def prepared(
     scorer: Scorer,
     settings: RobustnessSettings,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Document],
     truth: Sequence[str | None],
     weights: Sequence[float] | None,
     traced: Scorer | None = None,
@@ -107,7 +106,7 @@ def _answered(scorer: Scorer, batch: pa.RecordBatch, fed: Fed) -> Fed:
     return fed.without({places[row]: why for row, why in rejected.items()})
 
 
-def _pictures(scorer: Scorer, settings: RobustnessSettings, inputs: NDArray[Any]) -> Pictures:
+def _pictures(scorer: Scorer, settings: RobustnessSettings, inputs: Array) -> Pictures:
     """How the model holds a picture: as the monitor's ``inputs.image`` lays it out, or as the inputs show."""
     reader = scorer.reader
     if not isinstance(reader, ImageReader) or settings.span is not None:
@@ -128,7 +127,7 @@ def _pictures(scorer: Scorer, settings: RobustnessSettings, inputs: NDArray[Any]
     )  # fmt: skip
 
 
-def open_traced(path: Path, settings: Any) -> Scorer | None:
+def open_traced(path: Path, settings: MonitorSettings) -> Scorer | None:
     """The model with its last hidden layer; None where it has none that is found."""
     try:
         return Scorer.open(path, settings.problem, **answering(settings), layer=settings.layer, traced=True)
@@ -136,7 +135,7 @@ def open_traced(path: Path, settings: Any) -> Scorer | None:
         return None
 
 
-def _joined(tensors: Mapping[str, NDArray[Any]], kind: str) -> tuple[NDArray[Any], _Feeding]:
+def _joined(tensors: Mapping[str, Array], kind: str) -> tuple[Array, _Feeding]:
     parts = tuple(
         (name, int(np.prod(values.shape[1:], dtype=int)), values.shape[1:], values.dtype)
         for name, values in tensors.items()
@@ -157,10 +156,10 @@ def _joined(tensors: Mapping[str, NDArray[Any]], kind: str) -> tuple[NDArray[Any
     return np.concatenate(columns, axis=1), _Feeding(parts)
 
 
-def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[Array], Array]:
     outputs = scorer.outputs
 
-    def scores(values: NDArray[Any]) -> NDArray[Any]:
+    def scores(values: Array) -> Array:
         found = scorer.run([outputs.score], feeding.tensors(values))[0].reshape(len(values), -1)
         if outputs.problem == "regression" or found.shape[1] > 1:
             return found
@@ -169,7 +168,7 @@ def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[NDArray[Any]], NDArra
     return scores
 
 
-def _extractor(path: Path) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def _extractor(path: Path) -> Callable[[Array], Array]:
     """The first output of an ONNX file that takes the same pictures as the model."""
     from opmon.scoring.session import open_session
 
@@ -179,7 +178,7 @@ def _extractor(path: Path) -> Callable[[NDArray[Any]], NDArray[Any]]:
         raise InputError(f"the extractor {path} takes {len(session.inputs)} inputs; it must take the pictures alone")
     shape = [size if size is not None else -1 for size in tensor.shape[1:]]
 
-    def features(values: NDArray[Any]) -> NDArray[Any]:
+    def features(values: Array) -> Array:
         rows = values.reshape(len(values), *shape) if shape.count(-1) <= 1 else values
         return np.asarray(session.run([session.outputs[0].name], {tensor.name: rows.astype(np.float32)})[0])
 
@@ -196,7 +195,7 @@ def _quality(settings: RobustnessSettings, feeding: _Feeding, traced: Scorer | N
     if traced is None:
         return kernel_distance(lambda values: values)
 
-    def hidden(values: NDArray[Any]) -> NDArray[Any]:
+    def hidden(values: Array) -> Array:
         return traced.run([ACTIVATIONS], feeding.tensors(values))[0]
 
     return kernel_distance(hidden)

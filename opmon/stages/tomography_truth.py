@@ -6,8 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,13 @@ from opmon.errors import InputError
 from opmon.scoring.graph.compiled import columns_of
 from opmon.scoring.scorer import Scorer
 from opmon.spellings import Spellings
+from opmon.types import Array, Document
 from opmon.values import canonical_class
 
 _SHOWN = 5
 
 
-def labelled(
-    scorer: Scorer, rows: NDArray[np.int64], truth: Sequence[str | None]
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def labelled(scorer: Scorer, rows: NDArray[np.int64], truth: Sequence[str | None]) -> tuple[NDArray[np.int64], Array]:
     """Which of the fed ``rows`` have a label, by place, and what it is: a column of the model's scores, or a number.
 
     A label that the model cannot give is an error: it would count as wrong whatever is done to the input.
@@ -36,7 +34,7 @@ def labelled(
     return kept, _columns(texts, _classes(scorer), scorer.outputs.spellings)
 
 
-def names_of(inputs: Sequence[tuple[Mapping[str, Any], str | None]]) -> NDArray[np.str_]:
+def names_of(inputs: Sequence[tuple[Document, str | None]]) -> NDArray[np.str_]:
     """A name for each input by what it holds, and by its label where that decides what is right."""
     return np.array([_name(row, label) for row, label in inputs], np.str_)
 
@@ -84,10 +82,10 @@ def _told(odd: Counter[str]) -> str:
     return ", ".join(f"{text[:40]!r} ({count})" for text, count in odd.most_common(_SHOWN)) + more
 
 
-def _name(row: Mapping[str, Any], label: str | None) -> str:
+def _name(row: Document, label: str | None) -> str:
     text = json.dumps([row, label], sort_keys=True, default=_plain)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
