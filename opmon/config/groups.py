@@ -171,6 +171,8 @@ class LabelSettings(Part):
     wait_for_truth: Duration | None = None
     """How long after their round's inputs tasks wait for truth that arrives by itself, before annotators are asked."""
     max_wait: Duration = Field(default="7d")  # type: ignore[assignment]
+    max_open: Count | None = None
+    """While so many tasks are open no round is opened: inputs gather, and the next round is of all of them."""
     show_prediction: bool = False
 
 

@@ -173,6 +173,7 @@ class MonitorSettings(Part):
             rolling_rounds=self.rolling.rounds,
             rolling_within=self.rolling.within,
             min_inputs=self.round.min_inputs,
+            max_open=self.labels.max_open,
             max_age=self.round.max_age,
             next_after=self.schedule.next_after,
             provider=None if self.labels.provider is None else self.labels.provider.identity,

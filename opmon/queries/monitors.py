@@ -137,7 +137,7 @@ def _view(
         latest=latest,
         rolling=rolling,
         newest=newest,
-        needs=needs_of(connection, name, stands, unfinished, books.dead.get(name, ()), ended, provider),
+        needs=needs_of(connection, name, stands, unfinished, books.dead.get(name, ()), ended, provider, watch.max_open),
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=None if begun is None or watch.next_after is None else watch.next_after(begun),
     )

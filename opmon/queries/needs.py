@@ -37,6 +37,7 @@ def needs_of(
     dead: Sequence[Dead],
     ended: Ended | None,
     provider: Provider | None,
+    max_open: int | None = None,
 ) -> tuple[NeedView, ...]:
     """What a monitor needs, from what is known of it."""
     kept_out = None if ended is None else ended.problem
@@ -54,7 +55,7 @@ def needs_of(
         needs.append(NeedView("provider", _failing(provider)))
     needs += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
     waiting = [each for each in unfinished if each.open]
-    return tuple(needs + ([NeedView("labels", _unlabelled(waiting))] if waiting else []))
+    return tuple(needs + ([NeedView("labels", _unlabelled(waiting, max_open))] if waiting else []))
 
 
 def _failing(provider: Provider) -> str:
@@ -63,10 +64,13 @@ def _failing(provider: Provider) -> str:
     return f"the label provider has failed {times}{since}, the last time so: {provider.problem}"
 
 
-def _unlabelled(waiting: Sequence[Unfinished]) -> str:
+def _unlabelled(waiting: Sequence[Unfinished], max_open: int | None) -> str:
     count, numbers = sum(each.open for each in waiting), ", ".join(str(each.number) for each in waiting)
     tasks = "1 task" if count == 1 else f"{count} tasks"
-    return f"{tasks} of round{'s' * (len(waiting) > 1)} {numbers} wait{'s' * (count == 1)} for annotators"
+    full = max_open is not None and count >= max_open
+    rest = f"; until there are fewer than {max_open} (labels.max_open) new inputs gather for one larger round"
+    of_rounds = f"of round{'s' * (len(waiting) > 1)} {numbers} wait{'s' * (count == 1)} for annotators"
+    return f"{tasks} {of_rounds}{rest if full else ''}"
 
 
 def _alarm(connection: Connection, monitor: str, rule: str) -> list[NeedView]:

@@ -23,9 +23,11 @@ class Watch:
     min_inputs: int = 0
     max_age: timedelta = timedelta()
     next_after: Callable[[datetime], datetime | None] | None = None
+    """When its schedule begins it again, from when it was last begun."""
     provider: str | None = None
     """The identity of its label provider; None where tasks only wait to be exported."""
-    """When its schedule begins it again, from when it was last begun."""
+    max_open: int | None = None
+    """While so many tasks are open it opens no round."""
 
     @property
     def rules(self) -> tuple[str, ...]:

@@ -42,6 +42,8 @@ class Opened:
 
 def open_round(work: Toolbox) -> Opened | None:
     """Open the next round, or one for each model version that answered; None where there is nothing to open yet."""
+    if _is_full(work):
+        return None
     slices = work.source.pending(_stands(work), work.settings.round.max_inputs)
     if not slices:
         _forget_wait(work)
@@ -61,6 +63,16 @@ def open_round(work: Toolbox) -> Opened | None:
     received, meant = _versions(work, column, counted, model)
     _require_layer(work, model, received)
     return _open_each(work, slices, model, counted, received, meant)
+
+
+def _is_full(work: Toolbox) -> bool:
+    """Whether annotators have as much to do as they should: what comes meanwhile goes into one round together."""
+    most = work.settings.labels.max_open
+    if most is None:
+        return False
+    with work.store.read() as connection:
+        unfinished = rounds.unfinished_of(connection, [work.name]).get(work.name, [])
+    return sum(each.open for each in unfinished) >= most
 
 
 def _stands(work: Toolbox) -> Mapping[str, str]:

@@ -178,3 +178,24 @@ def test_a_condition_that_is_none_is_refused_when_read(workbench: Workbench) -> 
     with pytest.raises(ConfigError, match=r"where.*country = ") as caught:
         workbench.monitor("sqlite:///opmon.db", inputs={"tensor": "pixels", "where": "country = "})
     assert "a column or a value is missing" in str(caught.value)
+
+
+def test_while_annotators_have_enough_to_do_inputs_gather_for_one_round(workbench: Workbench, database: str) -> None:
+    from opmon.queries.monitors import monitor_view
+
+    limits = {"min_inputs": 200, "max_inputs": 5000, "max_age": "3650d"}
+    sampler = {"type": "srs", "budget": 40}
+    monitor = workbench.monitor(database, round=limits, sampler=sampler, labels={"max_open": 70})
+    for _ in range(6):
+        workbench.write_window(200)
+        assert not monitor.advance().problems
+    with monitor.store.read() as connection:
+        assert rounds.count(connection, workbench.name) == 2, "40 tasks are fewer than 70, 80 are not"
+        need = monitor_view(connection, monitor.settings.watch, monitor.clock(), shown=1).needs[-1]
+    assert need.message == (
+        "80 tasks of rounds 1, 2 wait for annotators; until there are fewer than 70 (labels.max_open) new inputs "
+        "gather for one larger round"
+    )
+    workbench.answer(monitor, only=1)
+    monitor.advance()
+    assert round_of(monitor, 3).received == 800
