@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError
+from opmon.types import Document
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Append(Action):
 
     path: str
 
-    def act(self, event: Mapping[str, Any]) -> None:
+    def act(self, event: Document) -> None:
         file = Path(self.path)
         try:
             if self._holds(file, str(event["id"])):

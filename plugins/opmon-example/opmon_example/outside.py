@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.abc import Head, Training
+from opmon.types import Array
+
+if TYPE_CHECKING:
+    from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)
@@ -25,13 +28,13 @@ class Outside(Head):
     def fitted_as(self) -> str:
         return f"outside-{self.share:g}"
 
-    def fit(self, training: Training, seed: int) -> Mapping[str, NDArray[Any]]:
+    def fit(self, training: Training, seed: int) -> Mapping[str, Array]:
         tail = (1 - self.share) / 2
         low, high = np.nanquantile(training.inputs, [tail, 1 - tail], axis=0)
         width = np.maximum(high - low, 1e-6 * np.abs(high).max() + 1e-30)
         return {name: values.astype(np.float32) for name, values in (("low", low), ("high", high), ("width", width))}
 
-    def nodes(self, graph: Any) -> str:
+    def nodes(self, graph: MonitorGraph) -> str:
         nodes, learned = graph.nodes, graph.learned(self.fitted_as)
         low, high, width = (nodes.constant(learned[name]) for name in ("low", "high", "width"))
         x = nodes.cast(nodes.add("Flatten", [graph.input], axis=1), np.float32)

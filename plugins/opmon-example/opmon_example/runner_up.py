@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from opmon.abc import Head
+
+if TYPE_CHECKING:
+    from opmon.scoring.graph.monitor_graph import MonitorGraph
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,6 @@ class RunnerUp(Head):
 
     of_classes: ClassVar[bool] = True
 
-    def nodes(self, graph: Any) -> str:
+    def nodes(self, graph: MonitorGraph) -> str:
         first, second = graph.largest
         return graph.nodes.add("Div", [second, first])

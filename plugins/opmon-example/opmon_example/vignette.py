@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opmon.abc import Perturbation
 from opmon.errors import InputError
+from opmon.types import Array
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Vignette(Perturbation):
                 f"strengths holds numbers above 0 and at most 1, one for each severity; got {self.strengths}"
             )
 
-    def apply(self, inputs: NDArray[Any], severity: int, rng: np.random.Generator) -> NDArray[Any]:
+    def apply(self, inputs: Array, severity: int, rng: np.random.Generator) -> Array:
         if not 1 <= severity <= len(self.strengths):
             raise InputError(f"strengths has severities 1..{len(self.strengths)}; got {severity}")
         height, width = inputs.shape[1:3]
