@@ -93,7 +93,7 @@ class References:
 class _Values(References):
     """Resolves the references in values that come from Python."""
 
-    def mapping(self, mapping: Mapping[str, object], path: KeyPath = ()) -> dict[str, Any]:
+    def mapping(self, mapping: Mapping[str, object], path: KeyPath = ()) -> dict[str, object]:
         if len(path) > MAX_DEPTH:
             raise self.document.error(path[:3], f"nested deeper than {MAX_DEPTH}")
         return {str(key): self.value(value, (*path, str(key))) for key, value in mapping.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import yaml
 
@@ -96,7 +95,7 @@ class _Nodes(References):
         self.references = references
         self.values = 0
 
-    def value(self, node: yaml.Node, path: KeyPath) -> Any:
+    def value(self, node: yaml.Node, path: KeyPath) -> object:
         self.values += 1
         if self.values > MAX_VALUES or len(path) > MAX_DEPTH:
             raise self.document.error(
@@ -111,22 +110,22 @@ class _Nodes(References):
             return self.scalar(node, path)
         raise self.document.error(path, f"the tag {_tag(node)} is not allowed; write plain YAML")
 
-    def mapping(self, node: yaml.MappingNode, path: KeyPath, merging: int = 0) -> dict[str, Any]:
+    def mapping(self, node: yaml.MappingNode, path: KeyPath, merging: int = 0) -> dict[str, object]:
         self.values += 1
         if merging > MAX_DEPTH or self.values > MAX_VALUES:
             raise self.document.error(
                 path[:3], "its aliases (*name) multiply or contain themselves; write the values out"
             )
-        merged: dict[str, Any] = {}
+        merged: dict[str, object] = {}
         for key_node, value_node in node.value:
             if key_node.tag == f"{_TAG}merge":
                 for other in self.merged(value_node, path):
                     merged = self.mapping(other, path, merging + 1) | merged
         return merged | self.own(node, path)
 
-    def own(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+    def own(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
         """The keys of the mapping itself, which win over those it merges."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for key_node, value_node in node.value:
             if key_node.tag == f"{_TAG}merge":
                 continue
@@ -153,7 +152,7 @@ class _Nodes(References):
             raise ConfigError(f"{where}: a key here is not plain text; write it out, such as 'monitors:'")
         return str(node.value)
 
-    def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+    def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> object:
         kind = node.tag.removeprefix(_TAG)
         if kind in ("str", "timestamp"):
             return self.text(node.value, path)

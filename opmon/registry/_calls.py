@@ -14,11 +14,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from opmon.errors import OpmonError, RegistryUnavailable
 from opmon.registry._breaker import Breaker
 from opmon.registry.translation import is_answer
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 _POLL = 0.25
 """How soon a caller who waits notices, in seconds, that opmon is stopping."""
@@ -42,6 +45,10 @@ def _hanging() -> int:
     return sum(thread.is_alive() for thread in list(_left))
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
 class Calls:
     """How one MLflow server is called."""
 
@@ -54,17 +61,17 @@ class Calls:
         """Nobody is waited for any more: opmon is stopping."""
         self._given_up.set()
 
-    def ask(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def ask(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` and wait for :func:`patience` at most."""
         deadline = time.monotonic() + patience()
         return self._run(self._questions, lambda: function(*args, **kwargs), lambda: time.monotonic() > deadline)
 
-    def upload(self, function: Callable[[], Any], size: int) -> Any:
+    def upload(self, function: Callable[[], T], size: int) -> T:
         """Call what sends ``size`` bytes: the more there are, the longer it may take."""
         deadline = time.monotonic() + patience() + size / _SLOWEST
         return self._run(self._transfers, function, lambda: time.monotonic() > deadline)
 
-    def download(self, function: Callable[[], Any], arrived: Callable[[], int]) -> Any:
+    def download(self, function: Callable[[], T], arrived: Callable[[], int]) -> T:
         """Call what fetches files: it may take as long as it likes while ``arrived`` bytes become more."""
         seen, deadline = 0, time.monotonic() + patience()
 
@@ -77,7 +84,7 @@ class Calls:
 
         return self._run(self._transfers, function, is_over)
 
-    def _run(self, breaker: Breaker, function: Callable[[], Any], is_over: Callable[[], bool]) -> Any:
+    def _run(self, breaker: Breaker, function: Callable[[], T], is_over: Callable[[], bool]) -> T:
         self._require_hope(breaker)
         begun = time.monotonic()
         try:
@@ -114,7 +121,7 @@ class Calls:
                 f"Nothing is lost; check that the server runs and how busy it is."
             )
 
-    def _wait(self, call: tuple[Future[Any], threading.Thread], is_over: Callable[[], bool]) -> Any:
+    def _wait(self, call: tuple[Future[T], threading.Thread], is_over: Callable[[], bool]) -> T:
         future, thread = call
         begun = time.monotonic()
         try:
@@ -133,7 +140,7 @@ class Calls:
 class Bounded:
     """MLflow's client, each of whose methods is asked as :class:`Calls` says."""
 
-    def __init__(self, client: Any, calls: Calls) -> None:
+    def __init__(self, client: MlflowClient, calls: Calls) -> None:
         self.unbounded, self._calls = client, calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -149,8 +156,8 @@ def patience() -> float:
         return 60.0
 
 
-def _start(function: Callable[[], Any]) -> tuple[Future[Any], threading.Thread]:
-    future: Future[Any] = Future()
+def _start(function: Callable[[], T]) -> tuple[Future[T], threading.Thread]:
+    future: Future[T] = Future()
     context = contextvars.copy_context()
 
     def run() -> None:

@@ -8,7 +8,6 @@ import threading
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from opmon.redaction import redacted
 from opmon.registry._calls import Bounded, Calls
@@ -62,7 +61,7 @@ class Connection:
         return redacted(self.tracking_uri)
 
     @cached_property
-    def client(self) -> Any:
+    def client(self) -> Bounded:
         """``mlflow.MlflowClient``; never the module's own functions, which share one global state."""
         with _lock, translated("connecting", self.tracking_uri):
             _quiet_logging()
@@ -88,13 +87,13 @@ class Connection:
     def fetch(self, uri: str, artifact_path: str, into: Path) -> Path:
         """Copy what is behind the address of artifacts, or a part of it, below ``into``."""
 
-        def fetch() -> Any:
+        def fetch() -> str:
             from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
             repository = get_artifact_repository(
                 uri, tracking_uri=self.tracking_uri, registry_uri=self._registry_uri or self.tracking_uri
             )
-            return repository.download_artifacts(artifact_path, str(into))
+            return str(repository.download_artifacts(artifact_path, str(into)))
 
         return Path(self.calls.download(fetch, lambda: _size(into)))
 

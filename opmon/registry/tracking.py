@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from opmon.abc import Registry, RunStatus
 from opmon.errors import InputError, NotFoundError
+from opmon.registry._calls import Bounded
 from opmon.registry._keyed_runs import KEY_TAG, find_or_make, keep_one
 from opmon.registry.connection import Connection
 from opmon.registry.translation import translated
@@ -163,13 +164,13 @@ class Tracking(Registry):
         return (Path(path).absolute().parent / "mlartifacts" / folder).as_uri()
 
     @property
-    def _client(self) -> Any:
+    def _client(self) -> Bounded:
         return self._connection.client
 
-    def _translated(self, doing: str) -> Any:
+    def _translated(self, doing: str) -> AbstractContextManager[None]:
         return translated(doing, self._connection.where)
 
-    def _log(self, run_id: str, kind: str, items: list[Any]) -> None:
+    def _log(self, run_id: str, kind: str, items: Sequence[object]) -> None:
         with self._translated(f"logging {kind} to run {run_id}"):
             for start in range(0, len(items), _BATCH[kind]):
                 self._client.log_batch(run_id, **{kind: items[start : start + _BATCH[kind]]}, synchronous=True)

@@ -7,10 +7,11 @@ import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from opmon.errors import InputError
 from opmon.reports.text import shown
+from opmon.types import Array
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFont
@@ -29,11 +30,15 @@ _COLUMNS = 8
 _PAPER, _INK, _BLANK = (255, 255, 255), (40, 44, 52), (208, 212, 218)
 
 
+Pixels: TypeAlias = Array | bytes | str
+"""A picture as numbers, as encoded bytes, or the word for what is wrong with it."""
+
+
 class _UnshowableError(Exception):
     """Why a tile is grey, in a word or two."""
 
 
-def picture_grid(images: Sequence[Any], captions: Sequence[str], path: Path) -> int:
+def picture_grid(images: Sequence[object], captions: Sequence[str], path: Path) -> int:
     """Writes a PNG of the first :data:`MAX_TILES` pictures with a caption each; returns how many tiles it has.
 
     A picture is an array (height × width, with 1, 3 or 4 channels last or first; a flat one where it is square), nested
@@ -61,13 +66,13 @@ def picture_grid(images: Sequence[Any], captions: Sequence[str], path: Path) -> 
     return len(tiles)
 
 
-def _tiles(images: Sequence[Any]) -> list[Image.Image]:
+def _tiles(images: Sequence[object]) -> list[Image.Image]:
     arrays = [_array(image) for image in images]
     low, high = _range([array for array in arrays if not isinstance(array, (str, bytes))])
     return [_tile(array, low, high) for array in arrays]
 
 
-def _array(image: Any) -> Any:
+def _array(image: object) -> Pixels:
     """The pixels as height × width or height × width × channels; encoded bytes as they are; else a word."""
     import numpy as np
 
@@ -85,7 +90,7 @@ def _array(image: Any) -> Any:
     return _arranged(pixels)
 
 
-def _arranged(pixels: Any) -> Any:
+def _arranged(pixels: Array) -> Array | str:
     if pixels.size == 0:
         return "empty"
     if pixels.ndim == 1:
@@ -102,7 +107,7 @@ def _arranged(pixels: Any) -> Any:
     return "no picture"
 
 
-def _range(arrays: Sequence[Any]) -> tuple[float, float]:
+def _range(arrays: Sequence[Array]) -> tuple[float, float]:
     """What is black and what is white, for all pictures that are not made of bytes."""
     import numpy as np
 
@@ -118,7 +123,7 @@ def _range(arrays: Sequence[Any]) -> tuple[float, float]:
     return (low, high) if high > low else (low, low + 1)
 
 
-def _tile(pixels: Any, low: float, high: float) -> Image.Image:
+def _tile(pixels: Pixels, low: float, high: float) -> Image.Image:
     try:
         if isinstance(pixels, str):
             raise _UnshowableError(pixels)
@@ -154,7 +159,7 @@ def _range_of(picture: Image.Image) -> tuple[float, float]:
     return float(low), float(high)  # type: ignore[arg-type]
 
 
-def _from_array(pixels: Any, low: float, high: float) -> Image.Image:
+def _from_array(pixels: Array, low: float, high: float) -> Image.Image:
     import numpy as np
     from PIL import Image
 
@@ -197,7 +202,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.truetype(str(file), size) if file.exists() else ImageFont.load_default(size)
 
 
-def _fitted(caption: str, font: Any, width: float) -> str:
+def _fitted(caption: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
     if font.getlength(caption) <= width:
         return caption
     while caption and font.getlength(caption + "…") > width:

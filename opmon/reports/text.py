@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from opmon import wording
 from opmon.wording import ABSENT
 
+T = TypeVar("T")
 _BIDI_OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -68,7 +69,7 @@ def _plain(value: object, limit: int) -> str:
     return str(value)
 
 
-def _first(items: Any, limit: int) -> Any:
+def _first(items: Iterable[T], limit: int) -> Iterator[T]:
     """No more entries than could be shown: a picture as nested lists must not become a megabyte of text."""
     from itertools import islice
 

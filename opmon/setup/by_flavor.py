@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from opmon.setup.inputs import Fit, fits_flavor
 from opmon.setup.roles import is_answer
 from opmon.setup.world import World, answers_of
 from opmon.stages.models import way_of
+from opmon.types import Document
 
 _FEW = 50
 """More different whole numbers than that are numbers, and no classes."""
@@ -53,7 +53,7 @@ def _problem(world: World, scorer: FlavorScorer, fit: Fit) -> Choice:
     return _of_answers(world, told, table, fit)
 
 
-def _of_answers(world: World, told: Mapping[str, Any], table: pa.Table, fit: Fit) -> Choice:
+def _of_answers(world: World, told: Document, table: pa.Table, fit: Fit) -> Choice:
     if "scores" in table.column_names:
         return _of_scores(table["scores"].combine_chunks(), named="labels" in table.column_names or told.get("classes"))
     labels = table["labels"].combine_chunks()

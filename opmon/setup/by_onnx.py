@@ -20,6 +20,7 @@ from opmon.setup.roles import is_answer
 from opmon.setup.world import Answers, World
 from opmon.stages.models import model_file, reading_of
 from opmon.stages.originals import BOOSTERS, agreement, has_original
+from opmon.types import Array
 
 _REGRESSORS = frozenset({"LinearRegressor", "TreeEnsembleRegressor", "SVMRegressor"})
 _LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
@@ -122,14 +123,14 @@ def _of_one(world: World, kind: str, fit: Fit) -> Iterator[list[Choice]]:
         yield [Choice(("problem",), "regression", "the model gives one number")]
 
 
-def _meaning(values: Any) -> tuple[str, bool]:
+def _meaning(values: Array) -> tuple[str, bool]:
     sums = values.sum(axis=1)
     if (values >= -1e-3).all() and np.allclose(sums, 1, atol=1e-2):
         return "probabilities", False
     return "logits", True
 
 
-def _values(world: World, path: Path, fit: Fit) -> Any:
+def _values(world: World, path: Path, fit: Fit) -> Array:
     """The scores of some rows."""
     settings = world.settings([Choice(("problem",), "regression"), *fit.choices])
     inputs = settings.inputs

@@ -25,7 +25,7 @@ class Choice:
         return f"{'.'.join(self.key)}: {_flow(self.value)}{f' ({self.why})' if self.why else ''}"
 
 
-def nested(choices: Iterable[Choice]) -> dict[str, Any]:
+def nested(choices: Iterable[Choice]) -> dict[str, object]:
     """The choices as the mapping that they make.
 
     >>> nested([Choice(("columns", "id"), "key"), Choice(("model",), "models:/m/1")])
@@ -52,13 +52,14 @@ def written(choices: Iterable[Choice], indent: int = 0) -> str:
 
 
 def _lines(
-    mapping: Mapping[str, Any], known: Mapping[tuple[str, ...], Choice], above: tuple[str, ...], indent: int
+    mapping: Mapping[str, object], known: Mapping[tuple[str, ...], Choice], above: tuple[str, ...], indent: int
 ) -> Iterator[str]:
     for name, value in mapping.items():
         key = (*above, name)
         choice = known.get(key)
         if choice is None:
             yield f"{' ' * indent}{_flow(name)}:"
+            assert isinstance(value, Mapping), "what nobody chose holds what somebody chose"
             yield from _lines(value, known, key, indent + 2)
             continue
         text = f"{' ' * indent}{_flow(name)}: {_flow(value)}"
@@ -66,6 +67,6 @@ def _lines(
         yield f"{text:<{_COMMENT_AT}}# {why}" if why else text
 
 
-def _flow(value: Any) -> str:
+def _flow(value: object) -> str:
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1 << 20, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")

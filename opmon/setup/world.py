@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from opmon.scoring.scored import Scored
 from opmon.setup.choice import Choice, nested
 from opmon.setup.log import Log
 from opmon.stages.models import way_of
-from opmon.types import Batch, ModelVersion, Signature
+from opmon.types import Array, Batch, ModelVersion, Signature
 
 ROWS = 1000
 """So many inputs are answered to hold them against what the log says."""
@@ -31,7 +30,7 @@ class Answers:
 
     scorer: Answering
     rows: NDArray[np.int64]
-    predictions: NDArray[Any]
+    predictions: Array
     classes: tuple[str, ...] | None
 
 

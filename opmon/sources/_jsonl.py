@@ -7,9 +7,8 @@ column is text) goes through Python's, line by line. A column with different kin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pajson
@@ -19,6 +18,7 @@ from opmon.sources._flaws import no_object, no_text
 from opmon.sources._folder import Entry
 from opmon.sources._lines import BOM, Block, Lines, read_range
 from opmon.sources._schema import MOST_COLUMNS, leaves
+from opmon.types import Json
 
 FEW_COLUMNS, MOST_EMPTY = 5000, 100
 """Of more columns than this, one cell in a hundred must be filled: else the keys are no names of columns."""
@@ -121,8 +121,8 @@ def _read(data: bytes, schema: pa.Schema | None) -> pa.Table:
     )
 
 
-def _objects(data: bytes) -> list[Mapping[str, Any]]:
-    rows: list[Mapping[str, Any]] = []
+def _objects(data: bytes) -> list[Mapping[str, Json]]:
+    rows: list[Mapping[str, Json]] = []
     for line in data.split(b"\n"):
         if line.strip():
             row = json.loads(line)
@@ -132,7 +132,7 @@ def _objects(data: bytes) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:
+def _column(rows: list[Mapping[str, Json]], field: pa.Field) -> pa.Array:
     values = [row.get(field.name) for row in rows]
     if pa.types.is_string(field.type):
         values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
@@ -147,7 +147,7 @@ def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:
         ) from exc
 
 
-def _require_whole(array: pa.Array, values: list[Any]) -> None:
+def _require_whole(array: pa.Array, values: Sequence[Json]) -> None:
     """Arrow cuts the fraction off where a column of whole numbers gets one, without a word."""
     wide = _widened(array.type)
     if wide != array.type and not array.cast(wide, safe=False).equals(pa.array(values, wide)):
@@ -165,7 +165,7 @@ def _widened(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _kind(values: list[Any]) -> pa.DataType:
+def _kind(values: Sequence[Json]) -> pa.DataType:
     try:
         return pa.array(values).type
     except (pa.ArrowException, OverflowError, TypeError):

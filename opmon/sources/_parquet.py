@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -113,7 +113,7 @@ class _Group:
 class _File:
     """A file whose footer was read and makes sense."""
 
-    file: Any
+    file: pq.ParquetFile
     schema: pa.Schema
     groups: Sequence[_Group]
     rows: int
@@ -136,7 +136,7 @@ def _open(entry: Entry) -> Iterator[_File]:
         yield opened
 
 
-def _groups(metadata: Any) -> list[_Group]:
+def _groups(metadata: pq.FileMetaData) -> list[_Group]:
     groups: list[_Group] = []
     first = 0
     for number in range(metadata.num_row_groups):
@@ -170,7 +170,7 @@ def _decoded(
         ) from exc
 
 
-def _whole(file: Any, group: _Group, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _whole(file: pq.ParquetFile, group: _Group, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     rows = group.end - group.first
     if names and group.size <= _SMALL_BYTES and rows <= _BATCH_ROWS:
         yield from file.read_row_group(group.number, names, use_threads=False).combine_chunks().to_batches()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,7 +15,7 @@ from opmon.wording import did_you_mean, nearest
 MOST_COLUMNS = 50_000
 """A file of more columns is refused: each takes some ten thousand bytes, however few rows there are."""
 
-_TYPES: Mapping[str, Any] = {
+_TYPES: Mapping[str, pa.DataType] = {
     "string": pa.string,
     "int64": pa.int64,
     "float64": pa.float64,

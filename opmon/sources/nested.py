@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from opmon.abc import Source
 from opmon.errors import SourceError
-from opmon.types import Batch, Slice
+from opmon.types import Batch, Json, Slice
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _DEEPEST, _LONGEST = 64, 16 << 20
@@ -90,7 +89,7 @@ class Nested(Source):
         return list(roots)
 
     def _with_paths(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        names, parsed = rows.schema.names, dict[str, list[Any]]()
+        names, parsed = rows.schema.names, dict[str, list[Json]]()
         for path in self.paths:
             if path in names:
                 continue
@@ -115,7 +114,7 @@ def _steps(path: str) -> list[Step]:
     return [int(number) if number else name for name, number in _STEP.findall(path)]
 
 
-def _inside(column: pa.Array, shown: str, steps: Sequence[Step], path: str, parsed: dict[str, list[Any]]) -> pa.Array:
+def _inside(column: pa.Array, shown: str, steps: Sequence[Step], path: str, parsed: dict[str, list[Json]]) -> pa.Array:
     """What lies at the steps in each row of a column; nothing where a row has no such thing."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -154,12 +153,13 @@ def _element(column: pa.Array, step: int) -> pa.Array:
     return taken.take(places)
 
 
-def as_json(text: str | None) -> Any:
+def as_json(text: str | None) -> Json:
     """What a text says as JSON; None where it says nothing, or nothing that should be looked into."""
     if text is None or len(text) > _LONGEST or _depth(text) > _DEEPEST:
         return None
     try:
-        return json.loads(text)
+        value: Json = json.loads(text)
+        return value
     except (ValueError, RecursionError):
         return None
 
@@ -176,7 +176,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _at(value: Any, steps: Sequence[Step]) -> Any:
+def _at(value: object, steps: Sequence[Step]) -> object:
     for step in steps:
         if isinstance(value, str):
             value = as_json(value)  # JSON inside JSON, as some gateways log it
@@ -189,12 +189,12 @@ def _at(value: Any, steps: Sequence[Step]) -> Any:
     return value
 
 
-def as_array(values: list[Any]) -> pa.Array:
+def as_array(values: Sequence[object]) -> pa.Array:
     """The values in one type: numbers where all are numbers, else lists as they are, else text."""
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         pass
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
-        return pa.array([None if value is None else float(value) for value in values])
+        return pa.array([float(value) if isinstance(value, int | float) else None for value in values])
     return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from opmon.abc import Perturbation
 from opmon.config.robustness import RobustnessSettings
@@ -104,7 +105,7 @@ def _arrays(state: Measured) -> dict[str, Any]:
     return found
 
 
-def _measured(stored: Any, name: str) -> Measured | None:
+def _measured(stored: NpzFile, name: str) -> Measured | None:
     if f"{name}/right" not in stored.files:
         return None
     values: dict[str, Any] = {key: stored[f"{name}/{key}"] for key in _ARRAYS}

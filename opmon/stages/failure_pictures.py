@@ -6,7 +6,6 @@ import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from opmon.config import MonitorSettings
 from opmon.reports.failures import Failure
@@ -57,7 +56,7 @@ def _looks_like_one(value: object) -> bool:
     return isinstance(value[0], list) or (len(value) >= _FEWEST and math.isqrt(len(value)) ** 2 == len(value))
 
 
-def _picture(settings: MonitorSettings, column: str, failure: Failure) -> Any:
+def _picture(settings: MonitorSettings, column: str, failure: Failure) -> object:
     """What the picture is made of; None where it cannot be had."""
     cell = row_of(failure.payload).get(column)
     if isinstance(cell, list):

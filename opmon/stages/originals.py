@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,9 @@ from opmon.stages.models import model_file
 from opmon.types import Batch, ModelVersion
 from opmon.values import canonical_classes
 from opmon.wording import percent
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 log = logging.getLogger(__name__)
 
@@ -72,14 +75,14 @@ def may_be_asked(settings: MonitorSettings, model: ModelVersion) -> bool:
     return settings.scoring.by == "onnx" and has_original(model) and trusted
 
 
-def agreement(scorer: Scorer, original: Any, batches: Sequence[Batch]) -> Agreement:
+def agreement(scorer: Scorer, original: BaseEstimator, batches: Sequence[Batch]) -> Agreement:
     """On how many of the inputs that can be scored the loaded ONNX file and the original answer alike."""
     asked = [batch for batch in batches if batch.rows.num_rows]
     equal = [_equal(scorer, original, *pair) for pair in zip(asked, scorer.score(asked), strict=True)]
     return Agreement(sum(map(len, equal)), int(sum(map(np.sum, equal))))
 
 
-def _equal(scorer: Scorer, original: Any, batch: Batch, scored: Scored) -> NDArray[np.bool_]:
+def _equal(scorer: Scorer, original: BaseEstimator, batch: Batch, scored: Scored) -> NDArray[np.bool_]:
     exact, rows = scorer.exact(batch.rows), scored.rows - batch.first_row
     asked = np.isin(exact.rows, rows)
     answers = answers_of(original, {name: values[asked] for name, values in exact.tensors.items()})
@@ -122,7 +125,7 @@ def require_agreement(
     return found
 
 
-def _original(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Any:
+def _original(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> BaseEstimator:
     return registry.original(model, folder / "models", settings.convert_sklearn)
 
 

@@ -15,16 +15,17 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from opmon.sources.nested import as_json
+from opmon.types import Json
 
 FEATURES = "features"
 """The column of inputs that are a list without names."""
 _LABELS = ("prediction", "label", "class", "predicted_label", "output")
 _SCORES = ("probabilities", "scores", "predicted_probabilities", "probability", "logits")
 
-Row = dict[str, Any]
+Row: TypeAlias = dict[str, Json]
 
 
 def inputs_of(text: str | None) -> list[Row]:
@@ -62,7 +63,7 @@ def plain_text(data: str | None, encoding: str | None) -> str | None:
         return None
 
 
-def _inputs(value: Any) -> list[Row]:
+def _inputs(value: Json) -> list[Row]:
     if isinstance(value, Mapping):
         split = value.get("dataframe_split")
         if isinstance(split, Mapping):
@@ -76,13 +77,13 @@ def _inputs(value: Any) -> list[Row]:
     return _many(value) if isinstance(value, list) else []
 
 
-def _split(columns: Any, data: Any) -> list[Row]:
+def _split(columns: Json, data: Json) -> list[Row]:
     if not isinstance(columns, list) or not isinstance(data, list):
         return []
     return [dict(zip(map(str, columns), row, strict=False)) for row in data if isinstance(row, list)]
 
 
-def _many(value: Any) -> list[Row]:
+def _many(value: Json) -> list[Row]:
     if isinstance(value, Mapping):  # tensors by name, each with a row for every input
         columns = {str(name): rows for name, rows in value.items() if isinstance(rows, list)}
         return [dict(zip(columns, row, strict=True)) for row in itertools.zip_longest(*columns.values())]
@@ -95,7 +96,7 @@ def _many(value: Any) -> list[Row]:
     return [dict(each) if isinstance(each, Mapping) else {FEATURES: _flat(each)} for each in value]
 
 
-def _tensors(tensors: Sequence[Mapping[str, Any]]) -> list[Row]:
+def _tensors(tensors: Sequence[Mapping[str, Json]]) -> list[Row]:
     """The rows of V2 tensors: the first size of each shape counts the inputs."""
     columns = {}
     for tensor in tensors:
@@ -111,29 +112,33 @@ def _tensors(tensors: Sequence[Mapping[str, Any]]) -> list[Row]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _answers(value: Any) -> list[Any] | None:
+def _answers(value: Json) -> list[Json] | None:
     if isinstance(value, Mapping):
-        if isinstance(value.get("outputs"), list):
-            tensors = [each for each in value["outputs"] if isinstance(each, Mapping) and "data" in each]
+        outputs = value.get("outputs")
+        if isinstance(outputs, list):
+            tensors = [each for each in outputs if isinstance(each, Mapping) and "data" in each]
             rows = _tensors([{"name": "output", **each} for each in tensors])
             return [next(iter(row.values())) if len(row) == 1 else row for row in rows] or None
         for key in ("predictions", "outputs", "result"):
             if key in value:
-                return value[key] if isinstance(value[key], list) else [value[key]]
+                given = value[key]
+                return given if isinstance(given, list) else [given]
         return [value]
     return value if isinstance(value, list) else None if value is None else [value]
 
 
-def _answer(value: Any) -> Row:
+def _answer(value: Json) -> Row:
     if isinstance(value, Mapping):
         label = next((value[key] for key in _LABELS if key in value), None)
-        scores = next((value[key] for key in _SCORES if isinstance(value.get(key), list)), None)
+        scores = next((each for key in _SCORES if isinstance(each := value.get(key), list)), None)
     elif isinstance(value, list) and len(value) > 1:
         label, scores = None, value
     else:
         label, scores = (value[0] if isinstance(value, list) and value else value), None
     plain = label if isinstance(label, str | int | float | bool) else None
-    numbers = [float(each) for each in scores] if scores is not None and _are_numbers(scores) else None
+    numbers = None
+    if scores is not None and _are_numbers(scores):
+        numbers = [float(each) for each in scores if isinstance(each, int | float)]
     return {"prediction": plain, "scores": numbers, "response": json.dumps(value)}
 
 
@@ -163,12 +168,12 @@ def _cell(cell: str) -> float | str | None:
         return text
 
 
-def _scalar(cells: Sequence[str]) -> Any:
+def _scalar(cells: Sequence[str]) -> Json:
     values = [_cell(cell) for cell in cells]
     return values[0] if len(values) == 1 else values
 
 
-def _flat(value: Any) -> list[Any]:
+def _flat(value: Json) -> list[Json]:
     if not isinstance(value, list):
         return [value]
     if not any(isinstance(each, list) for each in value):
@@ -176,5 +181,5 @@ def _flat(value: Any) -> list[Any]:
     return [inner for each in value for inner in _flat(each)]
 
 
-def _are_numbers(values: Sequence[Any]) -> bool:
+def _are_numbers(values: Sequence[Json]) -> bool:
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)

@@ -14,7 +14,7 @@ from opmon.errors import InputError, SourceError
 from opmon.sources.files import Files
 from opmon.sources.nested import Nested, as_array
 from opmon.sources.requests.payloads import Row, answers_of, inputs_of, plain_text
-from opmon.types import Batch, Slice
+from opmon.types import Batch, Json, Slice
 
 Layout = Literal["mlflow", "v2", "sagemaker"]
 OWN = ("id", "timestamp", "model_version", "prediction", "scores", "response")
@@ -174,7 +174,7 @@ class Requests(Source):
             yield _rows(_text(request), _text(response), about)
 
     def _captured(self, rows: pa.RecordBatch) -> Iterator[list[Row]]:
-        def values(name: str) -> Sequence[Any]:
+        def values(name: str) -> Sequence[Json]:
             index = rows.schema.get_field_index(name)
             return [None] * rows.num_rows if index < 0 else rows.column(index).to_pylist()
 
@@ -223,7 +223,7 @@ def _versions(columns: Mapping[str, list[Any]]) -> list[Any] | None:
     return None if metadata is None else [dict(each or {}).get("model_version") for each in metadata]
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value.decode(errors="replace") if isinstance(value, bytes) else value if isinstance(value, str) else None
 
 
