@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -17,12 +18,13 @@ from opmon.sources._folder import Entry
 from opmon.sources._position import parse
 from opmon.sources._stored import open_place
 from opmon.sources.files import Files
+from opmon.stores import AT_ONCE
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NAME = re.compile(r".*-(?P<writer>[0-9a-f]{32})-(?P<sequence>[0-9]{8})(?P<tally>\.tally)?\.parquet")
+_NAME = re.compile(r"(?P<name>.+)-(?P<writer>[0-9a-f]{32})-(?P<sequence>[0-9]{8})(?P<tally>\.tally)?\.parquet")
 _WITH_ROWS = f"-{'[0-9a-f]' * 32}-{'[0-9]' * 8}.parquet"
 GONE = "a file of the recorder is gone"
 
@@ -41,11 +43,13 @@ class Recorder(Source):
     local_paths: ClassVar[tuple[str, ...]] = ("path",)
 
     path: str
-    """The folder that the recorder was given."""
+    """The folder, or the place in an object store, that the recorder was given."""
     name: str | None = None
     """The recorder's name, where several write into one folder."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Column -> string, int64, float64, float32 or bool, where processes recorded it in different types."""
+    since: str | None = None
+    """Where a monitor that has read nothing begins: a date or a time, or ``now`` (all that is there is passed over)."""
     broken: Literal["stop", "skip"] = "skip"
     """``skip`` leaves out what cannot be read and counts it; ``stop`` is an error that names it."""
 
@@ -90,21 +94,21 @@ class Recorder(Source):
             return {}
         files = self._listed()
         before = {(each.writer, each.sequence): each for each in files}
-        lost = Counter[str]()
-        tallies: list[_File] = []
+        telling: list[_File] = []
+        since: list[_File] = []
         for file in files:
-            if file.tally:
-                tallies.append(file)
-                continue
-            if file.entry.part in begun:
-                for each in (*tallies, file):
-                    lost += each.lost(before)
-            tallies = []
-        return dict(lost)
+            since.append(file)
+            if not file.tally:
+                telling += since if file.entry.part in begun else []
+                since = []
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return dict(sum(pool.map(lambda file: file.lost(before), telling), Counter[str]()))
 
     @cached_property
     def _files(self) -> Files:
-        return Files(self.path, "parquet", f"{self.name or '*'}{_WITH_ROWS}", self.types, broken=self.broken)
+        return Files(
+            self.path, "parquet", f"{self.name or '*'}{_WITH_ROWS}", self.types, since=self.since, broken=self.broken
+        )
 
     def _listed(self) -> list[_File]:
         """The recorder's files, oldest first."""
@@ -112,7 +116,8 @@ class Recorder(Source):
         return [_File.of(entry) for entry in folder.entries(lambda problem: None)]
 
     def _is_own(self, file: str) -> bool:
-        return _NAME.fullmatch(file) is not None and (self.name is None or file.startswith(f"{self.name}-"))
+        name = _NAME.fullmatch(file)
+        return name is not None and self.name in (None, name["name"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,10 @@ class _File:
 
         nothing = {"recorded": 0, "written": 0, "dropped": {}}
         try:
-            found = json.loads((pq.read_metadata(self.entry.open()).metadata or {})[KEY])
+            with self.entry.open() as stream:
+                found = json.loads((pq.read_metadata(stream).metadata or {})[KEY])
             return {"before": found["before"], "now": found["now"]}
-        except (OSError, pa.ArrowException, KeyError, ValueError, SourceError):
+        except (OSError, pa.ArrowException, KeyError, ValueError) as exc:
+            if isinstance(exc, OSError) and exc.errno is not None:
+                raise SourceError(f"{self.entry.part} cannot be opened: {exc.strerror or exc}") from exc
             return {"before": nothing, "now": nothing}  # damaged: reading its rows says so

@@ -111,6 +111,7 @@ def test_files_that_were_read_and_removed_are_not_missed(
 def test_one_of_several_recorders_in_a_folder(record: Callable[..., list[str]], tmp_path: Path) -> None:
     record(12, name="a")
     record(14, name="b")
+    record(13, name="b-b")
     source = plugins.make("source", "recorder", {"path": str(tmp_path), "name": "b"})
     slices: list[Slice] = source.pending({})
     assert [piece.rows for piece in slices] == [10]
@@ -126,6 +127,27 @@ def test_a_damaged_file_costs_itself(source: Source, record: Callable[..., list[
     assert sum(batch.rows.num_rows for batch in batches) == 4
     assert sum(sum(batch.unreadable.values()) for batch in batches) == 3
     assert source.lost(slices) == {}
+
+
+def test_what_lies_in_an_object_store(bucket: str) -> None:
+    with opmon.Recorder(f"{bucket}/inputs", buffer_rows=10, rows_per_file=10) as recorder:
+        for _ in range(2):
+            with recorder.locks()[0]:
+                keys = [recorder.record([float(number)]) for number in range(12)]
+            recorder.flush()
+    source = plugins.make("source", "recorder", {"path": f"{bucket}/inputs"})
+    slices = source.pending({})
+    assert [piece.rows for piece in slices] == [10, 10]
+    assert [row for batch in source.read(slices, ["id"]) for row in batch.rows["id"].to_pylist()][10:] == keys[:10]
+    assert source.lost(slices) == {FULL: 4}
+
+
+def test_a_monitor_may_begin_now(record: Callable[..., list[str]], tmp_path: Path) -> None:
+    record(5)
+    source = plugins.make("source", "recorder", {"path": str(tmp_path), "since": "now"})
+    begins = source.begins()
+    record(6)
+    assert [piece.rows for piece in source.pending(begins)] == [6]
 
 
 def test_other_sources_tell_nothing(record: Callable[..., list[str]], tmp_path: Path) -> None:
