@@ -26,6 +26,7 @@ EXAMPLES: Mapping[str, object] = {
     "tracking_uri": "http://mlflow:5000",
     "database": "sqlite:///log.db",
     "cursor": ["created_at", "id"],
+    "experiment": "production inputs",
 }
 """A value for each parameter that must be given."""
 

@@ -146,7 +146,7 @@ class Table:
         import deltalake
 
         try:
-            return deltalake.DeltaTable(self.uri, version, self._options, without_files=version is None)
+            return deltalake.DeltaTable(self.uri, version, self._options)
         except deltalake.exceptions.TableNotFoundError as exc:
             raise SourceError(f"there is no Delta table at {self.shown}: {_first(exc)}") from exc
         except (deltalake.exceptions.DeltaError, OSError, ValueError) as exc:

@@ -1,0 +1,1 @@
+"""The source ``mlflow``: inputs that production logged to runs."""
