@@ -70,13 +70,16 @@ class Model:
         classes: Any = getattr(native, "classes_", None)
         self.classes = list(map(_plain, classes)) if _is_a_row(classes) else None
         self.native: Any = native if self.classes is not None and hasattr(native, "predict_proba") else None
-        self.pyfunc: Any = mlflow.pyfunc.load_model(folder) if self.native is None else None
+        self.categories = _knows_categories(native)
+        self.number: Any = None
+        if self.native is None:  # MLflow holds words against the signature, which has no categories
+            self.number = native.predict if self.categories else mlflow.pyfunc.load_model(folder).predict
 
     def answer(self, rows: Any, wanted: dict[str, Any]) -> dict[str, Any]:
         """``labels`` and ``scores`` of a table of inputs, where the model gives them."""
         given = self._given(rows)
         if self.native is None:
-            return _told(self.pyfunc.predict(given))
+            return _told(self.number(given))
         if not wanted.get("scores", True):
             return {"labels": _flat(self.native.predict(given))}
         import numpy as np
@@ -97,6 +100,9 @@ class Model:
         frame = rows.to_pandas()
         if names and all(name in frame.columns for name in names):
             frame = frame[list(names)]
+        if self.categories:
+            words = [name for name, kind in frame.dtypes.items() if kind.kind not in "biufM"]
+            frame[words] = frame[words].astype("category")
         if self.native is None:
             return _typed(frame, self.signature)
         if frame.shape[1] == 1 and _takes_text(self.native):
@@ -123,6 +129,13 @@ def _native(flavor: str, folder: str) -> Any:
     import importlib
 
     return importlib.import_module(f"mlflow.{flavor}").load_model(folder)
+
+
+def _knows_categories(model: Any) -> bool:
+    """Whether its text columns are to come as pandas' categories, whose names it knows from its training."""
+    lightgbm = getattr(getattr(model, "booster_", model), "pandas_categorical", None)
+    booster = getattr(model, "get_booster", lambda: model)()
+    return bool(lightgbm) or (hasattr(booster, "get_categories") and "c" in (booster.feature_types or ()))
 
 
 def _answers_the_greatest(model: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from opmon.abc import ModelFile
@@ -14,8 +15,8 @@ from opmon.scoring.conversion._inputs import Inputs, possible_inputs
 from opmon.scoring.conversion._parts import parts_of
 from opmon.scoring.conversion._texts import spoken_patterns, text_converters
 from opmon.scoring.conversion._trees import Options, tree_converters
-from opmon.scoring.conversion.boosters.converting import convert_file
-from opmon.scoring.conversion.boosters.in_pipelines import teach
+from opmon.scoring.conversion.boosters.converting import convert_ensemble, convert_file
+from opmon.scoring.conversion.boosters.in_pipelines import ensemble_of, is_boosted, teach
 from opmon.scoring.graph.adapting import adapted
 from opmon.scoring.session import open_session
 from opmon.types import Signature
@@ -36,7 +37,9 @@ def convert(model: object, signature: Signature | None = None) -> bytes:
     ``model`` is loaded, or the file of one that is data.
     """
     if isinstance(model, ModelFile):
-        return _of_file(model, signature)
+        return _of_trees(model.kind, lambda: convert_file(model, signature))
+    if is_boosted(model):
+        return _of_trees(type(model).__name__, lambda: convert_ensemble(ensemble_of(model), signature))
     estimator = _required(model)
     teach(estimator)
     _settle(estimator)
@@ -56,15 +59,16 @@ def convert(model: object, signature: Signature | None = None) -> bytes:
     )
 
 
-def _of_file(file: ModelFile, signature: Signature | None) -> bytes:
+def _of_trees(kind: str, made: Callable[[], bytes]) -> bytes:
+    """What is made of boosted trees of a class, or why it is not."""
     try:
-        data = convert_file(file, signature)
+        data = made()
         open_session(_as_run(data), "cpu", 1)
     except ModuleNotFoundError as exc:
         reason = f"{exc.name} is not installed here, and its file is read by it: run pip install {exc.name}"
-        raise _not_converted(file.kind, reason) from exc
+        raise _not_converted(kind, reason) from exc
     except (ModelError, OSError, ValueError) as exc:
-        raise _not_converted(file.kind, _short(exc)) from exc
+        raise _not_converted(kind, _short(exc)) from exc
     return data
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lightgbm
 import mlflow
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import xgboost
 from mlflow.models import infer_signature
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
@@ -81,6 +83,28 @@ def test_a_scikit_learn_model_answers_as_it_does_by_itself(tmp_path: Path, name:
         assert found.variables["confidence"] == pytest.approx(1 - model.predict_proba(rows).max(axis=1), abs=1e-6)
     else:
         assert dict(found.variables) == {}
+
+
+CATEGORIES = MIXED.assign(b=MIXED["b"].astype(pd.CategoricalDtype(["south", "north"])))
+BOOSTED: dict[str, Any] = {
+    "LightGBM": lightgbm.LGBMRegressor(n_estimators=5, verbose=-1),
+    "classes of LightGBM": lightgbm.LGBMClassifier(n_estimators=5, verbose=-1),
+    "XGBoost": xgboost.XGBRegressor(n_estimators=5, enable_categorical=True),
+}
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_words_reach_boosted_trees_as_the_categories_of_their_training(tmp_path: Path, name: str) -> None:
+    model = BOOSTED[name]
+    truth = LABELS if "classes" in name else NUMBERS["a"] * (MIXED["b"] == "north")
+    model.fit(CATEGORIES, truth)
+    flavor = mlflow.xgboost if name == "XGBoost" else mlflow.lightgbm
+    flavor.save_model(model, tmp_path / "m", pip_requirements=[], signature=infer_signature(MIXED))
+    problem: Any = "classification" if "classes" in name else "regression"
+    for rows in (MIXED, MIXED[MIXED["b"] == "north"]):  # codes of what is there would be others in the second
+        found = answers(scorer_of(tmp_path / "m", problem=problem), rows)
+        own = model.predict(CATEGORIES.loc[rows.index])
+        assert found.predictions.tolist() == (own.tolist() if "classes" in name else pytest.approx(own.tolist()))
 
 
 def test_a_model_of_texts_and_one_of_numbers(tmp_path: Path) -> None:

@@ -23,6 +23,11 @@ _FROM = ("xgboost", "lightgbm")
 _OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "raw_scores": [True, False]}
 
 
+def is_boosted(model: object) -> bool:
+    """Whether it is a model of XGBoost's or LightGBM's scikit-learn interface."""
+    return type(model).__module__.split(".")[0] in _FROM and hasattr(model, "predict")
+
+
 def teach(model: BaseEstimator) -> None:
     """Register converters in skl2onnx for the kinds of boosted models in ``model``."""
     from skl2onnx import update_registered_converter
@@ -34,7 +39,7 @@ def teach(model: BaseEstimator) -> None:
 
     for part in parts_of(model):
         kind = type(part)
-        if kind.__module__.split(".")[0] not in _FROM or not hasattr(part, "predict"):
+        if not is_boosted(part):
             continue
         shapes = calculate_linear_classifier_output_shapes
         if not is_classifier(part):
