@@ -12,22 +12,12 @@ from functools import partial
 from queue import SimpleQueue
 
 from opmon.recorder._entries import Entry
+from opmon.recorder._limits import Limits
 from opmon.recorder._reservoir import Reservoir, Sample
 from opmon.recorder.counts import Tally
 
 _HALT_SECONDS = 0.1
 _HASTE_SECONDS = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much waits at the most, and how much makes a file."""
-
-    buffer_rows: int
-    buffer_bytes: int
-    file_rows: int
-    file_bytes: int
-    file_seconds: float
 
 
 @dataclass(slots=True)
@@ -86,7 +76,7 @@ class Buffer:
 
     def hasten(self) -> None:
         """Let nothing wait for long any more: the process is about to end."""
-        self.limits = replace(self.limits, file_seconds=min(_HASTE_SECONDS, self.limits.file_seconds))
+        self.limits = replace(self.limits, seconds_per_file=min(_HASTE_SECONDS, self.limits.seconds_per_file))
 
     def halt(self) -> None:
         """Take nothing more: the process is about to be ended by a signal, and whoever records waits for that."""
@@ -145,7 +135,7 @@ class Buffer:
         taken: list[Entry] = []
         rows = held = 0
         with self.lock:
-            while self._waiting and rows < self.limits.file_rows and held < self.limits.file_bytes:
+            while self._waiting and rows < self.limits.rows_per_file and held < self.limits.bytes_per_file:
                 entry = self._waiting.popleft()
                 taken.append(entry)
                 rows, held = rows + entry.rows, held + entry.size
@@ -167,7 +157,7 @@ class Buffer:
             if self._full():
                 return 0.0
             if self._waiting:
-                return self._waiting[0].arrived + self.limits.file_seconds - now
+                return self._waiting[0].arrived + self.limits.seconds_per_file - now
             return float("inf")
 
     def end_window(self, now: float, at_once: bool = False) -> float:
@@ -199,7 +189,7 @@ class Buffer:
             self.bell.put(None)
 
     def _full(self) -> bool:
-        return self.rows >= self.limits.file_rows or self.bytes >= self.limits.file_bytes
+        return self.rows >= self.limits.rows_per_file or self.bytes >= self.limits.bytes_per_file
 
     def _refusal(self, rows: int, size: int) -> str | None:
         full = self.rows + rows > self.limits.buffer_rows or self.bytes + size > self.limits.buffer_bytes

@@ -16,6 +16,7 @@ that threshold is the same whatever the own priority of a record that is kept.
 from __future__ import annotations
 
 import heapq
+import logging
 import math
 import random
 import time
@@ -25,9 +26,11 @@ from typing import Any
 
 from opmon.durations import duration
 from opmon.errors import InputError
-from opmon.recorder._entries import Entry
+from opmon.recorder._entries import Entry, inputs_of
+from opmon.recorder._rarely import Rarely
 
 _LEAST = 0.05
+_rarely = Rarely(logging.getLogger(__name__))
 Weigh = Callable[[Any, Any, Any], float]
 
 
@@ -56,8 +59,22 @@ class Sample:
         """How much a record matters; 1 where it cannot be told."""
         if self.weigh is None:
             return 1.0
-        weight = float(self.weigh(inputs, prediction, scores))
+        try:
+            weight = float(self.weigh(inputs, prediction, scores))
+        except Exception as exc:  # noqa: BLE001 - the user's function
+            _rarely.warning("the weight of a record cannot be told (%s: %s); it counts as 1", type(exc).__name__, exc)
+            return 1.0
         return weight if 0 < weight < math.inf else 1.0
+
+    def weight_of(self, entry: Entry) -> float:
+        """How much a record matters that has to be looked at for that."""
+        if self.weigh is None:
+            return 1.0
+        try:
+            record = next(iter(entry.unpacked()))
+        except Exception:  # noqa: BLE001 - it is counted as unwritable when it is written
+            return 1.0
+        return self.weight(inputs_of(record), record["prediction"], record["scores"])
 
 
 def unsure(inputs: Any, prediction: Any, scores: Any) -> float:

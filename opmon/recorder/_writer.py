@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opmon.recorder._buffer import Buffer
 from opmon.recorder._place import Place, is_full, opened
+from opmon.recorder._rarely import Rarely
 from opmon.recorder.counts import Tally
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _STEP = 0.002
-_WARN_SECONDS = 60.0
 _NEVER = float("inf")
 
 
@@ -45,7 +45,8 @@ class Writer:
         self._asked = self._answered = 0
         self._ending = False
         self._last = time.monotonic()
-        self._pause, self._again, self._warned = _FIRST_PAUSE, 0.0, -_NEVER
+        self._pause, self._again = _FIRST_PAUSE, 0.0
+        self._rarely = Rarely(_log)
 
     @property
     def started(self) -> bool:
@@ -167,20 +168,17 @@ class Writer:
         return (now.dropped, now.passed_over) != (told.dropped, told.passed_over)
 
     def _tally_due(self) -> float:
-        return self._last + self._buffer.limits.file_seconds
+        return self._last + self._buffer.limits.seconds_per_file
 
     def _failed(self, exc: Exception) -> None:
         full = is_full(exc)
         self.trouble = f"{type(exc).__name__}: {exc}"
         self._buffer.obstacle = "disk_full" if full else "unreachable"
         self._place = None
-        now = time.monotonic()
-        self._again, self._pause = now + self._pause, min(_LONGEST_PAUSE, 2 * self._pause)
-        if now - self._warned >= _WARN_SECONDS:
-            self._warned = now
-            _log.warning(
-                "recorded inputs cannot be written to %s (%s); %d wait, and what does not fit is counted",
-                self._uri,
-                self.trouble,
-                self._buffer.rows,
-            )
+        self._again, self._pause = time.monotonic() + self._pause, min(_LONGEST_PAUSE, 2 * self._pause)
+        self._rarely.warning(
+            "recorded inputs cannot be written to %s (%s); %d wait, and what does not fit is counted",
+            self._uri,
+            self.trouble,
+            self._buffer.rows,
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import partial
 from types import TracebackType
@@ -14,17 +13,18 @@ from uuid import uuid4
 
 from opmon.errors import InputError
 from opmon.recorder import _process
-from opmon.recorder._buffer import Buffer, Limits
-from opmon.recorder._entries import Entry, Many, One, inputs_of
+from opmon.recorder._buffer import Buffer
+from opmon.recorder._entries import Entry, Many, One
 from opmon.recorder._ids import new_id
+from opmon.recorder._limits import Limits
 from opmon.recorder._place import prepare
+from opmon.recorder._rarely import Rarely
 from opmon.recorder._reservoir import Sample
 from opmon.recorder._writer import Writer
 from opmon.recorder.counts import Stats
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_WARN_SECONDS = 60.0
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -73,12 +73,11 @@ class Recorder:
         prepare(uri)
         if not _NAME.fullmatch(name):
             raise InputError(f"name is letters, digits and ._- and begins with a letter or digit; got {name!r}")
-        _require_sizes(buffer_rows, buffer_bytes, rows_per_file, bytes_per_file, seconds_per_file)
         self._uri, self._name = uri, name
         self.model_version = _version(model_version)
         self._limits = Limits(buffer_rows, buffer_bytes, rows_per_file, bytes_per_file, seconds_per_file)
         self._sample = None if sample is None else Sample.of(sample)
-        self._warned = -_WARN_SECONDS
+        self._rarely = Rarely(_log)
         self._closed = False
         self.begin_anew()
         _process.guard(self)
@@ -102,7 +101,7 @@ class Recorder:
         key = new_id() if id is None else str(id)
         version = self.model_version if model_version is None else _version(model_version)
         if self._sample is not None:
-            self._draw((key, at, inputs, prediction, scores, version))
+            self._draw(self._sample, (key, at, inputs, prediction, scores, version))
             return key
         try:
             self._buffer.add(One(key, at, inputs, prediction, scores, version))
@@ -137,7 +136,7 @@ class Recorder:
             self.take(batch)
             return batch.keys
         for record in batch.singly():
-            self._draw(record)
+            self._draw(self._sample, record)
         return batch.keys
 
     def predictions(self, function: Function) -> Function:
@@ -155,7 +154,7 @@ class Recorder:
         if self._sample is None:
             self._buffer.add(entry)
         else:
-            self._buffer.draw(self._weight_of(entry), lambda: entry)
+            self._buffer.draw(self._sample.weight_of(entry), lambda: entry)
         if not self._writer.started:
             self._begin()
 
@@ -220,33 +219,14 @@ class Recorder:
     ) -> None:
         self.close()
 
-    def _draw(self, record: tuple[Any, ...]) -> None:
+    def _draw(self, sample: Sample, record: tuple[Any, ...]) -> None:
         """Draw a record (key, time, inputs, prediction, scores, version) into the sample."""
         try:
-            self._buffer.draw(self._weight(record[2:5]), partial(One, *record))
+            self._buffer.draw(sample.weight(*record[2:5]), partial(One, *record))
         except Exception as exc:  # noqa: BLE001 - an answer must not fail because of its record
             self._refused(exc)
         if not self._writer.started:
             self._begin()
-
-    def _weight(self, said: tuple[Any, ...]) -> float:
-        assert self._sample is not None
-        try:
-            return self._sample.weight(*said)
-        except Exception as exc:  # noqa: BLE001 - the user's function
-            self._warn("the weight of a record cannot be told (%s); it counts as 1", exc)
-            return 1.0
-
-    def _weight_of(self, entry: Entry) -> float:
-        """How much a record matters that has to be looked at for that."""
-        assert self._sample is not None
-        if self._sample.weigh is None:
-            return 1.0
-        try:
-            record = next(iter(entry.unpacked()))
-        except Exception:  # noqa: BLE001 - it is counted as unwritable when it is written
-            return 1.0
-        return self._weight((inputs_of(record), record["prediction"], record["scores"]))
 
     def _begin(self) -> None:
         """The first record in this process."""
@@ -255,13 +235,7 @@ class Recorder:
 
     def _refused(self, exc: Exception, rows: int = 1) -> None:
         self.drop("unwritable", rows)
-        self._warn("an input cannot be recorded: %s", exc)
-
-    def _warn(self, words: str, exc: Exception) -> None:
-        now = time.monotonic()
-        if now - self._warned >= _WARN_SECONDS:
-            self._warned = now
-            _log.warning(words, exc)
+        self._rarely.warning("an input cannot be recorded: %s", exc)
 
     def _left(self) -> tuple[int, str, str | None]:
         return self.stats().waiting, self._uri, self._writer.trouble
@@ -269,10 +243,3 @@ class Recorder:
 
 def _version(given: str | int | None) -> str | None:
     return None if given is None else str(given)
-
-
-def _require_sizes(*sizes: float) -> None:
-    names = ("buffer_rows", "buffer_bytes", "rows_per_file", "bytes_per_file", "seconds_per_file")
-    for name, size in zip(names, sizes, strict=True):
-        if isinstance(size, bool) or not isinstance(size, int | float) or not size > 0:
-            raise InputError(f"{name} must be greater than 0; got {size!r}")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import opmon
-from opmon.recorder._buffer import Buffer, Limits
+from opmon.recorder._buffer import Buffer
 from opmon.recorder._entries import Entry
+from opmon.recorder._limits import Limits
 from opmon.recorder._reservoir import Reservoir, Sample
 
 WINDOWS = 4000
