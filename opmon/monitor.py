@@ -29,6 +29,7 @@ from opmon.errors import InputError
 from opmon.jobs.model import Answering, Way
 from opmon.private import private_folder
 from opmon.queries.rounds import gathers
+from opmon.stages import census
 from opmon.stages.compare import compare
 from opmon.stages.cycle import Cycle, attempt
 from opmon.stages.decide import decide_round
@@ -115,11 +116,11 @@ class Monitor:
         with self._at_work() as work:
             attempt(work, cycle, lambda: pull_labels(work, self._desk))
             attempt(work, cycle, lambda: pull_truths(work))
-            self._advance_rounds(work, cycle, self._rounds())
+            self._advance_rounds(work, cycle, self._rounds(work))
             while open_new and not self._ends(cycle) and (opened := attempt(work, cycle, lambda: open_round(work))):
                 cycle.opened += len(opened.new)
                 touched = {*opened.new, *opened.grown}
-                self._advance_rounds(work, cycle, [round_ for round_ in self._rounds() if round_.number in touched])
+                self._advance_rounds(work, cycle, [round_ for round_ in self._rounds(work) if round_.number in touched])
             attempt(work, cycle, lambda: push_tasks(work, self._desk))
             with work.store.read() as connection:
                 cycle.waiting = rounds.waiting(connection, work.name)
@@ -172,10 +173,12 @@ class Monitor:
             reached = attempt(work, cycle, lambda: self._advance_round(work, round_, cycle), round_)  # noqa: B023
             cycle.closed += reached == "closed"
 
-    def _rounds(self) -> list[Round]:
-        """Every unfinished round, in order."""
+    def _rounds(self, work: Toolbox) -> list[Round]:
+        """Every unfinished round, and those of whose inputs the last truths have come; in order."""
         with self.store.read() as connection:
-            return rounds.unfinished(connection, self.settings.name)
+            found = {round_.number: round_ for round_ in census.due(work, connection)}
+            found |= {round_.number: round_ for round_ in rounds.unfinished(connection, work.name)}
+        return [found[number] for number in sorted(found)]
 
     def _note(self, work: Toolbox, cycle: Cycle) -> None:
         """How the cycle ended: who watches the monitors wants to know which of them get nowhere."""

@@ -15,6 +15,7 @@ from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
 from opmon.quantities import Problem, loss
 from opmon.stages import losses
+from opmon.stages.census import measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.toolbox import Toolbox
@@ -72,9 +73,14 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
     unspent = len(answers.sample.draw) < round_.plan.budget
     if unspent and answers.settled and waits and not over and draw_next_wave(work, round_, answers.sample):
         return True
-    final = answers.settled or over or not waits
-    if known is not None and known.labels_seen == answers.labels_seen and (not final or not known.estimate.provisional):
+    whole = measured(work, round_, known, answers.labels_seen, answers.settled)
+    final = answers.settled or over or not waits or whole is not None
+    if known is not None and known.labels_seen == answers.labels_seen and not _is_better(known.estimate, final, whole):
         return False
+    if whole is not None:
+        _save(work, round_, answers, _told(round_, whole), whole=True)
+        told(work, round_)
+        return True
     if not answers.returned:
         return _nothing_came(work, round_, answers) if final and waits else False
     try:
@@ -85,6 +91,11 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
         raise InputError(f"round {round_.number} cannot be estimated: {exc}") from exc
     _save(work, round_, answers, estimate)
     return True
+
+
+def _is_better(known: Estimate, final: bool, whole: Estimate | None) -> bool:
+    """Whether the same labels say more by now: they are all there are, or those of all inputs have come."""
+    return (final and known.provisional) or (whole is not None and known.method != whole.method)
 
 
 def read_answers(connection: Connection, round_: Round) -> Answers:
@@ -112,11 +123,16 @@ def _loss(task: Asked, problem: Problem) -> float:
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimator = plugins.make("estimator", answers.sample.draw.design)
-    estimate: Estimate = estimator.estimate(answers.sample, round_.plan.level)
-    notes = (*estimate.notes, *_left_out(round_, estimate))
+    estimate = _told(round_, estimator.estimate(answers.sample, round_.plan.level))
+    notes = estimate.notes
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
-    return replace(estimate, quantity=round_.plan.quantity, provisional=provisional, notes=notes)
+    return replace(estimate, provisional=provisional, notes=notes)
+
+
+def _told(round_: Round, estimate: Estimate) -> Estimate:
+    """The estimate of what the round's plan says, with what it does not speak of."""
+    return replace(estimate, quantity=round_.plan.quantity, notes=(*estimate.notes, *_left_out(round_, estimate)))
 
 
 def _at_worst(sample: Sample) -> tuple[str, ...]:
@@ -156,9 +172,10 @@ def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
     return True
 
 
-def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate) -> None:
+def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *, whole: bool = False) -> None:
+    """Keep it, with what its draws tell; of a ``whole`` frame nothing need be told by draws."""
     now = work.clock()
-    tally = plugins.make("estimator", answers.sample.draw.design).tally(answers.sample)
+    tally = None if whole else plugins.make("estimator", answers.sample.draw.design).tally(answers.sample)
     with work.write() as connection:
         revisions.add_estimate(
             connection,

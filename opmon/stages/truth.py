@@ -20,6 +20,7 @@ from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds, truths
 from opmon.store.rounds import Round
 from opmon.store.truths import Known, Read
+from opmon.truth.awaited import Waiting
 from opmon.truth.kept import Books, Kept
 from opmon.truth.reading import Found, Vocabulary, column_of, known_at, read_truths
 from opmon.types import Slice
@@ -56,6 +57,11 @@ def kept_truths(work: Toolbox) -> Kept:
     said = None if settings.truth is None else settings.truth.model_dump(mode="json", exclude={"keep"})
     of = json.dumps([said, settings.columns.id, settings.problem], sort_keys=True, default=str)
     return Kept(work.folder / FOLDER / f"{work.name}@{hashlib.sha256(of.encode()).hexdigest()[:8]}")
+
+
+def waiting(work: Toolbox) -> Waiting:
+    """The rounds whose truths are awaited."""
+    return Waiting(kept_truths(work).folder / "awaited")
 
 
 def truths_of_drawn(work: Toolbox, round_: Round, inputs: pa.Table, rows: pa.Table) -> dict[int, Known]:
@@ -126,6 +132,7 @@ def _pull(work: Toolbox, kept: Kept, source: Source, slices: Sequence[Slice]) ->
     with work.write() as connection:
         problems = truths.record_named(connection, work.name, _by_id(found), now)
         truths.note(connection, work.name, Read(now, new.known_until, new.taken, new.refused))
+    waiting(work).hear(found.truths.hashes, now - truth.keep)
     kept.add(found.truths, new, now - truth.keep)
     if found.refused or problems:
         said = [told(found.refused)] if found.refused else []

@@ -248,3 +248,80 @@ def test_a_monitor_whose_truth_only_arrives_by_itself_asks_nobody(workbench, sql
     assert round_of(monitor).state == "closed"
     with monitor.store.read() as connection:
         assert revisions.latest_estimate(connection, round_of(monitor).id).estimate.response == pytest.approx(0.5)
+
+
+def latest(monitor: Any, number: int = 1) -> revisions.Revision:
+    with monitor.store.read() as connection:
+        found = revisions.latest_estimate(connection, round_of(monitor, number).id)
+    assert found is not None
+    return found
+
+
+RULES = {
+    "sampler": {"type": "srs", "budget": 40},
+    "rules": [
+        {"type": "accuracy_below", "threshold": 0.999, "name": "below"},
+        {"type": "accuracy_level", "threshold": 0.5, "name": "level"},
+        {"type": "accuracy_mean", "threshold": 0.5, "rounds": 2, "name": "mean"},
+        {"type": "accuracy_drop", "drop": 0.05, "rounds": 1, "name": "drop"},
+        {"type": "completeness", "name": "complete"},
+    ],
+}
+
+
+def test_where_every_input_has_its_truth_the_round_is_a_census(workbench, database, clock) -> None:
+    """Three rounds, so that every rule and the rolling estimate meet intervals without a width."""
+    monitor = workbench.monitor(database, clock, **SOURCE, **RULES)
+    for number in (1, 2, 3):
+        workbench.write_window()
+        write_truth(workbench, workbench.truth)
+        assert monitor.advance().problems == []
+        found = latest(monitor, number).estimate
+        assert round_of(monitor, number).state == "closed"
+        assert (found.method, found.n, found.half_width, found.provisional) == ("census", 200, 0, False)
+        assert found.value == pytest.approx(workbench.true_accuracy(monitor, number))
+        assert "taken to be right" in found.notes[0]
+    with monitor.store.read() as connection:
+        from opmon.store import verdicts
+
+        said = verdicts.latest_verdicts(connection, round_of(monitor, 3).id)
+    assert {each.rule: "failed" in each.message for each in said} == dict.fromkeys(
+        ("below", "level", "mean", "drop", "complete"), False
+    )
+    assert {each.rule: each.state for each in said}["below"] == "alarm"
+    page = monitor.registry.download(round_of(monitor, 3).run_id, "round.html", workbench.folder / "pages").read_text()
+    assert "census" in page
+    assert list((workbench.folder / ".opmon" / "truth").rglob("*.npz")) == []
+
+
+def test_the_last_truths_make_a_census_of_a_closed_round(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **RULES)
+    monitor.advance()
+    write_truth(workbench, some(workbench.truth, drawn(monitor)))
+    monitor.advance()
+    assert (round_of(monitor).state, latest(monitor).estimate.method) == ("closed", "srs/mid-p")
+    rest = [key for key in workbench.truth if key not in drawn(monitor)]
+    write_truth(workbench, some(workbench.truth, rest[1:]))
+    monitor.advance()
+    assert latest(monitor).revision == 0
+    write_truth(workbench, some(workbench.truth, rest[:1]))
+    monitor.advance()
+    assert (round_of(monitor).state, latest(monitor).estimate.method) == ("closed", "census")
+    assert latest(monitor).estimate.value == pytest.approx(workbench.true_accuracy(monitor, 1))
+    right = workbench.truth[drawn(monitor)[0]]
+    write_truth(workbench, {drawn(monitor)[0]: "1" if right == "0" else "0"}, NOON + timedelta(days=1))
+    monitor.advance()
+    assert latest(monitor).estimate.method == "census"
+    assert latest(monitor).estimate.value == pytest.approx(workbench.true_accuracy(monitor, 1) - 1 / 200)
+
+
+def test_a_column_of_the_log_without_a_gap_is_a_census(workbench, sqlite, clock) -> None:
+    workbench.write_window(outcome=[0] * 200)
+    workbench.write_window(outcome=[None] + [0] * 199)
+    monitor = workbench.monitor(sqlite, clock, truth={"column": "outcome"}, labels={"annotators": "none"})
+    assert monitor.advance().problems == []
+    assert latest(monitor).estimate.method == "census"
+    assert latest(monitor).estimate.value < 0.3
+    assert latest(monitor, 2).estimate.method != "census"

@@ -1,0 +1,66 @@
+"""The measure of a round whose inputs all have a truth: nothing is estimated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opmon import quantities
+from opmon.errors import InputError
+from opmon.quantities import Problem
+from opmon.types import Estimate, Floats
+from opmon.wording import counted
+
+METHOD = "census"
+LACKING = 0.001
+"""So large a share of the inputs may lack a truth: how far they could lead is then told by the bounds."""
+
+
+def census(losses: Floats, problem: Problem, level: float = 0.95) -> Estimate | None:
+    """The mean loss over all inputs of a frame, NaN where the truth is not known; None where too many are not.
+
+    The value is that of the inputs whose truth is known, and exact where it is known of all. A share of ``LACKING`` may
+    have none: the bounds then count them as wrong and as right, whatever they are, so that the interval holds for
+    certain. A squared error that nobody knows can be of any size: of a regression none may lack. The truths are taken
+    to be right.
+
+    >>> census(np.array([0.0, 0.0, 1.0, 0.0]), "classification").value
+    0.75
+    >>> census(np.array([0.0, 0.0, 1.0, np.nan]), "classification") is None
+    True
+    """
+    if not len(losses):
+        raise InputError("a census needs at least one input")
+    known = losses[~np.isnan(losses)]
+    lacking = len(losses) - len(known)
+    if not is_census(len(losses), lacking, problem):
+        return None
+    mean = float(known.mean())
+    notes = ["a census: every input has its truth, which is taken to be right"]
+    if problem == "regression":
+        value = low = high = mean
+    else:
+        wrong = int(known.sum())
+        value, low, high = 1 - mean, 1 - (wrong + lacking) / len(losses), 1 - wrong / len(losses)
+    if lacking:
+        notes = [
+            f"a census, but for {counted(lacking, 'input')} of {len(losses):,}: the bounds are for all of them wrong "
+            "and all right; the truths are taken to be right"
+        ]
+    return Estimate(
+        value,
+        min(low, value),
+        max(high, value),
+        n=len(losses),
+        frame_size=len(losses),
+        response=len(known) / len(losses),
+        method=METHOD,
+        level=level,
+        quantity=quantities.of(problem),
+        standard_error=0.0,
+        notes=tuple(notes),
+    )
+
+
+def is_census(size: int, lacking: int, problem: Problem) -> bool:
+    """Whether truths are known of so many inputs that nothing need be estimated."""
+    return lacking <= (0 if problem == "regression" else LACKING * size)

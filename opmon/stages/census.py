@@ -1,0 +1,137 @@
+"""Where the truth of all inputs of a round has come, its measure is a census, and no estimate from its draws.
+
+The draw is there nevertheless: rules that bet on draws bet on the drawn inputs, with the truths as their labels, and
+what they promise holds as it does without a census. Rules that look at estimates see the census.
+"""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opmon.errors import NotFoundError
+from opmon.estimators.census import METHOD, census, is_census
+from opmon.jobs.ids import hashes_of
+from opmon.stages.draw import frame_path
+from opmon.stages.toolbox import Toolbox
+from opmon.stages.truth import kept_truths, vocabulary_of, waiting
+from opmon.store import rounds
+from opmon.store.engine import Connection
+from opmon.store.revisions import Revision
+from opmon.store.rounds import Round
+from opmon.store.slices import slices_of
+from opmon.store.states import RoundState
+from opmon.truth.awaited import Awaited
+from opmon.truth.reading import column_of
+from opmon.types import Estimate, Floats
+
+
+def due(work: Toolbox, connection: Connection) -> list[Round]:
+    """The rounds that have become a census, and are not told as one."""
+    if work.settings.reads_truth is None:
+        return []
+    problem, found = work.settings.problem, []
+    for each in waiting(work).all():
+        if is_census(each.size, len(each.missing), problem):
+            with suppress(NotFoundError):  # it is of another database
+                round_ = rounds.get(connection, work.name, int(each.name.partition("-")[0]))
+                if _name(round_) == each.name and round_.state != RoundState.ABANDONED:
+                    found.append(round_)
+    return found
+
+
+def measured(work: Toolbox, round_: Round, known: Revision | None, labels_seen: int, settled: bool) -> Estimate | None:
+    """The census of a round; None where truths are missing of it, or nothing is new. ``settled``: all its draws are
+    spoken of."""
+    if work.settings.truth is None:
+        return None
+    was_census = known is not None and known.estimate.method == METHOD
+    fresh = known is None or known.estimate.provisional or known.labels_seen != labels_seen
+    if was_census and not fresh:
+        told(work, round_)
+        return None
+    of_the_log = work.settings.truth.column is not None
+    if not ((fresh and settled) if of_the_log else (was_census or _has_all(work, round_))):
+        return None
+    path = frame_path(work, round_)
+    losses = _of_the_log(work, round_, path) if of_the_log else _joined(work, round_, path)
+    found = census(losses, round_.plan.problem, round_.plan.level) if len(losses) else None
+    return None if found is None else replace(found, quantity=round_.plan.quantity)
+
+
+def told(work: Toolbox, round_: Round) -> None:
+    """The round is told as a census: it waits for no truth any more."""
+    if work.settings.reads_truth is not None:
+        waiting(work).forget(_name(round_))
+
+
+def _has_all(work: Toolbox, round_: Round) -> bool:
+    """Whether hardly a truth of its inputs is missing; what is missing is kept from the first time on."""
+    name = _name(round_)
+    awaited = waiting(work).get(name)
+    if awaited is None and round_.state.is_over:
+        return False
+    if awaited is None:
+        hashes = np.sort(hashes_of(_column(frame_path(work, round_), "id")))
+        missing = hashes[kept_truths(work).find(hashes).places(hashes) < 0]
+        awaited = Awaited(name, missing, len(hashes), work.clock())
+        waiting(work).put(awaited)
+    return is_census(awaited.size, len(awaited.missing), round_.plan.problem)
+
+
+def _name(round_: Round) -> str:
+    """The name of a round that one of the same number in another database has not."""
+    return f"{round_.number}-{zlib.crc32(round_.key.encode()):08x}"
+
+
+def _joined(work: Toolbox, round_: Round, path: Path) -> Floats:
+    hashes = hashes_of(_column(path, "id"))
+    found = kept_truths(work).find(hashes)
+    places = found.places(hashes)
+    labels = found.labels.take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
+    return _losses(round_, labels, _column(path, "prediction"))
+
+
+def _of_the_log(work: Toolbox, round_: Round, path: Path) -> Floats:
+    """The truth of each input from its own row, found by the slice and the row that the frame keeps."""
+    truth = work.settings.truth
+    assert truth is not None
+    assert truth.column is not None
+    with work.store.read() as connection:
+        slices = slices_of(connection, round_.id)
+    starts = np.cumsum([0, *(piece.rows for piece in slices)])
+    place = starts[_column(path, "slice").to_numpy()] + _column(path, "row").to_numpy()
+    said = _column(path, "prediction")
+    at = np.full(starts[-1], -1)
+    at[place] = np.arange(len(place))
+    vocabulary = vocabulary_of(work.settings, round_.classes)
+    found = np.full(len(place), np.nan)
+    for batch in work.source.read(slices, [truth.column]):
+        first = starts[batch.slice_index] + batch.first_row
+        positions = at[first : first + batch.rows.num_rows]
+        mine = positions >= 0
+        labels = vocabulary.named(column_of(batch.rows, truth.column))[0].filter(pa.array(mine))
+        found[positions[mine]] = _losses(round_, labels, said.take(pa.array(positions[mine])))
+    return found
+
+
+def _losses(round_: Round, labels: pa.Array, predictions: pa.Array) -> Floats:
+    """The loss of each prediction, NaN without a truth."""
+    if round_.plan.problem == "regression":
+        return np.asarray((labels.cast(pa.float64()).to_numpy(False) - predictions.to_numpy(False)) ** 2)
+    labels = labels.cast(pa.string())
+    if round_.classes:
+        labels = pc.if_else(pc.is_in(labels, pa.array(round_.classes, pa.string())), labels, None)
+    return np.asarray(pc.cast(pc.not_equal(labels, predictions.cast(pa.string())), pa.float64()).to_numpy(False))
+
+
+def _column(path: Path, name: str) -> pa.Array:
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=[name])[name].combine_chunks()
