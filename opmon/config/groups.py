@@ -119,6 +119,8 @@ class ColumnSettings(Part):
     scores: tuple[str, ...] = ()
     """Production's own scores: one column for each class, or one that holds them all."""
     model_version: str | None = None
+    inclusion: str | None = None
+    """With which probability each row was logged, where production logs a sample of its traffic."""
     image: str | None = None
     text: str | None = None
 

@@ -220,6 +220,11 @@ class MonitorSettings(Part):
         return None if self.inputs.where is None else parse(self.inputs.where)
 
     @property
+    def inclusion(self) -> str | None:
+        """The column that says with which probability each row was logged; None where all were."""
+        return self.columns.inclusion or self.source.plugin.inclusion
+
+    @property
     def class_names(self) -> tuple[str, ...] | None:
         """The names of the classes in the order of the model's output, where the configuration gives them."""
         return None if self.classes is None else tuple(self.classes)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.jobs.model import Answering, Way
+from opmon.jobs.thinning import Thinning
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Problem, Slice
 from opmon.where import Where
@@ -65,6 +66,8 @@ class ScoreJob:
     spellings: Spellings = AS_SPELT
     """The log's spellings of the classes."""
     version: OnlyVersion | None = None
+    thinning: Thinning | None = None
+    """How rows that were logged with different probabilities are made even; None where all were logged alike."""
     in_time: datetime | None = None
     """What was answered before came late."""
     where: Where | None = None

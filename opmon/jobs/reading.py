@@ -89,10 +89,12 @@ class Reading:
 
     def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
         numbers = np.arange(batch.first_row, batch.first_row + batch.rows.num_rows, dtype=np.int64)
-        version, where = self.job.version, self.job.where
-        if version is None and where is None:
+        version, where, thinning = self.job.version, self.job.where, self.job.thinning
+        if version is None and where is None and thinning is None:
             return batch.rows, numbers
         mask = np.ones(len(numbers), bool) if where is None else where.mask(batch.rows)
+        if thinning is not None:
+            mask = mask & thinning.mask(batch.rows, self.job.slices[batch.slice_index], batch.first_row)
         if version is not None:
             mask = mask & rows_of(
                 self._column(batch.rows, version.column), version.column, version.version, version.meant

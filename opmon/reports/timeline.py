@@ -55,7 +55,7 @@ class RoundFacts:
                 raise InputError(f"{name} is a share between 0 and 1, or None where it is not known; got {share}")
 
     def left_out(self, kind: str) -> int:
-        """How many of one kind: ``filtered``, ``unlogged``, ``unscorable`` or ``late``."""
+        """How many of one kind: ``filtered``, ``thinned``, ``unlogged``, ``unscorable`` or ``late``."""
         return sum(self.losses.get(kind, {}).values())
 
     @property
@@ -77,7 +77,7 @@ def input_metrics(facts: RoundFacts) -> dict[str, float]:
             "inputs/unscorable": facts.unscorable,
             "inputs/unscorable_share": facts.unscorable / facts.received if facts.received else None,
             "inputs/duplicates": facts.duplicates,
-            **{f"inputs/{kind}": facts.left_out(kind) or None for kind in ("filtered", "unlogged", "late")},
+            **{f"inputs/{kind}": facts.left_out(kind) or None for kind in ("filtered", "thinned", "unlogged", "late")},
             "serving/skew": facts.skew,
             "drift/share": facts.drift,
             "drift/answers": facts.answers_drift,

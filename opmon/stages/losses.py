@@ -1,7 +1,8 @@
 """What a round's log held and its estimate does not speak of: counted by kind and reason, kept with the round.
 
-``filtered``: rows that the configuration leaves out: they are no inputs. ``unlogged``: inputs that production had and
-did not log, as its recorder counted. ``unscorable``: inputs that the model could not be run on, or that cannot be read.
+``filtered``: rows that the configuration leaves out: they are no inputs. ``thinned``: rows that were logged with a
+greater probability than others, left out so that all speak alike. ``unlogged``: inputs that production had and did not
+log, as its recorder counted. ``unscorable``: inputs that the model could not be run on, or that cannot be read.
 ``late``: inputs of a time before the end of the round before; they count like others.
 """
 
@@ -19,14 +20,15 @@ from opmon.types import Slice
 MOST = 20
 """So many reasons of a kind are kept apart."""
 
-Kind = Literal["filtered", "unlogged", "unscorable", "late"]
+Kind = Literal["filtered", "thinned", "unlogged", "unscorable", "late"]
 Losses = Mapping[str, Mapping[str, int]]
 """For each kind the reasons, and how many for each."""
 
 
 def opened(source: Source, slices: Sequence[Slice], counted: Counted) -> Losses:
     """What is known when a round opens."""
-    return _told({"filtered": {"inputs.where": counted.filtered}, "unlogged": source.lost(slices)})
+    even = {"logged with a greater probability than others": counted.thinned}
+    return _told({"filtered": {"inputs.where": counted.filtered}, "thinned": even, "unlogged": source.lost(slices)})
 
 
 def added(first: Losses | None, second: Losses) -> Losses:

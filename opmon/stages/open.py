@@ -49,9 +49,13 @@ def open_round(work: Toolbox) -> Opened | None:
         _forget_wait(work)
         return None
     where, column = work.settings.where, work.settings.columns.model_version
-    if where is None and not _is_ripe(work, slices, sum(piece.rows for piece in slices)):
+    if (
+        where is None
+        and work.settings.inclusion is None
+        and not _is_ripe(work, slices, sum(piece.rows for piece in slices))
+    ):
         return None  # nothing need be read to know it
-    counted = count_inputs(work.source, slices, where, column)
+    counted = count_inputs(work.source, slices, where, column, work.settings.inclusion)
     if not _is_ripe(work, slices, counted.inputs) and counted.rows < work.settings.round.max_inputs:
         return None
     if not counted.inputs:
@@ -90,7 +94,7 @@ def _stands(work: Toolbox) -> Mapping[str, str]:
 
 def _open_one(work: Toolbox, slices: Sequence[Slice], model: ModelVersion, counted: Counted) -> Opened:
     _require_layer(work, model, [model.version])
-    plan = replace(plan_of(work.settings), current_version=model.version)
+    plan = replace(plan_of(work.settings), current_version=model.version, thinning=_thinning(counted))
     lost = losses.opened(work.source, slices, counted)
     with work.write() as connection:
         waits.end(connection, work.name)
@@ -107,7 +111,9 @@ def _open_each(
     meant: Mapping[str, str],
 ) -> Opened:
     new, grown = [], []
-    plan = replace(plan_of(work.settings), current_version=model.version, versions=dict(meant))
+    plan = replace(
+        plan_of(work.settings), current_version=model.version, versions=dict(meant), thinning=_thinning(counted)
+    )
     of_log, bears = losses.opened(work.source, slices, counted), max(received, key=received.__getitem__)
     with work.write() as connection:
         waits.end(connection, work.name)
@@ -131,6 +137,10 @@ def _open_each(
     return Opened(tuple(new), tuple(grown))
 
 
+def _thinning(counted: Counted) -> Mapping[str, str | float] | None:
+    return None if counted.thinning is None else counted.thinning.stored()
+
+
 def _waiting(work: Toolbox, connection: Connection, plan: RoundPlan) -> dict[tuple[str, str], Round]:
     """By model version, the rounds that wait for more inputs, and read versions from the log as ``plan`` does."""
     found = {}
@@ -143,7 +153,7 @@ def _waiting(work: Toolbox, connection: Connection, plan: RoundPlan) -> dict[tup
 def _read_alike(one: RoundPlan, other: RoundPlan) -> bool:
     """Whether two plans take the versions from the same column, and mean the same by what it says."""
     first, second = one.versions, other.versions or {}
-    if not first or one.version_column != other.version_column:
+    if not first or one.version_column != other.version_column or one.thinning != other.thinning:
         return False
     return all(second[text] == version for text, version in first.items() if text in second)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -43,7 +43,7 @@ def reopen_round(work: Toolbox, number: int, without: Sequence[str]) -> Reopened
     if unknown:
         raise InputError(f"no file of round {number} is called {unknown[0]!r}; it has: {_some(slices)}")
     kept = [piece for piece in slices if piece.part not in set(left_out)]
-    received = _received(work, old, kept, left_out)
+    received, thinning = _received(work, old, kept, left_out)
     if not received:
         raise InputError(f"nothing is left of round {number} without {', '.join(map(repr, without))}")
     own = _OF_ALL if old.only_version is None else (*_OF_ALL, *_OF_ONE_VERSION)
@@ -56,7 +56,7 @@ def reopen_round(work: Toolbox, number: int, without: Sequence[str]) -> Reopened
             only_version=old.only_version,
             model_name=old.model_name,
             model_version=old.model_version,
-            plan=replace(plan_of(work.settings), **{key: vars(old.plan)[key] for key in own}),
+            plan=replace(plan_of(work.settings), thinning=thinning, **{key: vars(old.plan)[key] for key in own}),
             opened_at=work.clock(),
         )
         rounds.hand_over(connection, old, new, [piece.part for piece in kept])
@@ -72,15 +72,21 @@ def _require_given_up(old: Round, slices: Sequence[Slice]) -> None:
         raise InputError(f"round {old.number} of {old.monitor} has no inputs any more ({old.problem})")
 
 
-def _received(work: Toolbox, old: Round, kept: Sequence[Slice], left_out: Sequence[str]) -> int:
-    where = work.settings.where
-    if not left_out and work.settings.inputs.where == old.plan.where:
-        return old.received
+def _received(
+    work: Toolbox, old: Round, kept: Sequence[Slice], left_out: Sequence[str]
+) -> tuple[int, Mapping[str, str | float] | None]:
+    """How many inputs a new round has, and how they are made even."""
+    settings = work.settings
+    if not left_out and settings.inputs.where == old.plan.where:
+        return old.received, old.plan.thinning
     name, meant = old.plan.version_column, old.plan.versions
     if old.only_version is None or name is None or meant is None:
-        return count_inputs(work.source, kept, where).inputs
-    said = count_inputs(work.source, kept, where, name).said
-    return sum(count for text, count in said.items() if meant.get(text, text) == old.only_version)
+        counted = count_inputs(work.source, kept, settings.where, None, settings.inclusion)
+        inputs = counted.inputs
+    else:
+        counted = count_inputs(work.source, kept, settings.where, name, settings.inclusion)
+        inputs = sum(count for text, count in counted.said.items() if meant.get(text, text) == old.only_version)
+    return inputs, None if counted.thinning is None else counted.thinning.stored()
 
 
 def _fits(part: str, pattern: str) -> bool:

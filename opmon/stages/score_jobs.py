@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import opmon
 from opmon.jobs.identity import identity
 from opmon.jobs.job import PART_ROWS, LogColumns, OnlyVersion, ScoreJob
+from opmon.jobs.thinning import Thinning
 from opmon.jobs.versions import UNNAMED
 from opmon.stages.drift import not_sampled, sampled_rows
 from opmon.stages.levels import LIMIT
@@ -32,6 +33,7 @@ def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
     """
     columns, version = work.settings.columns, _version(work, round_)
     where = None if round_.plan.where is None else parse(round_.plan.where)
+    thinning = Thinning.of(round_.plan.thinning)
     logged = work.settings.scoring.by == "logged"  # the prediction is the answer itself, and is compared with none
     whole = ScoreJob(
         source=work.source,
@@ -47,12 +49,14 @@ def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
         version=version,
         in_time=_in_time(work, round_),
         where=where,
+        thinning=thinning,
         neurons=None if levels_of(round_.plan) is None else max(1, LIMIT // max(1, round_.received)),
         sampled=sampled_rows(work.settings, round_),
         not_sampled=not_sampled(work.settings),
         part_rows=PART_ROWS,
     )
-    shares = [whole.numbers] if version is not None or where is not None else [*_shares(slices, work.executor.rows)]
+    some = version is not None or where is not None or thinning is not None
+    shares = [whole.numbers] if some else [*_shares(slices, work.executor.rows)]
     name = identity((opmon.__version__, whole, shares))
     for other in folder.iterdir() if folder.is_dir() else ():
         if other.name != name:

@@ -31,6 +31,8 @@ class RoundPlan:
     """Since when this database knows the monitor: another one with the same MLflow must not go on with its runs."""
     where: str | None = None
     """Which rows of the log are inputs; None: all."""
+    thinning: Mapping[str, str | float] | None = None
+    """How rows that were logged with different probabilities are made even; None: all were logged alike."""
     version_column: str | None = None
     """The column of the log that names the model version; None: the one that is configured when it is read."""
     current_version: str | None = None
