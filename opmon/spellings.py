@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from opmon.errors import InputError
 from opmon.values import canonical_class
 
-Classes = Sequence[Any] | Mapping[str, Sequence[Any]]
+Classes = Sequence[object] | Mapping[str, Sequence[object]]
 """The names of classes in an order, or each of them with its spellings."""
 
 
@@ -31,7 +30,7 @@ class Spellings:
     names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, classes: Mapping[str, Iterable[Any]]) -> Spellings:
+    def of(cls, classes: Mapping[str, Iterable[object]]) -> Spellings:
         """From the spellings of each class; an error where one stands for two classes."""
         names = {canonical_class(name): canonical_class(name) for name in classes}
         for name, spellings in classes.items():

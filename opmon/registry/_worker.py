@@ -15,7 +15,12 @@ import os
 import struct
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from mlflow.types import Schema
 
 LENGTH = struct.Struct("<q")
 NATIVE = ("sklearn", "xgboost", "lightgbm", "catboost")
@@ -28,7 +33,7 @@ GREATEST = frozenset(
 )
 
 
-def send(stream: BinaryIO, header: dict[str, Any], body: bytes | memoryview = b"") -> None:
+def send(stream: BinaryIO, header: dict[str, object], body: bytes | memoryview = b"") -> None:
     """Write one message."""
     told = json.dumps(header).encode()
     stream.write(LENGTH.pack(len(told)))
@@ -64,7 +69,7 @@ class Model:
 
         told = yaml.safe_load((Path(folder) / "MLmodel").read_text(encoding="utf-8"))
         flavors = told.get("flavors") or {}
-        self.signature: Any = _signature(told)
+        self.signature = _signature(told)
         self.flavor = next((name for name in NATIVE if name in flavors), "pyfunc")
         native: Any = None if self.flavor == "pyfunc" else _native(self.flavor, folder)
         classes: Any = getattr(native, "classes_", None)
@@ -75,7 +80,7 @@ class Model:
         if self.native is None:  # MLflow holds words against the signature, which has no categories
             self.number = native.predict if self.categories else mlflow.pyfunc.load_model(folder).predict
 
-    def answer(self, rows: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, rows: pa.RecordBatch, wanted: dict[str, Any]) -> dict[str, Any]:
         """``labels`` and ``scores`` of a table of inputs, where the model gives them."""
         given = self._given(rows)
         if self.native is None:
@@ -89,7 +94,7 @@ class Model:
             return {"scores": scores, "codes": scores.argmax(axis=1), "of": self.classes}
         return {"scores": scores, "labels": _flat(self.native.predict(given))}
 
-    def _given(self, rows: Any) -> Any:
+    def _given(self, rows: pa.RecordBatch) -> Any:
         """The inputs as the model takes them: a matrix where it was logged with one, else a table."""
         tensors = getattr(self.signature, "is_tensor_spec", lambda: False)()
         names = None if self.signature is None or tensors else self.signature.input_names()
@@ -118,7 +123,7 @@ def _is_a_row(classes: Any) -> bool:
     return classes is not None and getattr(classes, "ndim", 1) == 1 and len(classes) > 0
 
 
-def _signature(told: dict[str, Any]) -> Any:
+def _signature(told: dict[str, Any]) -> Schema | None:
     from mlflow.models import ModelSignature
 
     found = told.get("signature")
@@ -154,7 +159,7 @@ def _takes_text(model: Any) -> bool:
     return type(first).__name__ in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 
 
-def _typed(frame: Any, schema: Any) -> Any:
+def _typed(frame: Any, schema: Schema | None) -> Any:
     """Columns in the types of the signature, which MLflow does not change by itself where digits may be lost."""
     if schema is None:
         return frame
@@ -169,14 +174,14 @@ def _typed(frame: Any, schema: Any) -> Any:
     return frame
 
 
-def _matrix(column: Any, count: int) -> Any:
+def _matrix(column: pa.Array, count: int) -> Any:
     """One row for each input of a column of lists, which must be of one length."""
     while "list" in str(column.type):
         column = column.flatten()
     return column.to_numpy(zero_copy_only=False).reshape(count, -1)
 
 
-def _tensors(schema: Any, rows: Any) -> Any:
+def _tensors(schema: Schema, rows: pa.RecordBatch) -> Any:
     """The arrays that the signature names, each in its shape and type."""
     import numpy as np
 
@@ -209,7 +214,7 @@ def _told(answer: Any) -> dict[str, Any]:
     return {"scores": values.reshape(len(values), -1)}
 
 
-def _of_table(answer: Any) -> dict[str, Any]:
+def _of_table(answer: pd.DataFrame) -> dict[str, Any]:
     import numpy as np
 
     if answer.shape[1] == 1:

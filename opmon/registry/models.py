@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -25,6 +25,7 @@ from opmon.wording import did_you_mean, nearest
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities.model_registry import ModelVersion as RegisteredVersion
+    from sklearn.base import BaseEstimator
 
 _ADDRESS = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[^/@]+))")
 _CONVERTED = "-converted-2"
@@ -95,7 +96,7 @@ def fetch_onnx(
     return folder / file
 
 
-def load(connection: Connection, model: ModelVersion, described: Document, into: Path) -> Any:
+def load(connection: Connection, model: ModelVersion, described: Document, into: Path) -> BaseEstimator:
     """The original of a converted model: its file where that is data, else unpickled."""
     flavors, folder = described.get("flavors") or {}, fetch_original(connection, model, into)
     name = original_flavor(flavors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -13,6 +13,9 @@ from opmon.abc import ModelFile, Runnable
 from opmon.errors import ModelError
 from opmon.registry.translation import first_line
 from opmon.types import Document
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 FILES = {"xgboost": "model_class", "lightgbm": "model_class", "catboost": "model_type"}
 """Flavors whose file is data, and where they tell the class of the model."""
@@ -41,7 +44,7 @@ def model_file(folder: Path, flavors: Document) -> ModelFile:
     return ModelFile(library, str(told.get(FILES[library]) or _BOOSTER), folder / path)
 
 
-def load_original(folder: Path, flavor: str) -> Any:
+def load_original(folder: Path, flavor: str) -> BaseEstimator:
     """The model in a folder that MLflow wrote, unpickled."""
     try:
         with warnings.catch_warnings():
@@ -57,7 +60,7 @@ def load_original(folder: Path, flavor: str) -> Any:
 def runnable(folder: Path) -> Runnable:
     """How the model in a folder that MLflow wrote is run in a process of its own."""
     requirements, environment = folder / "requirements.txt", folder / "python_env.yaml"
-    python: Any = None
+    python: object = None
     if environment.is_file():
         told = yaml.safe_load(environment.read_text(encoding="utf-8"))
         python = told.get("python") if isinstance(told, dict) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from opmon.abc import Ability, Converter, Runnable
 from opmon.errors import ModelError
@@ -15,6 +15,9 @@ from opmon.registry.originals import is_pickled, runnable
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
 from opmon.types import Document, ModelVersion, Signature
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class MlflowRegistry(Tracking):
@@ -61,7 +64,7 @@ class MlflowRegistry(Tracking):
         """
         return models.fetch_onnx(self._connection, model, self._about(model), into, converter, trusted)
 
-    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> Any:
+    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> BaseEstimator:
         """The file that an ONNX file is made of; where it is pickled and the model ``trusted``, what is in it."""
         described = self._about(model)
         if is_pickled(described.get("flavors") or {}) and not trusted:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.errors import InputError
 from opmon.reports._drift_columns import FEWEST_VALUES, ColumnDrift, Kind, Sides, comparable, decided, harmless
@@ -95,7 +95,7 @@ def _named(table: pd.DataFrame, name: str) -> list[Series]:
     return [table.iloc[:, i] for i, column in enumerate(table.columns) if str(column) == name]
 
 
-def _not_on_both_sides(before: list[Any], after: list[Any]) -> str | None:
+def _not_on_both_sides(before: Sequence[object], after: Sequence[object]) -> str | None:
     if len(before) > 1 or len(after) > 1:
         return "more than one column has this name"
     if not before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opmon.quantities import ACCURACY, Quantity
 from opmon.reports._estimate_marks import (
@@ -23,6 +23,7 @@ from opmon.reports.text import shown
 from opmon.wording import number, percent
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -175,7 +176,7 @@ def _tick(point: EstimatePoint, points: Sequence[EstimatePoint]) -> str:
 
 def _legend(figure: Figure, axes: Axes, height: float, inches: float, colours: Palette) -> None:
     """One entry per kind of mark, in reading order, in a row under the title."""
-    found: dict[str, Any] = {}
+    found: dict[str, Artist] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
         found.setdefault(label, handle)
     order = ("provisional", "interval", "true", "alarm")  # the estimates, by whatever name, come first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,7 +92,7 @@ def _spelt(name: str, found: Held, classes: Sequence[str], agrees: str) -> Said:
         ))  # fmt: skip
     words = ", ".join(f"the log's {word} is the model's {own}" for word, own in list(found.names.items())[:4])
     more = ", …" if len(found.names) > 4 else ""
-    kept: dict[str, Any] = {name: _plain(others[0]) if others else [] for name, others in spellings.items()}
+    kept: dict[str, object] = {name: _plain(others[0]) if others else [] for name, others in spellings.items()}
     return Said((
         Choice(("columns", "prediction"), name, agrees),
         Choice(("classes",), kept, f"{words}{more}: {agrees}"),

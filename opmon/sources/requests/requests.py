@@ -57,7 +57,7 @@ class Requests(Source):
     def __post_init__(self) -> None:
         if self.layout not in ("mlflow", "v2", "sagemaker"):
             raise InputError(f"layout must be one of mlflow, v2, sagemaker; got {self.layout!r}")
-        kind: Any = "jsonl" if self.layout == "sagemaker" else "auto"
+        kind: Literal["jsonl", "auto"] = "jsonl" if self.layout == "sagemaker" else "auto"
         files = Files(self.path, kind, self.pattern, settle_seconds=self.settle_seconds, broken=self.broken)
         captured = [f"{side}.{key}" for side in _SIDES for key in ("data", "encoding")]
         paths = (*captured, f"{_EVENT}.eventId", f"{_EVENT}.inferenceTime") if self.layout == "sagemaker" else ()
