@@ -42,7 +42,7 @@ from opmon.stages.report import report_round
 from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
 from opmon.stages.truth import pull_truths
-from opmon.store import cycles, readiness, revisions, rounds
+from opmon.store import cycles, readiness, revisions, rounds, set_aside
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
@@ -159,6 +159,16 @@ class Monitor:
         """Give the inputs of a round that was given up to a new round, but for the files that ``without`` names."""
         with self._at_work() as work:
             return reopen_round(work, number, without)
+
+    def retry_inputs(self, part: str) -> None:
+        """Give back a part of the log that was set aside: the next cycle tries to read it again."""
+        with hold(self.store, self.settings.name) as lease, lease.write() as connection:
+            set_aside.retry(connection, self.settings.name, part)
+
+    def forget_inputs(self, part: str) -> None:
+        """Give up a part of the log that was set aside: what is in it now is never read."""
+        with hold(self.store, self.settings.name) as lease, lease.write() as connection:
+            set_aside.forget(connection, self.settings.name, part)
 
     def has_work(self) -> bool:
         """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""

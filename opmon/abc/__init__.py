@@ -31,7 +31,7 @@ from opmon.abc.plugin import Plugin
 from opmon.abc.registry import Ability, Converter, ModelFile, Registry, Runnable, RunStatus
 from opmon.abc.rule import Rule
 from opmon.abc.sampler import Sampler
-from opmon.abc.source import Source
+from opmon.abc.source import Flaw, Source
 
 __all__ = [
     "Ability",
@@ -54,6 +54,7 @@ __all__ = [
     "Runnable",
     "Said",
     "Sampler",
+    "Flaw",
     "Source",
     "Training",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opmon.abc.plugin import Plugin
@@ -11,6 +12,16 @@ from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A part of the log that cannot be read however often it is tried."""
+
+    part: str
+    why: str
+    passing: str
+    """The position that leaves the part alone until it changes."""
 
 
 class Source(Plugin, ABC):
@@ -36,6 +47,13 @@ class Source(Plugin, ABC):
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         """Inputs that production had and did not log: why, and how many, as far as these slices tell."""
         return {}
+
+    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
+        """Parts to set aside because they cannot be read; none where such parts stop the source, or are passed over.
+
+        They are listed with their reasons, and left alone until they change or somebody gives them back.
+        """
+        return ()
 
     def begins(self) -> Mapping[str, str]:
         """The positions (part -> position) where a monitor that has read nothing starts; nothing before is an input.

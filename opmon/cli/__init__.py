@@ -37,6 +37,7 @@ COMMANDS = {
     "serve": ("opmon.cli.serve:serve", "Run every monitor on its schedule until told to stop."),
     "status": ("opmon.cli.status:status", "How accurate is each model, and what waits for whom."),
     "rounds": ("opmon.cli.rounds:rounds", "Give up a round that cannot go on."),
+    "inputs": ("opmon.cli.inputs:inputs", "What of the log cannot be read, and give it back."),
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
     "robustness": ("opmon.cli.robustness:robustness", "How right the model stays under combined perturbations."),
     "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),

@@ -11,13 +11,14 @@ from opmon.queries.rolling import RollingPoint, rolling_as_of
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
-from opmon.store import cycles, handing, outbox, queue, revisions, rounds, ticks
+from opmon.store import cycles, handing, outbox, queue, revisions, rounds, set_aside, ticks
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
 from opmon.store.handing import Standing as Provider
 from opmon.store.outbox import Dead
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round, Unfinished
+from opmon.store.set_aside import SetAside
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,9 @@ class _Books:
     failing: Mapping[tuple[str, str], Provider]
     """Label providers whose last call failed, by monitor and provider."""
 
+    aside: Mapping[str, Sequence[SetAside]]
+    """Parts of the logs that cannot be read."""
+
     @classmethod
     def read(cls, connection: Connection, names: Sequence[str]) -> _Books:
         return cls(
@@ -104,6 +108,7 @@ class _Books:
             cycles.last(connection, names),
             ticks.last(connection),
             handing.failing(connection, names),
+            set_aside.of_monitors(connection, names),
         )
 
 
@@ -137,7 +142,17 @@ def _view(
         latest=latest,
         rolling=rolling,
         newest=newest,
-        needs=needs_of(connection, name, stands, unfinished, books.dead.get(name, ()), ended, provider, watch.max_open),
+        needs=needs_of(
+            connection,
+            name,
+            stands,
+            unfinished,
+            books.dead.get(name, ()),
+            ended,
+            provider,
+            watch.max_open,
+            books.aside.get(name, ()),
+        ),
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=None if begun is None or watch.next_after is None else watch.next_after(begun),
     )

@@ -13,9 +13,10 @@ from opmon.store.engine import Connection
 from opmon.store.handing import Standing as Provider
 from opmon.store.outbox import Dead
 from opmon.store.rounds import Unfinished
+from opmon.store.set_aside import SetAside
 from opmon.wording import counted
 
-NeedKind = Literal["cycle", "alarm", "delivery", "provider", "round", "labels"]
+NeedKind = Literal["cycle", "inputs", "alarm", "delivery", "provider", "round", "labels"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ def needs_of(
     ended: Ended | None,
     provider: Provider | None,
     max_open: int | None = None,
+    aside: Sequence[SetAside] = (),
 ) -> tuple[NeedView, ...]:
     """What a monitor needs, from what is known of it."""
     kept_out = None if ended is None else ended.problem
@@ -50,12 +52,19 @@ def needs_of(
         if reason.state == "alarm"
         for need in _alarm(connection, monitor, reason.rule)
     ]
+    needs += [NeedView("inputs", _set_aside(aside))] if aside else []
     needs += [NeedView("delivery", _undelivered(each), event=each.event_id) for each in dead]
     if provider is not None:
         needs.append(NeedView("provider", _failing(provider)))
     needs += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
     waiting = [each for each in unfinished if each.open]
     return tuple(needs + ([NeedView("labels", _unlabelled(waiting, max_open))] if waiting else []))
+
+
+def _set_aside(aside: Sequence[SetAside]) -> str:
+    are = "is" if len(aside) == 1 else "are"
+    parts = f"{counted(len(aside), 'part')} of the log cannot be read and {are} set aside"
+    return f"{parts}, first {aside[0].part}: {aside[0].why}. For all: opmon inputs list"
 
 
 def _failing(provider: Provider) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Self
 
+from opmon.abc import Flaw
 from opmon.errors import SourceError
 from opmon.sources._ahead import mapped
 from opmon.sources._damage import Damaged
 from opmon.sources._folder import Entry, Place
 from opmon.sources._format import Format, Piece
-from opmon.sources._position import BEGIN, parse
+from opmon.sources._position import BEGIN, Position, parse
 from opmon.sources._runs import Opened, add_columns, held
 from opmon.sources._schema import Columns
 from opmon.sources._stored import StoredFile
@@ -48,6 +49,7 @@ class Looking:
     columns: Callable[[], Columns]
     stops: bool
     left_out: dict[str, SourceError] = field(default_factory=dict)
+    seen: dict[str, Entry] = field(default_factory=dict)
     now: float = field(default_factory=time.time)
 
     def slices(self, positions: Mapping[str, str], limit: int | None) -> list[Slice]:
@@ -56,6 +58,15 @@ class Looking:
         while limit is not None and any(piece.part in self.left_out for piece in found):
             found = self._once(positions, limit)  # others take the room of those that go with no other
         return [piece for piece in found if piece.part not in self.left_out]
+
+    def flaws(self, positions: Mapping[str, str]) -> list[Flaw]:
+        """What is damaged, each with the position that passes over it until it changes."""
+        self.slices(positions, None)
+        return [
+            Flaw(part, str(problem), str(_passing(self.seen[part], positions.get(part))))
+            for part, problem in self.left_out.items()
+            if part in self.seen and isinstance(problem, Damaged)
+        ]
 
     def told(self) -> str:
         """What was left out, and why; nothing where nothing was."""
@@ -88,6 +99,7 @@ class Looking:
 
     def _is_open(self, entry: Entry, positions: Mapping[str, str]) -> bool:
         """Whether a file may have more than was read; one whose position makes no sense is left out."""
+        self.seen[entry.part] = entry
         try:
             return not parse(positions.get(entry.part), entry.part).finished_with(entry.size, entry.modified_ns)
         except SourceError as exc:
@@ -120,3 +132,12 @@ class Looking:
         if self.stops:
             raise problem
         self.left_out[part] = problem
+
+
+def _passing(entry: Entry, position: str | None) -> Position:
+    """A position at which a file is finished with as long as it stays as it is."""
+    try:
+        at = parse(position, entry.part)
+    except SourceError:
+        at = Position()
+    return replace(at, whole=at.at, size=entry.size, modified_ns=entry.modified_ns)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from opmon.abc import Source
+from opmon.abc import Flaw, Source
 from opmon.errors import InputError, SourceError
 from opmon.sources._csv import Csv
 from opmon.sources._folder import Place, match_path
@@ -89,15 +89,16 @@ class Files(Source):
     since: str | None = None
     """Where a monitor that has read nothing begins: a date or a time (files that were last written before it are passed
     over), or ``now`` (all that is there is)."""
-    broken: Literal["stop", "skip"] = "stop"
-    """``skip`` leaves out what cannot be read: a file until it can be, of a round's files a row or a row group."""
+    broken: Literal["stop", "skip", "quarantine"] = "stop"
+    """``skip`` leaves out what cannot be read: a file until it can be, of a round's files a row or a row group;
+    ``quarantine`` also notes such files with their reasons, for ``opmon inputs``."""
 
     def __post_init__(self) -> None:
         if not self.path:
             raise InputError("path is empty; give a file, a folder or a glob such as logs/*.parquet")
         for name, given, allowed in (
             ("format", self.format, ("auto", *FORMATS)),
-            ("broken", self.broken, ("stop", "skip")),
+            ("broken", self.broken, ("stop", "skip", "quarantine")),
         ):
             if given not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}; got {given!r}")
@@ -123,6 +124,12 @@ class Files(Source):
             if self.since == NOW or piece.arrived_at < moment:
                 stops[piece.part] = piece.stop
         return stops
+
+    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
+        """The damaged files, with ``broken: quarantine``."""
+        if self.broken != "quarantine":
+            return ()
+        return Looking(self._folder(), self._format, self._columns, stops=False).flaws(positions)
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now, oldest file first, at most ``limit`` rows."""

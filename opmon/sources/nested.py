@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opmon.abc import Source
+from opmon.abc import Flaw, Source
 from opmon.errors import SourceError
 from opmon.types import Batch, Json, Slice
 
@@ -50,6 +50,9 @@ class Nested(Source):
 
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         return self.source.lost(slices)
+
+    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
+        return self.source.flaws(positions)
 
     def begins(self) -> Mapping[str, str]:
         return self.source.begins()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from opmon.abc import Source
+from opmon.abc import Flaw, Source
 from opmon.errors import InputError, SourceError
 from opmon.recorder.counts import KEY, REASONS
 from opmon.sources._folder import Entry
@@ -50,8 +50,9 @@ class Recorder(Source):
     """Column -> string, int64, float64, float32 or bool, where processes recorded it in different types."""
     since: str | None = None
     """Where a monitor that has read nothing begins: a date or a time, or ``now`` (all that is there is passed over)."""
-    broken: Literal["stop", "skip"] = "skip"
-    """``skip`` leaves out what cannot be read and counts it; ``stop`` is an error that names it."""
+    broken: Literal["stop", "skip", "quarantine"] = "skip"
+    """``skip`` leaves out what cannot be read and counts it, ``quarantine`` also notes it for ``opmon inputs``;
+    ``stop`` is an error that names it."""
 
     def __post_init__(self) -> None:
         if self.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
@@ -68,6 +69,9 @@ class Recorder(Source):
 
     def constants(self, part: str) -> Mapping[str, str | int | None]:
         return self._files.constants(part)
+
+    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
+        return self._files.flaws(positions)
 
     def begins(self) -> Mapping[str, str]:
         return self._files.begins()

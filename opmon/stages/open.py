@@ -19,7 +19,7 @@ from opmon.queries.rounds import gathers
 from opmon.stages import losses
 from opmon.stages.counting import Counted, count_inputs
 from opmon.stages.losses import Losses
-from opmon.stages.passing import pass_over
+from opmon.stages.passing import pass_over, set_flaws_aside
 from opmon.stages.toolbox import Toolbox, plan_of
 from opmon.stages.versions import versions_meant
 from opmon.store import positions, rounds, waits
@@ -44,7 +44,7 @@ def open_round(work: Toolbox) -> Opened | None:
     """Open the next round, or one for each model version that answered; None where there is nothing to open yet."""
     if _is_full(work):
         return None
-    slices = work.source.pending(_stands(work), work.settings.round.max_inputs)
+    slices = work.source.pending(set_flaws_aside(work, _stands(work)), work.settings.round.max_inputs)
     if not slices:
         _forget_wait(work)
         return None

@@ -290,6 +290,17 @@ truths = sa.Table(
     sa.Column("refused", sa.JSON(none_as_null=True), nullable=False),  # why rows could not be taken, and how many
 )
 
+set_aside = sa.Table(
+    "set_aside",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("part", sa.String(1000), primary_key=True),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("before", sa.String(200)),  # where the monitor stood in it: given back, it is read from there
+    sa.Column("passing", sa.String(200), nullable=False),  # where it stands now: behind all that is in it
+)
+
 waits = sa.Table(
     "waits",
     metadata,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from opmon.abc import Source
+from opmon.abc import Flaw, Source
 from opmon.errors import InputError, SourceError
 from opmon.sources.files import Files
 from opmon.sources.nested import Nested, as_array
@@ -50,8 +50,9 @@ class Requests(Source):
     """Of a folder, only files whose path below it fits this glob."""
     settle_seconds: float = 60.0
     """A last line without a newline counts once the file was left alone for so long."""
-    broken: Literal["stop", "skip"] = "stop"
-    """``skip`` leaves out files and lines that cannot be read."""
+    broken: Literal["stop", "skip", "quarantine"] = "stop"
+    """``skip`` leaves out files and lines that cannot be read, ``quarantine`` also notes such files for ``opmon
+    inputs``."""
     _files: Source = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +67,9 @@ class Requests(Source):
     @property
     def answers(self) -> tuple[str, ...]:
         return ("prediction", "scores", "response")
+
+    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
+        return self._files.flaws({part: _of_file(stop) for part, stop in positions.items()})
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now; a request is never cut, so that a few inputs more than ``limit`` may come."""
