@@ -1,7 +1,8 @@
-"""What production logged to MLflow beside models: runs with their artifacts."""
+"""What production logged to MLflow beside models: runs with their artifacts, and traces."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,16 @@ class LoggedRun:
 
     run_id: str
     ended_ms: int | None
+
+
+@dataclass(frozen=True)
+class LoggedTrace:
+    """A request to a model with its answer, each as JSON."""
+
+    trace_id: str
+    ended_ms: int
+    request: str | None
+    response: str | None
 
 
 class Logged:
@@ -51,6 +62,23 @@ class Logged:
         """A copy of an artifact below ``into``."""
         with translated(f"downloading {path} of run {run_id}", self.where):
             return self._connection.download(run_id, path, into)
+
+    def traces(self, experiment: str, since_ms: int, until_ms: int) -> Iterator[LoggedTrace]:
+        """Traces that went well and ended in this time; they are looked up by their end, as slow ones begin early."""
+        number, token = self._experiment(experiment), None
+        asked = f"trace.end_time_ms >= {since_ms} AND trace.end_time_ms < {until_ms} AND trace.status = 'OK'"
+        while True:
+            with translated(f"reading traces of {experiment!r}", self.where):
+                page = self._connection.client.search_traces(
+                    locations=[number], filter_string=asked, max_results=_PAGE, page_token=token, include_spans=True
+                )
+            for trace in page:
+                info = trace.info
+                ended = int(info.request_time) + int(info.execution_duration or 0)
+                yield LoggedTrace(str(info.trace_id), ended, _text(trace.data.request), _text(trace.data.response))
+            token = page.token
+            if not token:
+                return
 
     def _runs(self, experiment: str, asked: str, condition: str, order: list[str]) -> Iterator[LoggedRun]:
         number, token = self._experiment(experiment), None
@@ -83,3 +111,7 @@ class Logged:
                 yield str(each.path), int(each.file_size or 0)
             elif levels:
                 yield from self._below(run_id, str(each.path), levels - 1)
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)

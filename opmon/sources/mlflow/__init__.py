@@ -1,1 +1,1 @@
-"""The source ``mlflow``: inputs that production logged to runs."""
+"""The sources ``mlflow`` and ``mlflow_traces``: inputs that production logged to runs, or as traces."""

@@ -20,7 +20,7 @@ from opmon.errors import SourceError
 from opmon.private import private_folder
 from opmon.registry.logged import Logged
 from opmon.sources._damage import Damaged
-from opmon.sources._position import parse
+from opmon.sources._position import Position, parse
 
 _TABLE = ".json"
 _AS_LINES = ".jsonl"
@@ -84,6 +84,16 @@ class Mirror:
         run_id, _, name = part.partition("/")
         path = name.removesuffix(_AS_LINES) if name.endswith(_TABLE + _AS_LINES) else name
         self.copy(run_id, path, parse(position, part).modified_ns)
+
+    def hidden(self, begin: int, end: int | None = None) -> dict[str, str]:
+        """Positions behind copies of what ended before ``begin``, or after ``end``: others asked for them."""
+        found = {}
+        for path in _files(self.folder):
+            status = path.stat()
+            if status.st_mtime_ns < begin or (end is not None and status.st_mtime_ns > end):
+                position = Position(1, 1, status.st_size, status.st_mtime_ns)
+                found[str(path.relative_to(self.folder))] = str(position)
+        return found
 
     def forget(self, positions: Mapping[str, str]) -> None:
         """Remove copies that were read, after a day."""

@@ -81,6 +81,7 @@ class Mlflow(Source):
         """The rows of artifacts that are new, of runs in the order in which they ended."""
         mirror, known = self._mirror(), {part: stop for part, stop in positions.items() if part != _SINCE}
         mirror.forget(known)
+        known = mirror.hidden(parse(positions.get(_SINCE), _SINCE).modified_ns) | known
         found, missing = self._files(mirror).pending(known, limit), self._missing(mirror, positions)
         while limit is None or sum(piece.rows for piece in found) < limit:
             if not self._copied(mirror, missing):
@@ -102,7 +103,9 @@ class Mlflow(Source):
 
     def _mirror(self) -> Mirror:
         logged = _logged(self.tracking_uri)
-        return Mirror(logged, folder_for(logged.where, f"{self.experiment}\n{self.artifacts}\n{self.filter}"))
+        return Mirror(
+            logged, folder_for(logged.where, f"{self.experiment}\n{self.artifacts}\n{self.filter}\n{self.unfinished}")
+        )
 
     def _files(self, mirror: Mirror) -> Files:
         return Files(str(mirror.folder), types=self.types, broken=self.broken, settle_seconds=0.001)

@@ -132,6 +132,7 @@ def test_a_filter_and_since_say_which_runs(runs: Runs) -> None:
     runs.batch([3], hour=3, stage="production")
     assert ids_of(runs.source(filter="tags.stage = 'production'"), {}) == [2, 3]
     source = runs.source(since="2026-03-01T03:00")
+    assert ids_of(source, {}) == [1, 2, 3], "opmon check looks at what there is"
     positions = dict(source.begins())
     assert ids_of(source, positions) == [3]
     runs.batch([4], hour=4)

@@ -1,0 +1,178 @@
+"""The source ``mlflow_traces``."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opmon.abc import Source
+from opmon.errors import InputError, SourceError
+from opmon.registry.logged import Logged, LoggedTrace
+from opmon.sources._position import Position, parse
+from opmon.sources._since import Since, moment_of, settling, since_text
+from opmon.sources.files import Files
+from opmon.sources.mlflow.mirror import Mirror, folder_for, is_read
+from opmon.types import Batch, Slice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SINCE = ".since"
+_WINDOW = timedelta(minutes=5)
+_OVERLAP = timedelta(hours=1)
+"""So far back of what was read late traces are looked for."""
+_CUT_SHORT = re.compile(r'"(?:\[|array\()[^"]*\.\.\.[^"]*"|\.\.\.[^"]*\[\d+ rows x \d+ columns\]"')
+"""An array or a data frame that was written as text, with the middle left out."""
+_PART = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d)(?:\.late/([\w-]+))?\.jsonl")
+_FORM = "%Y-%m-%dT%H-%M"
+
+
+@dataclass(frozen=True)
+class MlflowTraces(Source):
+    """The traces of an MLflow experiment that went well: one input each, with `id`, `timestamp` (when it ended),
+    `request` and `response`, both text that holds JSON: name columns in it such as `request.x.age`.
+
+    Traces are read in windows of five minutes by when they ended, once a window is `settle` old; those that arrive
+    later are still read within an hour. Arrays of NumPy and data frames are logged as text with the middle left out
+    (log `x.tolist()`): such a request is an input with nothing in it, which is counted as unscorable. Traces are a slow
+    way to log many inputs (some hundred a second); a run with a Parquet artifact for each batch is a better one.
+    """
+
+    experiment: str
+    """The experiment's name."""
+    tracking_uri: str | None = field(default=None, repr=False)
+    """The server; where nothing is said, MLFLOW_TRACKING_URI."""
+    since: Since = None
+    """A date, a time, or now: windows before it are not read. It holds for a monitor that has not read anything."""
+    settle: str = "5m"
+    """How long after their end traces may arrive: they are sent in the background."""
+
+    def __post_init__(self) -> None:
+        if not self.experiment.strip():
+            raise InputError("experiment is empty; give the name of the experiment that traces are logged to")
+        settling(self.settle)
+        object.__setattr__(self, "since", since_text(self.since))
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return ("response",)
+
+    def begins(self) -> Mapping[str, str]:
+        """With the windows after ``since``."""
+        moment = moment_of(None if self.since is None else str(self.since), datetime.now(UTC))
+        return {} if moment is None else {_SINCE: str(Position(modified_ns=int(moment.timestamp() * 1e9)))}
+
+    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
+        """The traces of whole windows that were not read, oldest window first."""
+        mirror, known = self._mirror(), {part: stop for part, stop in positions.items() if part != _SINCE}
+        mirror.forget(known)
+        first = _ms(_begin_of(parse(positions.get(_SINCE), _SINCE).modified_ns // 1_000_000))
+        reached = [_window_of(part) for part in known]
+        since = max(first, _ms(max(reached) - _OVERLAP) if reached else 0)
+        until = _ms(_begin_of(_ms(datetime.now(UTC) - settling(self.settle))))
+        windows: dict[datetime, list[LoggedTrace]] = defaultdict(list)
+        for trace in mirror.logged.traces(self.experiment, since, until):
+            windows[_begin_of(trace.ended_ms)].append(trace)
+        for window, traces in windows.items():
+            part = f"{window.strftime(_FORM)}.jsonl"
+            there = mirror.folder / part
+            if there.is_file():
+                seen = {json.loads(line)["id"] for line in there.read_bytes().splitlines()}
+                for late in (trace for trace in traces if trace.trace_id not in seen):
+                    _write(mirror.folder, f"{window.strftime(_FORM)}.late/{late.trace_id}.jsonl", [late])
+            elif not is_read(known.get(part), part):
+                _write(mirror.folder, part, traces)
+        hidden = mirror.hidden(first * 1_000_000 + 1, until * 1_000_000)
+        return self._files(mirror).pending(hidden | known, limit)
+
+    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """The rows of the slices in order."""
+        yield from self._holding(slices).read(slices, columns)
+
+    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
+        """The rows of some of the slices."""
+        yield from self._holding(slices).read_some(slices, numbers)
+
+    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Single rows again, ordered by slice, then as asked."""
+        return self._holding(slices).fetch(slices, rows)
+
+    def _mirror(self) -> Mirror:
+        logged = _logged(self.tracking_uri)
+        return Mirror(logged, folder_for(logged.where, f"traces of {self.experiment}"))
+
+    def _files(self, mirror: Mirror) -> Files:
+        types = dict.fromkeys(("id", "timestamp", "request", "response"), "string")
+        return Files(str(mirror.folder), format="jsonl", types=types, settle_seconds=0.001)
+
+    def _holding(self, slices: Sequence[Slice]) -> Files:
+        """The copies of what the slices need, fetched again where they are gone."""
+        mirror = self._mirror()
+        for part in dict.fromkeys(piece.part for piece in slices):
+            if (mirror.folder / part).is_file():
+                continue
+            begin = _ms(_window_of(part))
+            traces = mirror.logged.traces(self.experiment, begin, begin + int(_WINDOW.total_seconds() * 1000))
+            late = _matched(part)[2]
+            _write(mirror.folder, part, [trace for trace in traces if late in (None, trace.trace_id)])
+        return self._files(mirror)
+
+
+def _write(folder: Path, part: str, traces: Sequence[LoggedTrace]) -> None:
+    """The copy of a window's traces, whole at once, and always the same."""
+    rows = sorted({trace.trace_id: trace for trace in traces}.values(), key=lambda one: (one.ended_ms, one.trace_id))
+    text = "".join(f"{json.dumps(_row(trace))}\n" for trace in rows)
+    target, ended = folder / part, _ms(_window_of(part) + _WINDOW) * 1_000_000
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as place:
+        written = Path(place, "traces")
+        written.write_text(text, encoding="utf-8")
+        os.utime(written, ns=(ended, ended))
+        written.replace(target)
+
+
+def _row(trace: LoggedTrace) -> Mapping[str, str | None]:
+    whole = trace.request is not None and not _CUT_SHORT.search(trace.request)
+    return {
+        "id": trace.trace_id,
+        "timestamp": datetime.fromtimestamp(trace.ended_ms / 1000, UTC).isoformat(),
+        "request": trace.request if whole else None,
+        "response": trace.response,
+    }
+
+
+def _begin_of(moment_ms: int) -> datetime:
+    """When the window of a moment begins."""
+    width = int(_WINDOW.total_seconds())
+    return datetime.fromtimestamp(moment_ms // 1000 // width * width, UTC)
+
+
+def _window_of(part: str) -> datetime:
+    return datetime.strptime(_matched(part)[1], _FORM).replace(tzinfo=UTC)
+
+
+def _matched(part: str) -> re.Match[str]:
+    found = _PART.fullmatch(part)
+    if found is None:
+        raise SourceError(
+            f"{part!r} is no window of traces. Was the monitor's source changed? Give the monitor a new name."
+        )
+    return found
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+@functools.cache
+def _logged(tracking_uri: str | None) -> Logged:
+    return Logged(tracking_uri)
