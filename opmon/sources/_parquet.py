@@ -48,8 +48,7 @@ class Parquet:
             )
         if start.started and footer != start.check:
             raise rewritten(entry.part, "the Parquet file was written again after rows of it were read")
-        with _open(entry) as file:
-            whole = file.rows
+        whole = _outline(entry, footer).rows
         rows = whole - start.at if limit is None else min(limit, whole - start.at)
         return Span(Position(start.at + rows, whole, entry.size, entry.modified_ns, footer), rows)
 
@@ -62,8 +61,7 @@ class Parquet:
         return None
 
     def head(self, piece: Piece, mixed: bool = True) -> Head:
-        with _open(piece.entry) as file:
-            schema = file.schema
+        schema = _outline(piece.entry, piece.stop.check).schema
         twice = [name for name, times in Counter(schema.names).items() if times > 1]
         if twice:
             raise Damaged(f"{piece.entry.part} has the column {twice[0]!r} more than once; rename one of them")
@@ -117,6 +115,33 @@ class _File:
     schema: pa.Schema
     groups: Sequence[_Group]
     rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What a footer tells: a look at many files asks for it several times, and it never changes."""
+
+    schema: pa.Schema
+    rows: int
+
+
+_outlines: dict[tuple[str, int, str], _Outline] = {}
+_OUTLINES = 50_000
+
+
+def _outline(entry: Entry, footer: str) -> _Outline:
+    """The outline of a file with that checksum of its footer."""
+    key = entry.part, entry.size, footer
+    known = _outlines.get(key)
+    if known is None:
+        with _open(entry) as file:
+            last = next(reversed(_outlines.values()), None)  # files of one log share their schema, and its memory
+            alike = last is not None and last.schema.equals(file.schema)
+            known = _Outline(last.schema if last is not None and alike else file.schema, file.rows)
+        if len(_outlines) >= _OUTLINES:
+            _outlines.clear()
+        _outlines[key] = known
+    return known
 
 
 @contextmanager
