@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from opmon.errors import InputError
+from opmon.estimators.lags import Arrivals
 from opmon.types import Estimate, Floats, Sample
 
 LEAST = 1e-3
@@ -25,6 +26,27 @@ class Arrived:
     kind: NDArray[np.str_]
     least: float
     """The least share of any kind."""
+    known: int = 0
+    """The number of lags that this was learned from."""
+    horizon: float = np.inf
+    """Up to which lag, in hours."""
+
+
+def arrived(learned: Arrivals, truths: NDArray[np.str_], elapsed: Floats) -> Arrived | None:
+    """What was learned, for the truth of each draw, empty where it has not come, and the time since its input; None
+    where a truth has come of which nothing like it came before."""
+    came = truths != ""
+    kinds = {truth: learned.kind(truth) for truth in np.unique(truths[came]).tolist()}
+    if None in kinds.values():
+        return None
+    kind = np.array([kinds.get(truth) or "" for truth in truths.tolist()], dtype=np.str_)
+    share, variance = np.ones(len(truths)), np.zeros(len(truths))
+    for name, curve in learned.curves.items():
+        mine = came & (kind == name)
+        share[mine], variance[mine] = curve.share(elapsed[mine]), curve.variance(elapsed[mine])
+    middle = np.array([np.median(elapsed)])
+    least = max(min(float(curve.share(middle)[0]) for curve in learned.curves.values()), LEAST)
+    return Arrived(np.maximum(share, LEAST), variance, kind, least, learned.known, learned.horizon)
 
 
 def lagged(sample: Sample, weights: Floats, arrived: Arrived, level: float = 0.95) -> Estimate:
@@ -64,8 +86,8 @@ def lagged(sample: Sample, weights: Floats, arrived: Arrived, level: float = 0.9
     low, high = _wider(value, low, high, z * np.sqrt(_spread(both[0], both[1], arrived, came)))
     return Estimate(
         1 - value,
-        1 - max(high, value),
-        1 - min(low, value),
+        1 - min(max(high, value), 1.0),
+        1 - max(min(low, value), 0.0),
         n=len(sample.draw),
         frame_size=sample.draw.frame_size,
         response=float(came.mean()),

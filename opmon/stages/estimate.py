@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from opmon import plugins
 from opmon.adjudication import Asked
 from opmon.errors import InputError
+from opmon.estimators.lagged import Arrived
 from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
 from opmon.quantities import Problem, loss
@@ -18,6 +19,7 @@ from opmon.stages import losses
 from opmon.stages.census import measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
+from opmon.stages.lags import arrived_of, asked_for_the_rest, by_lags, waits_alone
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
@@ -38,6 +40,8 @@ class Answers:
     tasks: Sequence[Asked]
     sample: Sample
     labels_seen: int
+    arrived: Arrived | None = None
+    """How likely the truth of each draw was to have come, where only truths have, and not all of them."""
 
     @property
     def settled(self) -> bool:
@@ -89,7 +93,7 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
         if not final:
             return False  # too few answers for this design yet
         raise InputError(f"round {round_.number} cannot be estimated: {exc}") from exc
-    _save(work, round_, answers, estimate)
+    _save(work, round_, answers, estimate, whole=estimate.method.endswith("/lags"))
     return True
 
 
@@ -106,7 +110,13 @@ def read_answers(connection: Connection, round_: Round) -> Answers:
     outcome = {task.position: _loss(task, round_.plan.problem) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
     sample = Sample(draw, outcomes, round_.plan.problem)
-    return Answers(tasks, weighed(sample, _variables(tasks, draw)) if sample.answered.any() else sample, seen)
+    if not sample.answered.any():
+        return Answers(tasks, sample, seen)
+    arrived = arrived_of(connection, round_, tasks, draw)
+    if arrived is not None:
+        return Answers(tasks, replace(sample, propensity=arrived.share), seen, arrived)
+    of_the_rest = asked_for_the_rest(round_, tasks, sample)
+    return Answers(tasks, of_the_rest or weighed(sample, _variables(tasks, draw)), seen)
 
 
 def _variables(tasks: Sequence[Asked], draw: Draw) -> dict[str, NDArray[np.float64]]:
@@ -122,12 +132,24 @@ def _loss(task: Asked, problem: Problem) -> float:
 
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
-    estimator = plugins.make("estimator", answers.sample.draw.design)
-    estimate = _told(round_, estimator.estimate(answers.sample, round_.plan.level))
+    estimate = _told(round_, by_lags(round_, answers.sample, answers.arrived) or _of_design(round_, answers))
     notes = estimate.notes
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
     return replace(estimate, provisional=provisional, notes=notes)
+
+
+def _of_design(round_: Round, answers: Answers) -> Estimate:
+    """The estimate by the design; where only truths have come, and not all, with what it then takes for granted."""
+    estimator = plugins.make("estimator", answers.sample.draw.design)
+    estimate: Estimate = estimator.estimate(answers.sample, round_.plan.level)
+    if not waits_alone(answers.tasks):
+        return estimate
+    note = (
+        "truths are still to come, and too few have come before to learn how soon they do: this takes for granted that "
+        "it does not depend on what the truth is"
+    )
+    return replace(estimate, notes=(*estimate.notes, note))
 
 
 def _told(round_: Round, estimate: Estimate) -> Estimate:
@@ -173,7 +195,7 @@ def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
 
 
 def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *, whole: bool = False) -> None:
-    """Keep it, with what its draws tell; of a ``whole`` frame nothing need be told by draws."""
+    """Keep it, with what its draws tell: nothing, where they do not make the estimate (``whole``)."""
     now = work.clock()
     tally = None if whole else plugins.make("estimator", answers.sample.draw.design).tally(answers.sample)
     with work.write() as connection:

@@ -6,8 +6,8 @@ whoever was killed reads the same truths again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -16,10 +16,12 @@ from sqlalchemy.engine import Connection
 
 from opmon.adjudication import TRUTH
 from opmon.store import queue
-from opmon.store.schema import labels, tasks, truths
+from opmon.store.schema import labels, rounds, tasks, truths
 from opmon.types import Label
 
 _AT_ONCE = 5000
+_ROUNDS = 1000
+"""Lags of so many rounds before one are looked at."""
 Item = TypeVar("Item")
 
 
@@ -102,3 +104,57 @@ def _latest(connection: Connection, task_ids: Sequence[int]) -> dict[int, dateti
 
 def _chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """When the truth of a drawn input came, and what it is."""
+
+    truth: str
+    at: datetime
+    input_at: datetime
+
+
+def arrivals_before(connection: Connection, monitor: str, number: int, limit: int) -> list[Arrival]:
+    """The truths of inputs drawn in the rounds before this one that have come, of about the last ``limit`` of them."""
+    query = (
+        _arrivals()
+        .where(rounds.c.monitor == monitor, rounds.c.number < number, rounds.c.number >= number - _ROUNDS)
+        .order_by(labels.c.id.desc())
+        .limit(limit)
+    )
+    return _once(connection.execute(query))
+
+
+def lags_of(connection: Connection, round_ids: Collection[int]) -> dict[int, list[Arrival]]:
+    """The truths of the drawn inputs of each of these rounds that have come."""
+    found: dict[int, list[Arrival]] = {}
+    by_round: dict[int, list[sa.Row[tuple[object, ...]]]] = {}
+    for some in _chunks(list(round_ids)):
+        for row in connection.execute(_arrivals().where(labels.c.round_id.in_(some)).order_by(labels.c.id.desc())):
+            by_round.setdefault(row.round_id, []).append(row)
+    for round_id, rows in by_round.items():
+        found[round_id] = _once(rows)
+    return found
+
+
+def _arrivals() -> sa.Select[tuple[object, ...]]:
+    columns = (labels.c.task_id, labels.c.round_id, labels.c.truth, labels.c.at, tasks.c.input_at)
+    return (
+        sa.select(*columns, rounds.c.ends_at, rounds.c.opened_at)
+        .join(tasks, tasks.c.id == labels.c.task_id)
+        .join(rounds, rounds.c.id == labels.c.round_id)
+        .where(labels.c.annotator == TRUTH)
+    )
+
+
+def _once(rows: Iterable[sa.Row[tuple[object, ...]]]) -> list[Arrival]:
+    """Newest labels first: of one that was corrected what it became, and when it first came."""
+    found: dict[int, Arrival] = {}
+    for row in rows:
+        known = found.get(row.task_id)
+        if known is None:
+            found[row.task_id] = Arrival(row.truth, row.at, row.input_at or row.ends_at or row.opened_at)
+        else:
+            found[row.task_id] = replace(known, at=min(known.at, row.at))
+    return list(found.values())

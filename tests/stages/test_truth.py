@@ -325,3 +325,41 @@ def test_a_column_of_the_log_without_a_gap_is_a_census(workbench, sqlite, clock)
     assert latest(monitor).estimate.method == "census"
     assert latest(monitor).estimate.value < 0.3
     assert latest(monitor, 2).estimate.method != "census"
+
+
+def test_truths_of_which_some_come_sooner_are_weighed_by_the_lags_of_earlier_rounds(workbench, sqlite, clock) -> None:
+    """Zeros and half of the other digits are known after an hour, the others after ten."""
+    quiet = {
+        "labels": {"annotators": "none", "max_wait": "90d"},
+        "sampler": {"type": "srs", "budget": 150},
+        "rules": [],
+    }
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **quiet)
+
+    def known(window: int, hours: float) -> None:
+        now = datetime(2026, 3, 1, window, tzinfo=UTC) + timedelta(hours=hours)
+        for lag in (1, 10):
+            if lag <= hours:
+                soon = {
+                    key: truth
+                    for key, truth in workbench.truth.items()
+                    if key.startswith(f"w{window}-") and (truth == "0" or key[-1] in "13579") == (lag == 1)
+                }
+                write_truth(workbench, soon, now - timedelta(hours=hours - lag))
+        write_truth(workbench, {"nobody": "1"}, now)
+
+    for window in (1, 2, 3):
+        workbench.write_window()
+        known(window, 20)
+    clock.pass_(days=2)
+    monitor.advance()
+    workbench.write_window()
+    write_truth(workbench, {})
+    known(4, 5)
+    clock.pass_(days=2)
+    assert monitor.advance().problems == []
+    found = latest(monitor, 4).estimate
+    assert (found.method, found.provisional) == ("srs/lags", True)
+    assert "as before" in found.notes[-1]
+    assert "(450 lags)" in found.notes[-1]
+    assert found.low <= workbench.true_accuracy(monitor, 4) <= found.high
