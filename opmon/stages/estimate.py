@@ -14,6 +14,7 @@ from opmon.errors import InputError
 from opmon.estimators.lagged import Arrived
 from opmon.estimators.propensity import weighed
 from opmon.estimators.worst_case import worst_case
+from opmon.jobs.thinning import Thinning
 from opmon.quantities import Problem, loss
 from opmon.stages import losses
 from opmon.stages.census import measured, told
@@ -171,7 +172,8 @@ def _at_worst(sample: Sample) -> tuple[str, ...]:
 def _left_out(round_: Round, estimate: Estimate) -> tuple[str, ...]:
     """What the estimate does not speak of, and where the accuracy over all inputs would lie at worst."""
     unscorable, unlogged = round_.unscorable or 0, losses.total(round_.losses, "unlogged")
-    missing = unscorable + unlogged
+    thinning = Thinning.of(round_.plan.thinning)
+    missing = unscorable + unlogged * (1.0 if thinning is None else thinning.least)  # as many inputs stand for them
     if not missing:
         return ()
     named = []

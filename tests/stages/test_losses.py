@@ -165,6 +165,24 @@ def test_what_was_never_logged_bounds_the_estimate(workbench: Workbench, monkeyp
     assert f"{100 * high:.1f} %" in note
 
 
+def test_in_a_thinned_log_one_input_stands_for_several(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    from opmon import plugins
+
+    made = plugins.load
+    monkeypatch.setattr(plugins, "load", lambda kind, name: Lossy if kind == "source" else made(kind, name))
+    workbench.write_window(400, kept_with=[0.5] * 400)
+    limits = {"min_inputs": 100, "max_inputs": 400, "max_age": "3650d"}
+    columns = {"id": "input_id", "timestamp": "at", "inclusion": "kept_with"}
+    monitor = advanced(workbench, f"sqlite:///{workbench.folder / 'opmon.db'}", round=limits, columns=columns)
+    workbench.answer(monitor)
+    monitor.advance()
+    with monitor.store.read() as connection:
+        view = round_views(connection, [(monitor.settings.watch, [round_of(monitor, 1)])], monitor.clock())[0][0]
+    assert view.estimate is not None
+    note = next(note for note in view.estimate.notes if "never logged" in note)
+    assert f"{100 * view.estimate.low * 400 / 425:.1f} %" in note, "50 that were lost are as many as 25 logged ones"
+
+
 def test_losses_of_two_looks_are_added() -> None:
     first = {"filtered": {"inputs.where": 3}}
     second = {"filtered": {"inputs.where": 4}, "unlogged": {"disk full": 2}, "late": {"x": 0}}
