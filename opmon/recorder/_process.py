@@ -16,17 +16,21 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
-EXIT_SECONDS = 5.0
-"""How long the end of a process waits for what is not written yet."""
 _FORK_SECONDS = 5.0
+_IMPORT_SECONDS = 60.0
+"""After the first record its thread imports Arrow, which takes seconds on a busy machine."""
 _SIGNAL_WAITS = 0.05
 
 
 class Guarded(Protocol):
     """A recorder, as far as its process concerns it."""
 
+    exit_seconds: float
+    """How long the end of the process waits for what is not written yet."""
+
     def close(self, timeout: float = ...) -> bool: ...
     def flush(self, timeout: float = ...) -> bool: ...
+    def wait_for_arrow(self, timeout: float) -> None: ...
     def hasten(self) -> None: ...
     def halt(self) -> None: ...
     def locks(self) -> tuple[threading.Lock, threading.Lock]:
@@ -81,12 +85,14 @@ def begin() -> None:
 
 def _at_exit() -> None:
     for recorder in tuple(_guarded):
-        recorder.close(EXIT_SECONDS)
+        recorder.wait_for_arrow(_IMPORT_SECONDS)
+        recorder.close(recorder.exit_seconds)
 
 
 def _flush_all() -> None:
     for recorder in tuple(_guarded):
-        recorder.flush(EXIT_SECONDS)
+        recorder.wait_for_arrow(_IMPORT_SECONDS)
+        recorder.flush(recorder.exit_seconds)
 
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
@@ -95,10 +101,12 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
     if not all(_is_free(recorder.locks()[1]) for recorder in recorders):
         _thread.start_new_thread(_come_back, (number,))  # the main thread is taking a record: let it
         return
+    for recorder in recorders:
+        recorder.wait_for_arrow(recorder.exit_seconds)
     if callable(_previous):
         for recorder in recorders:
             recorder.hasten()
-            recorder.flush(EXIT_SECONDS)
+            recorder.flush(recorder.exit_seconds)
         _previous(number, frame)
         return
     _die(number, recorders)
@@ -106,10 +114,10 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
 
 def _die(number: int, recorders: tuple[Guarded, ...]) -> None:
     """End by the signal, as it would have ended without recorders; other threads take no record in between."""
-    deadline = time.monotonic() + EXIT_SECONDS
+    began = time.monotonic()
     for recorder in recorders:
         recorder.halt()
-        recorder.close(max(0.0, deadline - time.monotonic()))
+        recorder.close(max(0.0, began + recorder.exit_seconds - time.monotonic()))
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
@@ -130,6 +138,7 @@ def _come_back(number: int) -> None:
 def _before_fork() -> None:
     """Let no file be half made, nor a record half taken, when the process is copied."""
     for recorder in tuple(_guarded):
+        recorder.wait_for_arrow(_IMPORT_SECONDS)
         writing, taking = recorder.locks()
         for lock, seconds in ((writing, _FORK_SECONDS), (taking, -1)):
             if lock.acquire(timeout=seconds):

@@ -42,6 +42,7 @@ class Writer:
         self._halves: list[list[Entry]] = []
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
+        self._importing = False
         self._asked = self._answered = 0
         self._ending = False
         self._last = time.monotonic()
@@ -58,11 +59,19 @@ class Writer:
             if self._thread is not None:
                 return
             thread = threading.Thread(target=self._run, name="opmon-recorder", daemon=True)
+            self._importing = True
             try:
                 thread.start()
             except RuntimeError:
+                self._importing = False
                 return
             self._thread = thread
+
+    def wait_for_arrow(self, timeout: float) -> None:
+        """Wait while Arrow is being imported: a fork would leave its child half of it."""
+        deadline = time.monotonic() + timeout
+        while self._importing and time.monotonic() < deadline:
+            time.sleep(_STEP)
 
     def flush(self, timeout: float, last: bool = False) -> bool:
         """Write all that waits now; whether that was done in time. ``last``: nothing comes after it."""
@@ -83,8 +92,10 @@ class Writer:
         return self._answered >= number
 
     def _run(self) -> None:
-        with self.writing:
+        try:
             import opmon.recorder._files  # noqa: F401 - Arrow, before anybody is in a hurry
+        finally:
+            self._importing = False
         while not (self._ending and self._answered >= self._asked):
             self._listen()
             self._buffer.heard()

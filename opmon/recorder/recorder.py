@@ -38,11 +38,12 @@ class Recorder:
     store does not answer is counted by reason, and the next file tells the count. Files go into a folder for each day;
     ``name`` begins their names.
 
-    What waits is written when the process ends, and at SIGTERM before what the process does then (for up to 5 s). The
-    signal is heard only where the recorder is made in the main thread, and it is none of the recorder's where it is
-    ignored. A process that is killed (SIGKILL) loses what waits: at most the records of the last ``seconds_per_file``
-    and of the file that is being written, and never more than ``buffer_rows`` or ``buffer_bytes``. Each forked process
-    writes files of its own and begins with an empty buffer; a fork waits for a file that is being written, 5 s at most.
+    What waits is written when the process ends, and at SIGTERM before what the process does then; that takes
+    ``exit_seconds`` at the most, and longer only where the first record was made a moment ago. The signal is heard only
+    where the recorder is made in the main thread, and it is none of the recorder's where it is ignored. A process that
+    is killed (SIGKILL) loses what waits: at most the records of the last ``seconds_per_file`` and of the file that is
+    being written, and never more than ``buffer_rows`` or ``buffer_bytes``. Each forked process writes files of its own
+    and begins with an empty buffer; a fork waits for a file that is being written, 5 s at most.
 
     ``sample={"keep": 10000, "every": "1m", "by": "confidence"}`` keeps a sample of each window, in each process; ``by``
     is a function of inputs, prediction and scores that says how much a record matters. The column ``inclusion`` has the
@@ -67,6 +68,7 @@ class Recorder:
         rows_per_file: int = 50_000,
         bytes_per_file: int = 32 << 20,
         seconds_per_file: float = 60.0,
+        exit_seconds: float = 5.0,
         sample: Mapping[str, Any] | None = None,
     ) -> None:
         uri = str(uri)
@@ -75,6 +77,7 @@ class Recorder:
             raise InputError(f"name is letters, digits and ._- and begins with a letter or digit; got {name!r}")
         self._uri, self._name = uri, name
         self.model_version = _version(model_version)
+        self.exit_seconds = exit_seconds
         self._limits = Limits(buffer_rows, buffer_bytes, rows_per_file, bytes_per_file, seconds_per_file)
         self._sample = None if sample is None else Sample.of(sample)
         self._rarely = Rarely(_log)
@@ -197,6 +200,10 @@ class Recorder:
     def locks(self) -> tuple[threading.Lock, threading.Lock]:
         """What nobody may hold when the process is copied: the lock of files, and the one of the buffer."""
         return self._writer.writing, self._buffer.lock
+
+    def wait_for_arrow(self, timeout: float) -> None:
+        """Wait while Arrow is being imported, which happens once, after the first record."""
+        self._writer.wait_for_arrow(timeout)
 
     def hasten(self) -> None:
         """Write each record at once from now on: the process was told to end, and answers what it has begun."""

@@ -148,7 +148,7 @@ def test_what_waits_is_written_when_the_application_shuts_down(recorder: opmon.R
 SERVED = """
 import pathlib, time, opmon
 from fastapi import FastAPI
-recorder = opmon.Recorder({folder!r})
+recorder = opmon.Recorder({folder!r}, exit_seconds=120)
 app = FastAPI()
 here = pathlib.Path(__file__).parent
 

@@ -32,7 +32,7 @@ def run(tmp_path: Path, left: Any) -> Callable[..., subprocess.Popen[str]]:
 
     def start(script: str, arguments: str = "") -> subprocess.Popen[str]:
         begin = COUNTER.format(counter=str(tmp_path / "counter"))
-        made = f"recorder = opmon.Recorder({str(left.folder)!r}, {arguments})"
+        made = f"recorder = opmon.Recorder({str(left.folder)!r}, exit_seconds=120, {arguments})"
         process = subprocess.Popen(
             [sys.executable, "-c", f"{begin}\n{made}\n{textwrap.dedent(script)}"],
             stdout=subprocess.PIPE,
@@ -126,7 +126,7 @@ def test_the_process_handles_sigterm_as_it_did(run: Any, left: Any, tmp_path: Pa
         f"""
         recorder.close()
         {handler}
-        recorder = opmon.Recorder({str(left.folder)!r})
+        recorder = opmon.Recorder({str(left.folder)!r}, exit_seconds=120)
         recorder.record([1.0]); count(0, 1)
         print("up", flush=True)
         time.sleep(0.2 if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else 60)

@@ -55,7 +55,7 @@ def test_a_store_that_does_not_answer_is_tried_again(bucket: str, monkeypatch: p
 def test_forked_processes_open_the_store_anew(bucket: str) -> None:
     script = f"""
 import os, sys, opmon
-recorder = opmon.Recorder({bucket!r} + "/forked")
+recorder = opmon.Recorder({bucket!r} + "/forked", exit_seconds=120)
 recorder.record([0.0])
 assert recorder.flush()
 children = []
