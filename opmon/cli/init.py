@@ -11,14 +11,12 @@ import click
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path("opmon.yaml"))
 @click.option("--from", "model", help="Look at this registered model, such as models:/name@champion, and at --source.")
-@click.option(
-    "--source", type=click.Path(path_type=Path), help="The log: a file, folder or glob of Parquet, CSV, JSONL."
-)
+@click.option("--source", help="The log: a file, folder or glob of Parquet, CSV, JSONL; also s3://…, gs://…, abfs://….")
 @click.option("--tracking-uri", help="Where MLflow is [default: MLFLOW_TRACKING_URI, else sqlite:///mlflow.db].")
 @click.option("--trust", is_flag=True, help="Code in the model may be run: without an ONNX file, it is asked that way.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def init(
-    path: Path, model: str | None, source: Path | None, tracking_uri: str | None, trust: bool, force: bool
+    path: Path, model: str | None, source: str | None, tracking_uri: str | None, trust: bool, force: bool
 ) -> int | None:
     """Write a commented configuration to PATH [default: opmon.yaml].
 
@@ -37,7 +35,7 @@ def init(
     return _for_model(path, model, source, _address(tracking_uri), trust, force)
 
 
-def _for_model(path: Path, model: str, source: Path, tracking_uri: str, trust: bool, force: bool) -> int:
+def _for_model(path: Path, model: str, source: str, tracking_uri: str, trust: bool, force: bool) -> int:
     from opmon.cli.check import checked
     from opmon.cli.common import settings_of
     from opmon.setup import propose

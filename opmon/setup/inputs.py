@@ -31,7 +31,7 @@ class Fit:
     columns: tuple[str, ...]
 
 
-def fits_graph(takes: Sequence[Tensor], signature: Signature | None, log: Log, source: Path) -> Iterator[Fit]:
+def fits_graph(takes: Sequence[Tensor], signature: Signature | None, log: Log, source: str) -> Iterator[Fit]:
     """The ways to feed the inputs of an ONNX graph, best first."""
     names = () if signature is None else signature.names
     if len(takes) > 1:
@@ -132,7 +132,7 @@ def _letters(log: Log, name: str) -> int:
     return sum(len(value) for value in log.column(name).slice(0, 100).to_pylist() if value)
 
 
-def _pictures(log: Log, source: Path) -> Iterator[Fit]:
+def _pictures(log: Log, source: str) -> Iterator[Fit]:
     """A column with encoded pictures, or with paths of them."""
     for name in log.rows.column_names:
         values = log.column(name)
@@ -153,14 +153,17 @@ def _pictures(log: Log, source: Path) -> Iterator[Fit]:
                 yield Fit((column, below, scale), (name,))
 
 
-def _above(values: pa.Array, source: Path) -> str | None:
+def _above(values: pa.Array, source: str) -> str | None:
     """The folder that the pictures of a column are below: the one that URLs share, or that paths begin from."""
     names = [name for name in values.drop_null().to_pylist() if isinstance(name, str)]
     if scheme_of(names[0]) is not None:
         folders = zip(*(name.split("/")[:-1] for name in names), strict=False)
         shared = "/".join(same[0] for same in itertools.takewhile(lambda parts: len(set(parts)) == 1, folders))
         return shared if scheme_of(shared) in SCHEMES and shared.partition("://")[2] else None
-    start = source if source.is_dir() else source.parent
+    if scheme_of(source) is not None:
+        return None
+    path = Path(source)
+    start = path if path.is_dir() else path.parent
     found = next((each for each in (start, *start.parents) if (each / names[0]).is_file()), None)
     return None if found is None else str(found)
 

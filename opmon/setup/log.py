@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,8 +17,10 @@ from opmon.scoring.inputs.columns import decoded
 from opmon.setup.choice import Choice
 from opmon.setup.requests import layout_of
 from opmon.sources.nested import Nested
+from opmon.sources.recorder import is_recorded
 
 _LOOKED_AT = 2000
+_OF_RECORDER = ("prediction", "scores", "model_version")
 _PARSED = 50
 _COUNTED = 1_000_000
 """So many rows are counted at most."""
@@ -33,10 +34,14 @@ class Log:
     total: int
     layout: str | None = None
     """Who wrote it, where it is one of requests to a model server."""
+    recorded: bool = False
+    """Whether ``opmon.Recorder`` wrote it."""
 
     @property
     def source(self) -> tuple[Choice, ...]:
         """The keys of the source that reads it, beside its path."""
+        if self.recorded:
+            return (Choice(("source", "type"), "recorder", "opmon.Recorder wrote the log: what it dropped is told"),)
         if self.layout is None:
             return ()
         why = "the log holds whole requests and responses: each row that a request asks about is an input"
@@ -78,9 +83,9 @@ class Log:
         return bool(pc.any(pc.not_equal(known, pc.floor(known))).as_py())
 
 
-def look(path: Path) -> Log:
+def look(path: str) -> Log:
     """Read the first rows of Parquet, CSV or JSON lines; an error where there is none."""
-    source: Source = plugins.make("source", "files", {"path": str(path)})
+    source: Source = plugins.make("source", "files", {"path": path})
     try:
         slices = source.pending({}, _COUNTED)
     except OpmonError as exc:
@@ -88,6 +93,9 @@ def look(path: Path) -> Log:
     if not slices:
         raise InputError(f"--source {path} has no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
     rows = first_rows(source, slices, _LOOKED_AT)
+    if all(is_recorded(piece.part) for piece in slices):
+        kept = [name for name in rows.column_names if name not in _OF_RECORDER or rows[name].null_count < rows.num_rows]
+        return Log(rows.select(kept).drop_columns("inclusion"), sum(piece.rows for piece in slices), recorded=True)
     layout = layout_of(rows)
     if layout is not None:
         return _of_requests(path, layout)
@@ -97,9 +105,9 @@ def look(path: Path) -> Log:
     return Log(rows, sum(piece.rows for piece in slices))
 
 
-def _of_requests(path: Path, layout: str) -> Log:
+def _of_requests(path: str, layout: str) -> Log:
     """The inputs that requests asked about, without columns that hold nothing, and answers that others tell."""
-    source: Source = plugins.make("source", "requests", {"path": str(path), "layout": layout})
+    source: Source = plugins.make("source", "requests", {"path": path, "layout": layout})
     slices = source.pending({}, _COUNTED)
     rows = first_rows(source, slices, _LOOKED_AT)
     empty = [name for name in rows.column_names if rows[name].null_count == rows.num_rows]

@@ -23,6 +23,7 @@ from opmon.setup.sizes import sizes
 from opmon.setup.world import Answers, World
 from opmon.stages.originals import BOOSTERS
 from opmon.stages.versions import versions_meant
+from opmon.stores import scheme_of
 from opmon.types import ModelVersion
 
 _ORDER = ("model", "problem", "scoring", "convert_sklearn", "scores", "classes", "inputs", "source", "columns", "round")
@@ -46,7 +47,7 @@ class Proposal:
     remarks: tuple[str, ...]
 
 
-def propose(uri: str, source: Path, tracking_uri: str, folder: Path, trust: bool = False) -> Proposal:
+def propose(uri: str, source: str, tracking_uri: str, folder: Path, trust: bool = False) -> Proposal:
     """A configuration for the model ``uri`` and the log ``source``, in a file of ``folder``.
 
     Nothing is run that is in the model unless it is to be ``trust``-ed. Where the model cannot be asked, what
@@ -60,7 +61,7 @@ def propose(uri: str, source: Path, tracking_uri: str, folder: Path, trust: bool
         choices, remarks = _chosen(world)
     first = [
         Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors)})"),
-        Choice(("source", "path"), _below(source, folder)),
+        Choice(("source", "path"), source if scheme_of(source) else _below(Path(source), folder)),
         *log.source,
     ]
     ordered = sorted([*first, *choices], key=_place)

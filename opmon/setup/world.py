@@ -42,14 +42,15 @@ class World:
     model: ModelVersion
     signature: Signature | None
     log: Log
-    source: Path
+    source: str
+    """Its path or URL."""
     folder: Path
     trust: bool
     uri: str
 
     def settings(self, choices: Iterable[Choice]) -> MonitorSettings:
         """A monitor with these keys."""
-        path = Choice(("source", "path"), str(self.source))
+        path = Choice(("source", "path"), self.source)
         given = {"model": self.uri, **nested([path, *self.log.source, *choices])}
         whole = {"database": f"sqlite:///{self.folder / 'none.db'}", "monitors": {"model": given}}
         return Settings.from_mapping(whole, self.folder).monitor("model")

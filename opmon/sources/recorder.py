@@ -169,3 +169,8 @@ class _File:
             if isinstance(exc, OSError) and exc.errno is not None:
                 raise SourceError(f"{self.entry.part} cannot be opened: {exc.strerror or exc}") from exc
             return {"before": nothing, "now": nothing}  # damaged: reading its rows says so
+
+
+def is_recorded(part: str) -> bool:
+    """Whether a file's name is one that ``opmon.Recorder`` gives."""
+    return _NAME.fullmatch(part.rsplit("/", 1)[-1]) is not None

@@ -81,12 +81,12 @@ def test_pictures_are_found_by_their_bytes_or_their_paths(tmp_path: Path) -> Non
     (tmp_path / "photos" / "a.png").write_bytes(file.getvalue())
     takes = [Tensor("input", "float", (None, 3, 8, 8))]
     encoded, paths = log(photo=[file.getvalue()]), log(file=["photos/a.png"])
-    (fit,) = fits_graph(takes, None, encoded, tmp_path)
+    (fit,) = fits_graph(takes, None, encoded, str(tmp_path))
     assert nested(fit.choices)["inputs"]["image"]["column"] == "photo"
-    (fit,) = fits_graph(takes, None, paths, tmp_path / "photos" / "log.parquet")
+    (fit,) = fits_graph(takes, None, paths, str(tmp_path / "photos" / "log.parquet"))
     assert nested(fit.choices)["inputs"]["image"]["folder"] == str(tmp_path)
     urls = log(file=["s3://shop/day=1/a.png", None, "s3://shop/day=2/in/b.png"])
-    (fit,) = fits_graph(takes, None, urls, tmp_path)
+    (fit,) = fits_graph(takes, None, urls, str(tmp_path))
     assert nested(fit.choices)["inputs"]["image"]["folder"] == "s3://shop"
     strangers = log(file=["s3://shop/a.png", "s3://other/b.png"])
-    assert list(fits_graph(takes, None, strangers, tmp_path)) == []
+    assert list(fits_graph(takes, None, strangers, str(tmp_path))) == []

@@ -206,6 +206,33 @@ def test_a_log_of_requests_is_read_by_the_source_for_it(
     assert monitor.get("inputs") == (None if form != "sagemaker" else {"tensor": "features"})
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_log_in_an_object_store(
+    shop: Workbench, bucket: str, recorded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import opmon as public
+    from opmon.stores import open_filesystem
+
+    monkeypatch.chdir(tmp_path)
+    rows = [dict(zip(NAMES, row, strict=True)) for row in VALUES.astype(float).tolist()]
+    if recorded:
+        with public.Recorder(f"{bucket}/log") as recorder:
+            for row, word in zip(rows, WORDS.tolist(), strict=True):
+                recorder.record(row, prediction=word)
+    else:
+        filesystem, path = open_filesystem(f"{bucket}/log/day=2026-03-01/log.parquet")
+        table = pa.Table.from_pylist([row | {"id": f"r{place}"} for place, row in enumerate(rows)])
+        pq.write_table(table.append_column("prediction", pa.array(WORDS)), path, filesystem=filesystem)
+    source = ("--source", f"{bucket}/log")
+    code, out, err = opmon("init", "--from", "models:/codes/1", *source, "--tracking-uri", shop.tracking_uri)
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through"), out + err
+    monitor = yaml.safe_load(Path("opmon.yaml").read_text())["monitors"]["codes"]
+    assert monitor["source"] == {"path": f"{bucket}/log", **({"type": "recorder"} if recorded else {})}
+    assert monitor["columns"]["id"] == "id"
+    assert monitor["columns"]["prediction"] == "prediction"
+    assert Monitor.from_settings(load(tmp_path / "opmon.yaml"), "codes").advance().problems == []
+
+
 def test_a_refusal_is_said_once(init: Written) -> None:
     code, out, _ = init("three", {"note": ["x"] * ROWS})
     assert code == WRONG
