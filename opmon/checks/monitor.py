@@ -12,6 +12,7 @@ from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
 from opmon.checks.sample import look_at_source
 from opmon.checks.trial import try_out
+from opmon.checks.truth import look_at_truth
 from opmon.config import MonitorSettings, Settings
 from opmon.config.registry import registry_of
 from opmon.jobs.model import Answering
@@ -30,6 +31,9 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
     looks = list(look_at_source(settings, monitor, model))
     yield from (finding for finding, _ in looks)
     sample = looks[-1][1]
+    truth = look_at_truth(monitor, sample)
+    if truth is not None:
+        yield truth
     desk = desk_of(monitor)
     if desk is not None:
         yield asked(f"{name}: labels", lambda: (desk.ask(desk.provider.check), None))[0]

@@ -56,10 +56,17 @@ def export_tasks(
 @monitor_option()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True))
 @click.option("--annotator", default="import", show_default=True, help="Who, where a row does not say.")
+@click.option("--only-asked", is_flag=True, help="Leave out what was not asked: for a table of all truths.")
 @FORMAT
 @json_option()
 def import_labels(
-    path: Path | None, monitor: str | None, file: Path, annotator: str, kind: Format | None, as_json: bool
+    path: Path | None,
+    monitor: str | None,
+    file: Path,
+    annotator: str,
+    only_asked: bool,
+    kind: Format | None,
+    as_json: bool,
 ) -> None:
     """Take the labels of FILE (or of stdin: -), all or none; importing the same file twice changes nothing."""
     from opmon.labels.files import read_labels
@@ -75,22 +82,27 @@ def import_labels(
     found = read_labels(source, kind, annotator=annotator, monitor=monitor)
     store, now = open_store(settings.database.get_secret_value()), datetime.now(UTC)
     with store.write() as connection:
-        recorded = queue.record(connection, _labels(connection, found.labels, now), now)
+        given = _labels(connection, found.labels, now, only_asked)
+        recorded = queue.record(connection, given, now)
+    not_asked = len(found.labels) - len(given)
     if as_json:
-        print_json({"new": recorded.new, "unchanged": recorded.unchanged, "unanswered": found.unanswered})
+        counts = {"new": recorded.new, "unchanged": recorded.unchanged, "unanswered": found.unanswered}
+        print_json(counts | ({"not_asked": not_asked} if only_asked else {}))
         return
+    more = f", {not_asked:,} inputs that no label was asked of" if only_asked else ""
     click.echo(
-        f"{recorded.new} labels recorded, {recorded.unchanged} known already, {found.unanswered} rows without an answer"
+        f"{recorded.new} labels recorded, {recorded.unchanged} known already, {found.unanswered} rows without an "
+        f"answer{more}"
     )
 
 
-def _labels(connection: Connection, imported: Sequence[ImportedLabel], now: datetime) -> list[Label]:
+def _labels(connection: Connection, imported: Sequence[ImportedLabel], now: datetime, only_asked: bool) -> list[Label]:
     """The labels with the numbers of their tasks; an error where a line names none of this database's."""
     from opmon.errors import InputError
     from opmon.store.matching import match
     from opmon.types import Label
 
-    matched = match(connection, imported)
+    matched = match(connection, imported, only_asked=only_asked)
     if matched.problems:
         told = "".join(f"\n  {problem}" for problem in matched.problems[:_TOLD])
         more = f"\n  … and {len(matched.problems) - _TOLD:,} more" if len(matched.problems) > _TOLD else ""

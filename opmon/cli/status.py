@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
-from opmon.wording import counted
+from opmon.wording import counted, told
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from opmon.queries import MonitorView, RoundView
+    from opmon.store.truths import Read
     from opmon.types import Estimate
 
 MANY = 10
@@ -94,6 +96,8 @@ def _show(out: Console, view: MonitorView) -> None:
     told = f"  {counted(view.rounds, 'round')}, {counted(view.queue.spoken, 'label')}, "
     told += f"{counted(view.queue.open, 'task')} {'waits' if view.queue.open == 1 else 'wait'} for annotators"
     out.print(told, style="dim")
+    if view.truth is not None:
+        out.print(_truth(view.truth), style="dim")
     if not view.rules:
         out.print("  no rule watches it: whatever happens, nothing will be raised", style="yellow")
     for verdict in () if view.latest is None else view.latest.verdicts:
@@ -108,6 +112,13 @@ def _show(out: Console, view: MonitorView) -> None:
             where = f"round {need.round}: " if need.kind == "round" else ""
             out.print(Text(f"  {where}{need.message}", style="yellow"))
     out.print()
+
+
+def _truth(read: Read) -> str:
+    """What was read of truth that arrives by itself."""
+    until = "" if read.known_until is None else f", known until {read.known_until:%Y-%m-%d %H:%M} UTC"
+    refused = f"; {counted(sum(read.refused.values()), 'row')} could not be taken: {told(Counter(read.refused))}"
+    return f"  {counted(read.taken, 'truth')} arrived by themselves{until}{refused if read.refused else ''}"
 
 
 def _head(view: MonitorView) -> Text:
@@ -152,6 +163,8 @@ def _state(row: RoundView) -> str:
         return "gathering"
     if row.state != "labelling":
         return str(row.state)
+    if row.waits_for == "truth":
+        return f"awaits truth {row.spoken}/{row.asked}"
     return "labelled" if row.spoken >= row.asked else f"labelling {row.spoken}/{row.asked}"
 
 

@@ -174,6 +174,7 @@ class MonitorSettings(Part):
             rolling_within=self.rolling.within,
             min_inputs=self.round.min_inputs,
             max_open=self.labels.max_open,
+            truth=self.truth is not None,
             max_age=self.round.max_age,
             next_after=self.schedule.next_after,
             provider=None if self.labels.provider is None else self.labels.provider.identity,

@@ -11,7 +11,7 @@ from opmon.queries.rolling import RollingPoint, rolling_as_of
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
-from opmon.store import cycles, handing, outbox, queue, revisions, rounds, set_aside, ticks
+from opmon.store import cycles, handing, outbox, queue, revisions, rounds, set_aside, ticks, truths
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
 from opmon.store.handing import Standing as Provider
@@ -19,6 +19,7 @@ from opmon.store.outbox import Dead
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round, Unfinished
 from opmon.store.set_aside import SetAside
+from opmon.store.truths import Read
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class MonitorView:
     """When a cycle last did all that it had to do."""
     next_at: datetime | None
     """When its schedule begins it again: in the past, where nobody does; None where no service ever has."""
+    truth: Read | None = None
+    """What was read of truth that arrives by itself; None where none was."""
 
 
 def monitor_view(connection: Connection, watch: Watch, now: datetime, *, shown: int) -> MonitorView:
@@ -66,7 +69,7 @@ def monitor_view(connection: Connection, watch: Watch, now: datetime, *, shown: 
 
 def monitor_views(connection: Connection, watches: Sequence[Watch], now: datetime, *, shown: int) -> list[MonitorView]:
     """The monitors with their ``shown`` newest rounds each."""
-    books = _Books.read(connection, [watch.name for watch in watches])
+    books = _Books.read(connection, [watch.name for watch in watches], now)
     finals = [revisions.newest_final(connection, watch.name) for watch in watches]
     shown_of = [_shown(connection, watch, final, shown) for watch, final in zip(watches, finals, strict=True)]
     views = round_views(connection, list(zip(watches, shown_of, strict=True)), now)
@@ -88,7 +91,7 @@ def _shown(connection: Connection, watch: Watch, final: Revision | None, shown: 
 class _Books:
     """What one query each tells of all monitors."""
 
-    progress: Mapping[str, tuple[int, int]]
+    progress: Mapping[str, tuple[int, int, int]]
     unfinished: Mapping[str, Sequence[Unfinished]]
     dead: Mapping[str, Sequence[Dead]]
     ended: Mapping[str, Ended]
@@ -98,17 +101,19 @@ class _Books:
 
     aside: Mapping[str, Sequence[SetAside]]
     """Parts of the logs that cannot be read."""
+    truths: Mapping[str, Read]
 
     @classmethod
-    def read(cls, connection: Connection, names: Sequence[str]) -> _Books:
+    def read(cls, connection: Connection, names: Sequence[str], now: datetime) -> _Books:
         return cls(
-            queue.progress(connection, names),
-            rounds.unfinished_of(connection, names),
+            queue.progress(connection, names, now),
+            rounds.unfinished_of(connection, names, now),
             outbox.dead(connection, names),
             cycles.last(connection, names),
             ticks.last(connection),
             handing.failing(connection, names),
             set_aside.of_monitors(connection, names),
+            truths.last_read(connection, names),
         )
 
 
@@ -128,7 +133,7 @@ def _view(
         latest = next(each for each in views if each.number == final.round_number)
     unfinished, ended, begun = books.unfinished.get(name, ()), books.ended.get(name), books.begun.get(name)
     provider = None if watch.provider is None else books.failing.get((name, watch.provider))
-    asked, spoken = books.progress.get(name, (0, 0))
+    asked, spoken, waiting = books.progress.get(name, (0, 0, 0))
     due = min((each.deadline_at for each in unfinished if each.open and each.deadline_at), default=None)
     return MonitorView(
         name=name,
@@ -138,7 +143,7 @@ def _view(
         reasons=stands.reasons,
         rules=watch.rules,
         rounds=newest[0].number if newest else rounds.count(connection, name),
-        queue=QueueView(asked, spoken, asked - spoken, due),
+        queue=QueueView(asked, spoken, waiting, due),
         latest=latest,
         rolling=rolling,
         newest=newest,
@@ -155,4 +160,5 @@ def _view(
         ),
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=None if begun is None or watch.next_after is None else watch.next_after(begun),
+        truth=books.truths.get(name),
     )

@@ -9,15 +9,16 @@ from typing import Literal
 
 from opmon.queries.standing import as_told
 from opmon.queries.watch import Watch
-from opmon.store import revisions, verdicts
+from opmon.store import revisions, truths, verdicts
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
-from opmon.store.rounds import Round
+from opmon.store.rounds import NEVER, Round
 from opmon.store.slices import arrived
 from opmon.store.states import RoundState
+from opmon.store.truths import Lags
 from opmon.types import Estimate, Verdict, VerdictState
 
-Wait = Literal["labels", "inputs", "rounds", "run"]
+Wait = Literal["labels", "truth", "inputs", "rounds", "run"]
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,16 @@ class RoundView:
     run_id: str | None
     problem: str | None
     waits_for: Wait | None
-    """What it waits for: "labels", or "run" where it has them all; None: nothing.
+    """What it waits for: "labels", "truth" as long as annotators are not asked, or "run" where it has them all; None:
+    nothing.
 
     One that gathers the inputs of its model version waits for more "inputs"; one whose turn to be judged has not come
     waits for the "rounds" before it. A round stays in the state ``labelling`` until a run has seen its labels.
     """
+    asks_at: datetime | None = None
+    """From when on annotators are asked; None: at once, or never."""
+    truth: Lags | None = None
+    """How soon the truth of its drawn inputs came by itself; None where none has."""
 
 
 def round_views(
@@ -75,11 +81,12 @@ def round_views(
     """These rounds of each of these monitors, as they are shown."""
     ids = [round_.id for _, own in some for round_ in own]
     estimated, judged = revisions.latest_of(connection, ids), verdicts.latest_of(connection, ids)
+    lags = truths.lags_of(connection, [round_.id for watch, own in some if watch.truth for round_ in own])
 
     def view(watch: Watch, round_: Round) -> RoundView:
         said = as_told(watch.advising_rules, judged.get(round_.id, ()))
-        waits = _waits(round_, gathers(connection, round_, watch, now))
-        return _view(round_, estimated.get(round_.id), said, waits)
+        waits = _waits(round_, gathers(connection, round_, watch, now), now)
+        return _view(round_, estimated.get(round_.id), said, waits, lags.get(round_.id))
 
     return [[view(watch, round_) for round_ in own] for watch, own in some]
 
@@ -92,17 +99,19 @@ def gathers(connection: Connection, round_: Round, watch: Watch, now: datetime) 
     return now.astimezone(UTC) - since < watch.max_age
 
 
-def _waits(round_: Round, gathering: bool) -> Wait | None:
+def _waits(round_: Round, gathering: bool, now: datetime) -> Wait | None:
     if round_.state.is_over:
         return None
     if round_.state == RoundState.ESTIMATED and not round_.ready:
         return "rounds"
     if round_.state == RoundState.LABELLING and round_.spoken < round_.asked:
-        return "labels"
+        return "truth" if round_.asks_at is not None and round_.asks_at > now else "labels"
     return "inputs" if gathering else "run"
 
 
-def _view(round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None) -> RoundView:
+def _view(
+    round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None, lags: Lags | None
+) -> RoundView:
     counts_failures = revision is not None and revision.estimate.quantity.share
     return RoundView(
         number=round_.number,
@@ -126,4 +135,6 @@ def _view(round_: Round, revision: Revision | None, said: Sequence[Verdict], wai
         run_id=round_.run_id,
         problem=round_.problem,
         waits_for=waits,
+        asks_at=None if round_.asks_at == NEVER else round_.asks_at,
+        truth=lags,
     )

@@ -28,6 +28,8 @@ class Watch:
     """The identity of its label provider; None where tasks only wait to be exported."""
     max_open: int | None = None
     """While so many tasks are open it opens no round."""
+    truth: bool = False
+    """Whether truth arrives by itself."""
 
     @property
     def rules(self) -> tuple[str, ...]:

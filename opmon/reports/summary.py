@@ -112,6 +112,8 @@ def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
         ("Duplicates", f"{facts.duplicates:,}", "logged more than once, counted once" if facts.duplicates else ""),
         ("Labels", f"{facts.returned:,} of {facts.asked:,}", f"response {percent(facts.response)}"),
     ]
+    if facts.arrived is not None:
+        rows.append(("Truths", f"{facts.arrived:,} of {facts.asked:,}", _lag_remark(facts)))
     if facts.failures is not None:
         rows.append(("Failures exposed", f"{facts.failures:,}", _failure_remark(facts)))
     if facts.skew is not None:
@@ -137,6 +139,16 @@ def _left_out(facts: RoundFacts) -> Iterator[tuple[str, str, str]]:
 def _unscorable_remark(facts: RoundFacts) -> str:
     share = facts.unscorable / max(1, facts.received)
     return f"{percent(share)}: the model could not be run on these, and the estimate is of the others" if share else ""
+
+
+def _lag_remark(facts: RoundFacts) -> str:
+    if facts.lag_median is None or facts.lag_ninety is None:
+        return ""
+    return f"came by themselves, half of them within {_hours(facts.lag_median)}, 90 % within {_hours(facts.lag_ninety)}"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"
 
 
 def _failure_remark(facts: RoundFacts) -> str:

@@ -40,6 +40,11 @@ class RoundFacts:
     """Share of the log's compared columns that drifted."""
     answers_drift: float | None = None
     """Share of the model's prediction and variables that drifted."""
+    arrived: int | None = None
+    """Asked inputs whose truth has come by itself; None where none ever does."""
+    lag_median: float | None = None
+    """After how many hours the half of these had come, and nine in ten."""
+    lag_ninety: float | None = None
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -112,6 +117,9 @@ def final_metrics(estimate: Estimate, facts: RoundFacts) -> dict[str, float]:
             "labels/response": facts.response,
             "failures/exposed": facts.failures,
             "failures/rate": facts.failure_rate,
+            "truth/arrived": facts.arrived,
+            "truth/lag_median_hours": facts.lag_median,
+            "truth/lag_90_hours": facts.lag_ninety,
         }
     )
 

@@ -20,13 +20,17 @@ from opmon.setup.choice import Choice, written
 from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
+from opmon.setup.truth import truth_of
 from opmon.setup.world import Answers, World
 from opmon.stages.originals import BOOSTERS
 from opmon.stages.versions import versions_meant
 from opmon.stores import scheme_of
 from opmon.types import ModelVersion
 
-_ORDER = ("model", "problem", "scoring", "convert_sklearn", "scores", "classes", "inputs", "source", "columns", "round")
+_ORDER = (
+    "model", "problem", "scoring", "convert_sklearn", "scores", "classes", "inputs", "source", "columns", "truth",
+    "round",
+)  # fmt: skip
 _HEAD = """\
 # Written by opmon init from what the model and the log say: behind each key is why. Look at what is guessed.
 # Every other key has its default: opmon init, without --from, writes an example with all of them.
@@ -117,7 +121,10 @@ def _answering(
     classes = answers.classes or tuple(sorted(set(map(str, answers.predictions.tolist()))))
     left = [name for name in log.rows.column_names if name not in {*taken, *(choice.value for choice in placed)}]
     said = answered(log, left, _of_version(world, answers, placed), problem, classes)
-    return [*choices, *placed, *said.choices, *_named(said, answers, problem), *_rest(log, placed)], said.remarks
+    found = [*choices, *placed, *said.choices, *_named(said, answers, problem)]
+    names = next((choice.value for choice in found if choice.key == ("classes",)), classes)
+    truth = truth_of(log, (*taken, *_columns(found)), problem, names)
+    return [*found, *truth, *_rest(log, placed)], said.remarks
 
 
 def _of_version(world: World, answers: Answers, placed: Sequence[Choice]) -> Answers:
@@ -143,7 +150,10 @@ def _named(said: Said, answers: Answers, problem: str) -> Iterator[Choice]:
 def _logged(world: World, refused: list[str]) -> tuple[list[Choice], list[str]]:
     choices, taken = by_log(world.log)
     placed = [*place_columns(world.log, taken, world.registry, world.model)]
-    found = [*choices, *placed, *_rest(world.log, placed)]
+    said = {choice.key: choice.value for choice in choices}
+    classes = said.get(("classes",), ())
+    truth = truth_of(world.log, (*taken, *_columns(placed)), str(said[("problem",)]), classes)
+    found = [*choices, *placed, *truth, *_rest(world.log, placed)]
     scored = any(choice.key == ("columns", "scores") for choice in choices)
     if not scored and not any(choice.value == "regression" for choice in choices):
         why = "every input alike: there are no scores to draw by"
@@ -152,6 +162,12 @@ def _logged(world: World, refused: list[str]) -> tuple[list[Choice], list[str]]:
     if not world.trust and "onnx" not in world.model.flavors:
         remarks.append("the registered model has no ONNX file and is not asked: --trust lets opmon run it")
     return found, remarks
+
+
+def _columns(choices: Sequence[Choice]) -> list[str]:
+    """The columns of the log that are taken by keys of ``columns``."""
+    values = [choice.value for choice in choices if choice.key[0] in ("columns", "variables")]
+    return [name for value in values for name in (value if isinstance(value, list) else [value])]
 
 
 def _rest(log: Log, placed: Sequence[Choice]) -> Iterator[Choice]:

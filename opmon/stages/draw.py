@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +26,12 @@ from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.stages.truth import POSITION, answered_at, truths_of_drawn
 from opmon.store import draws, queue, rounds, truths
-from opmon.store.rounds import Round
+from opmon.store.rounds import NEVER, Round
 from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.types import Draw, Frame, Sample
 
 log = logging.getLogger(__name__)
-
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""From then on annotators are asked where only truth that arrives by itself answers."""
 
 
 def draw_round(work: Toolbox, round_: Round) -> None:

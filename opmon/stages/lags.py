@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from opmon.adjudication import Asked
+from opmon.adjudication import TRUTH, Asked
 from opmon.durations import show_duration
 from opmon.estimators.lagged import Arrived, arrived, lagged
 from opmon.estimators.lags import Arrivals
@@ -60,6 +60,13 @@ def by_lags(round_: Round, sample: Sample, told: Arrived | None) -> Estimate | N
         "are like the others"
     )
     return replace(estimate, notes=(*estimate.notes, note))
+
+
+def lags_of(round_: Round, tasks: Sequence[Asked]) -> list[float]:
+    """How many hours after each input its truth came, of those that came by themselves."""
+    otherwise = round_.ends_at or round_.opened_at
+    first = [(task, next(label for label in task.labels if label.annotator == TRUTH)) for task in tasks if task.arrived]
+    return [_hours(label.at, task.input_at or otherwise) for task, label in first]
 
 
 def waits_alone(tasks: Sequence[Asked]) -> bool:

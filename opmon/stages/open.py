@@ -75,7 +75,7 @@ def _is_full(work: Toolbox) -> bool:
     if most is None:
         return False
     with work.store.read() as connection:
-        unfinished = rounds.unfinished_of(connection, [work.name]).get(work.name, [])
+        unfinished = rounds.unfinished_of(connection, [work.name], work.clock()).get(work.name, [])
     return sum(each.open for each in unfinished) >= most
 
 

@@ -137,7 +137,7 @@ def _write_report(
             round=round_.number,
             model=round_.model_name,
             model_version=round_.model_version,
-            facts=facts_as_of(round_, revision, len(answers.tasks), answers.returned),
+            facts=facts_as_of(round_, revision, answers.tasks),
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
             unit=round_.plan.unit or "",

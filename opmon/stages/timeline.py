@@ -7,9 +7,12 @@ was told before a kill.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from opmon.adjudication import Asked
 from opmon.errors import ModelError, NotFoundError
 from opmon.reports.timeline import (
     RoundFacts,
@@ -19,10 +22,12 @@ from opmon.reports.timeline import (
     provisional_metrics,
     revised_metrics,
 )
+from opmon.stages.lags import lags_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import queue, revisions
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
+from opmon.store.truths import Lags
 from opmon.types import ModelVersion
 
 if TYPE_CHECKING:
@@ -47,15 +52,18 @@ def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int 
     )
 
 
-def facts_as_of(round_: Round, revision: Revision, asked: int, returned: int) -> RoundFacts:
-    """What had happened when the revision was made; a regression has errors and no failures."""
+def facts_as_of(round_: Round, revision: Revision, tasks: Sequence[Asked]) -> RoundFacts:
+    """What had happened when the revision was made, with these tasks; a regression has errors and no failures."""
     failures = revision.failures if revision.estimate.quantity.share else None
-    return facts_of(round_, asked=asked, returned=returned, failures=failures)
+    returned = sum(task.truth is not None for task in tasks)
+    facts = facts_of(round_, asked=len(tasks), returned=returned, failures=failures)
+    lags = Lags.of(lags_of(round_, tasks))
+    return replace(facts, arrived=lags.arrived or None, lag_median=lags.median_hours, lag_ninety=lags.ninety_hours)
 
 
 def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Answers) -> None:
     """Log the newest revision of a round: a provisional estimate, the first final one, or that and what it became."""
-    asked, facts = len(answers.tasks), facts_as_of(round_, revision, len(answers.tasks), answers.returned)
+    facts = facts_as_of(round_, revision, answers.tasks)
     if revision.estimate.provisional:
         _tell(work, round_, input_metrics(facts))
         _tell(work, round_, provisional_metrics(revision.estimate, facts), revision.revision, own=False)
@@ -63,9 +71,8 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
     with work.store.read() as connection:
         first = revisions.first_final(connection, round_.id) or revision
         then = queue.answers(connection, round_.id, first=first.labels_seen)
-    said = sum(task.truth is not None for task in then)
     _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
-    _tell(work, round_, final_metrics(first.estimate, facts_as_of(round_, first, asked, said)), first.revision)
+    _tell(work, round_, final_metrics(first.estimate, facts_as_of(round_, first, then)), first.revision)
     if revision.revision != first.revision:
         _tell(work, round_, revised_metrics(revision.estimate, facts), revision.revision)
 

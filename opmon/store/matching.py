@@ -45,8 +45,12 @@ class Matched:
     problems: tuple[str, ...]
 
 
-def match(connection: Connection, lines: Sequence[Named], *, corrected: bool = False) -> Matched:
+def match(
+    connection: Connection, lines: Sequence[Named], *, corrected: bool = False, only_asked: bool = False
+) -> Matched:
     """The tasks that the lines speak of; ``corrected``: a later line may say anew what an earlier one said.
+
+    ``only_asked``: a line of an input that no label was asked of has no task, and that is no problem.
 
     A line names its task by ``task_key``, which an export gives it; or by ``input_id`` with ``task_id`` or ``monitor``:
     the newest task of that input is meant, or that of ``round``. A number alone is not enough.
@@ -60,6 +64,9 @@ def match(connection: Connection, lines: Sequence[Named], *, corrected: bool = F
     for line in lines:
         number = _number(line)
         task = by_number.get(number) if number is not None else _newest(by_input, line)
+        if only_asked and task is None and line.task_key is None and line.task_id is None:
+            task_ids.append(None)
+            continue
         problem = _misnamed(line) or _unnamed(line) or (_unknown(line) if task is None else _differs(line, task))
         if task is not None and problem is None:
             before = spoken.setdefault((task.id, line.annotator), line.line)

@@ -15,6 +15,7 @@ from opmon.adjudication import Asked
 from opmon.errors import InputError
 from opmon.spellings import Spellings
 from opmon.store import readiness
+from opmon.store.rounds import open_at
 from opmon.store.schema import Query, Row, labels, rounds, tasks
 from opmon.store.states import RoundState
 from opmon.store.task_keys import key_of
@@ -183,14 +184,15 @@ def count(connection: Connection, round_id: int) -> int:
     return connection.scalar(sa.select(sa.func.count()).where(labels.c.round_id == round_id)) or 0
 
 
-def progress(connection: Connection, monitors: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Per monitor: how many tasks were asked and how many of them somebody has spoken of."""
+def progress(connection: Connection, monitors: Collection[str], at: datetime) -> dict[str, tuple[int, int, int]]:
+    """Per monitor: how many tasks there are, of how many somebody has spoken, and how many wait for annotators."""
+    sums = (sa.func.sum(each) for each in (rounds.c.asked, rounds.c.spoken, open_at(at)))
     query = (
-        sa.select(rounds.c.monitor, sa.func.sum(rounds.c.asked), sa.func.sum(rounds.c.spoken))
+        sa.select(rounds.c.monitor, *sums)
         .where(rounds.c.monitor.in_(monitors), rounds.c.state != RoundState.ABANDONED)
         .group_by(rounds.c.monitor)
     )
-    return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+    return {row[0]: (row[1], row[2], row[3]) for row in connection.execute(query)}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from opmon.store.schema import Query, Row, rounds, seen
 from opmon.store.states import RoundState
 from opmon.types import Document, Slice
 
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""From then on annotators are asked where only truth that arrives by itself answers."""
 UNFINISHED = tuple(state for state in RoundState if not state.is_over)
 
 
@@ -187,13 +189,18 @@ class Unfinished:
     problem: str | None
     deadline_at: datetime | None
     open: int
-    """Its tasks that nobody has spoken of."""
+    """Its tasks that annotators are asked about, and nobody has spoken of."""
 
 
-def unfinished_of(connection: Connection, monitors: Collection[str]) -> dict[str, list[Unfinished]]:
-    """Of each monitor the rounds that are not at their end, oldest first."""
+def open_at(at: datetime) -> sa.ColumnElement[int]:
+    """The tasks of a round that annotators are asked about at a moment: before it asks them, truth may come."""
+    return sa.case((rounds.c.asks_at > at, 0), else_=rounds.c.asked - rounds.c.spoken)
+
+
+def unfinished_of(connection: Connection, monitors: Collection[str], at: datetime) -> dict[str, list[Unfinished]]:
+    """Of each monitor the rounds that are not at their end, oldest first, as they stand at a moment."""
     query = sa.select(rounds.c.monitor, rounds.c.number, rounds.c.state, rounds.c.problem, rounds.c.deadline_at)
-    query = query.add_columns((rounds.c.asked - rounds.c.spoken).label("open"))
+    query = query.add_columns(open_at(at).label("open"))
     query = query.where(rounds.c.monitor.in_(monitors), rounds.c.state.in_(UNFINISHED))
     by_monitor: dict[str, list[Unfinished]] = defaultdict(list)
     for row in sorted(connection.execute(query), key=lambda row: row.number):

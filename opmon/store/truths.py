@@ -6,6 +6,7 @@ whoever was killed reads the same truths again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -126,15 +127,40 @@ def arrivals_before(connection: Connection, monitor: str, number: int, limit: in
     return _once(connection.execute(query))
 
 
-def lags_of(connection: Connection, round_ids: Collection[int]) -> dict[int, list[Arrival]]:
-    """The truths of the drawn inputs of each of these rounds that have come."""
-    found: dict[int, list[Arrival]] = {}
+@dataclass(frozen=True)
+class Lags:
+    """How soon the truths of drawn inputs came."""
+
+    arrived: int
+    """So many have come."""
+    median_hours: float | None
+    """After so many hours the half of them had."""
+    ninety_hours: float | None
+    """After so many nine in ten had."""
+
+    @classmethod
+    def of(cls, hours: Sequence[float]) -> Lags:
+        """From the lags in hours.
+
+        >>> Lags.of([1.0, 2.0, 30.0])
+        Lags(arrived=3, median_hours=2.0, ninety_hours=30.0)
+        """
+        ordered = sorted(hours)
+        if not ordered:
+            return cls(0, None, None)
+        return cls(len(ordered), *(ordered[math.ceil(share * len(ordered)) - 1] for share in (0.5, 0.9)))
+
+
+def lags_of(connection: Connection, round_ids: Collection[int]) -> dict[int, Lags]:
+    """How soon the truths of the drawn inputs of each of these rounds came, where any have."""
+    found: dict[int, Lags] = {}
     by_round: dict[int, list[sa.Row[tuple[object, ...]]]] = {}
     for some in _chunks(list(round_ids)):
         for row in connection.execute(_arrivals().where(labels.c.round_id.in_(some)).order_by(labels.c.id.desc())):
             by_round.setdefault(row.round_id, []).append(row)
     for round_id, rows in by_round.items():
-        found[round_id] = _once(rows)
+        seconds = [(each.at - each.input_at).total_seconds() for each in _once(rows)]
+        found[round_id] = Lags.of([max(each, 0.0) / 3600 for each in seconds])
     return found
 
 

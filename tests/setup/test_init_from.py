@@ -139,6 +139,7 @@ def test_a_log_in_other_words_and_other_case_is_understood_and_run_goes_through(
     assert monitor["inputs"] == {"features": ["Age", "INCOME", "amount_"]}
     assert monitor["classes"] == {"paid": 0, "default": 1}
     assert monitor["columns"] == {"id": "request_id", "timestamp": "at", "prediction": "verdict"}
+    assert monitor["truth"] == {"column": "label"}
     assert (monitor["problem"], monitor["scoring"]) == ("classification", {"by": "onnx"})
     assert "what the model calls 0 is called paid" in out
     settings = load(tmp_path / "opmon.yaml")

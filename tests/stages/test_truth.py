@@ -363,3 +363,55 @@ def test_truths_of_which_some_come_sooner_are_weighed_by_the_lags_of_earlier_rou
     assert "as before" in found.notes[-1]
     assert "(450 lags)" in found.notes[-1]
     assert found.low <= workbench.true_accuracy(monitor, 4) <= found.high
+
+
+def test_views_tell_what_is_awaited_how_soon_truths_came_and_what_was_read(workbench, sqlite, clock) -> None:
+    from opmon.queries.monitors import monitor_view
+
+    workbench.write_window()
+    write_truth(workbench, {})
+    late = {"labels": {"wait_for_truth": "7d", "max_open": 1}}
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **late)
+    monitor.advance()
+    asked = drawn(monitor)
+    write_truth(workbench, some(workbench.truth, asked[:4]), datetime(2026, 3, 1, 11, tzinfo=UTC))
+    monitor.advance()
+    with monitor.store.read() as connection:
+        before = monitor_view(connection, monitor.settings.watch, clock(), shown=1)
+        after = monitor_view(connection, monitor.settings.watch, clock() + timedelta(days=8), shown=1)
+    (round_,) = before.newest
+    assert (round_.waits_for, before.queue.open, before.queue.due_at) == ("truth", 0, None)
+    assert [need.kind for need in before.needs] == []
+    assert (round_.truth.arrived, round_.truth.median_hours) == (4, pytest.approx(10, abs=0.1))
+    assert (before.truth.taken, before.truth.known_until) == (4, datetime(2026, 3, 1, 11, tzinfo=UTC))
+    assert (after.newest[0].waits_for, after.queue.open) == ("labels", len(asked) - 4)
+    workbench.write_window()
+    assert monitor.advance().opened == 1
+    write_truth(workbench, workbench.truth)
+    monitor.advance()
+    import mlflow
+
+    metrics = mlflow.MlflowClient(workbench.tracking_uri).get_run(round_of(monitor).run_id).data.metrics
+    assert metrics["truth/arrived"] == len(asked)
+    assert metrics["truth/lag_median_hours"] == pytest.approx(11, abs=0.1)
+
+
+def test_a_table_of_all_truths_is_imported_as_far_as_it_was_asked_for(workbench, sqlite, clock) -> None:
+    from click.testing import CliRunner
+
+    from opmon.cli import group
+
+    workbench.write_window()
+    config = workbench.write_yaml(sqlite)
+    monitor = workbench.monitor(sqlite, clock)
+    monitor.advance()
+    table = workbench.folder / "truth.csv"
+    table.write_text("input_id,label\n" + "".join(f"{key},{truth}\n" for key, truth in workbench.truth.items()))
+    arguments = ["labels", "import", "-c", str(config), "-m", workbench.name, str(table)]
+    refused = CliRunner().invoke(group, arguments)
+    assert refused.exit_code != 0
+    done = CliRunner().invoke(group, [*arguments, "--only-asked"])
+    assert done.exit_code == 0, done.output
+    asked = len(drawn(monitor))
+    assert f"{asked} labels recorded" in done.output
+    assert f"{200 - asked} inputs that no label was asked of" in done.output

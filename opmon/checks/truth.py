@@ -1,0 +1,79 @@
+"""Whether truth that arrives by itself can be read, and finds the inputs that it is of."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from opmon.checks.finding import Finding, trouble
+from opmon.checks.sample import Sample
+from opmon.config import MonitorSettings
+from opmon.errors import OpmonError
+from opmon.jobs.ids import hashes_of, ids_of
+from opmon.stages.truth import ROWS, vocabulary_of
+from opmon.truth.reading import Found, Vocabulary, column_of, read_truths
+from opmon.types import Slice
+from opmon.wording import counted, told
+
+
+def look_at_truth(monitor: MonitorSettings, sample: Sample | None) -> Finding | None:
+    """How many of the inputs looked at have a truth, and what of it cannot be taken; None where none is configured."""
+    if monitor.truth is None:
+        return None
+    about = f"{monitor.name}: truth"
+    vocabulary = vocabulary_of(monitor, None if sample is None or sample.round is None else sample.round.classes)
+    try:
+        if monitor.truth.column is not None:
+            return None if sample is None else _of_the_log(about, monitor.truth.column, sample, vocabulary)
+        return _of_a_source(about, monitor, sample, vocabulary)
+    except OpmonError as exc:
+        return trouble(about, exc, "Rounds go on without it.")
+
+
+def _of_the_log(about: str, name: str, sample: Sample, vocabulary: Vocabulary) -> Finding:
+    named, refused = vocabulary.named(column_of(sample.rows, name))
+    known = len(named) - named.null_count
+    message = f"{known:,} of {counted(len(named), 'input')} have a truth in their own row"
+    if refused:
+        return Finding(about, "warning", f"{message}; others cannot be taken: {told(refused)}")
+    return Finding(about, "ok", message)
+
+
+def _of_a_source(about: str, monitor: MonitorSettings, sample: Sample | None, vocabulary: Vocabulary) -> Finding:
+    source, truth = monitor.reads_truth, monitor.truth
+    assert source is not None
+    assert truth is not None
+    slices = _newest(source.pending(source.begins()))
+    if not slices:
+        return Finding(about, "ok", "nothing has arrived yet")
+    columns = (truth.id or monitor.columns.id or "", truth.label or "", truth.at)
+    found = read_truths(source, slices, columns, vocabulary, datetime.now(UTC))
+    message = f"{counted(len(found.truths), 'input')} have a truth"
+    level = "warning" if found.refused else "ok"
+    if sample is not None and len(found.truths):
+        joined, message = _joined(monitor, sample, found)
+        level = level if joined else "warning"
+    refused = f"; rows that cannot be taken: {told(found.refused)}" if found.refused else ""
+    return Finding(about, "warning" if level == "warning" else "ok", message + refused)
+
+
+def _joined(monitor: MonitorSettings, sample: Sample, found: Found) -> tuple[int, str]:
+    """How many of the inputs looked at have a truth, and that in words."""
+    ids = ids_of(column_of(sample.rows, monitor.columns.id or ""), monitor.columns.id)
+    joined = int((found.truths.places(hashes_of(ids)) >= 0).sum())
+    message = f"{joined:,} of {counted(len(ids), 'input')} looked at have a truth"
+    if joined:
+        return joined, message
+    here, there = (pa.array(each).slice(0, 1).to_pylist()[0] for each in (ids, found.ids))
+    return 0, f"{message}: the log says {here!r} and the truths {there!r}. Is truth.id the column with the input's id?"
+
+
+def _newest(slices: list[Slice]) -> list[Slice]:
+    """The last slices, of about as many rows as are read at a time."""
+    kept: list[Slice] = []
+    for piece in reversed(slices):
+        if kept and sum(each.rows for each in kept) + piece.rows > ROWS:
+            break
+        kept.append(piece)
+    return kept[::-1]

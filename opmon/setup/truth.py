@@ -1,0 +1,43 @@
+"""The column of a log that looks like the truth of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+
+from opmon.errors import OpmonError
+from opmon.setup.choice import Choice
+from opmon.setup.log import Log
+from opmon.setup.roles import is_truth
+from opmon.spellings import AS_SPELT, Spellings
+from opmon.truth.reading import Vocabulary
+from opmon.wording import percent
+
+ENOUGH = 0.9
+"""So large a share of what it says must be classes of the model."""
+
+
+def truth_of(log: Log, taken: Sequence[Any], problem: str, classes: object) -> Iterator[Choice]:
+    """The key that names it; nothing where no column is called so and says what a truth may say."""
+    vocabulary = Vocabulary(None) if problem == "regression" else _words(classes)
+    for name in log.rows.column_names:
+        if name in taken or not is_truth(name) or pa.types.is_nested(log.column(name).type):
+            continue
+        with suppress(OpmonError):
+            named, refused = vocabulary.named(log.column(name))
+            known = len(named) - named.null_count
+            if known and known >= ENOUGH * (known + refused.total()):
+                share = percent(known / len(named), 0)
+                why = f"called like a truth, and known of {share} of the rows looked at: leave it out if it is none"
+                yield Choice(("truth", "column"), name, why, guessed=True)
+                return
+
+
+def _words(classes: object) -> Vocabulary:
+    if isinstance(classes, dict):
+        listed = {name: said if isinstance(said, list | tuple) else [said] for name, said in classes.items()}
+        return Vocabulary(Spellings.of(listed), frozenset(map(str, classes)))
+    return Vocabulary(AS_SPELT, frozenset(map(str, classes)) if isinstance(classes, list | tuple) else None)
