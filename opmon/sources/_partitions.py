@@ -43,11 +43,15 @@ def schema_of(part: str) -> pa.Schema:
 
 
 def placed(rows: pa.RecordBatch, part: str, names: frozenset[str]) -> pa.RecordBatch:
-    """The rows with what their folders say in the columns ``names``, which no file has itself."""
+    """The rows with what their folders say in the columns ``names``, where the file itself says nothing."""
     for name, value in partitions_of(part).items() if names else ():
         index = rows.schema.get_field_index(name)
-        if name in names and index >= 0 and value is not None:
-            kind = rows.schema.field(index).type
+        if name not in names or index < 0 or value is None or rows.column(index).null_count < rows.num_rows:
+            continue
+        kind = rows.schema.field(index).type
+        try:
             constant = pa.scalar(str(value) if pa.types.is_string(kind) else value).cast(kind)
-            rows = rows.set_column(index, rows.schema.field(index), pa.repeat(constant, rows.num_rows))
+        except pa.ArrowException:  # other files say the column is something else
+            continue
+        rows = rows.set_column(index, rows.schema.field(index), pa.repeat(constant, rows.num_rows))
     return rows

@@ -54,6 +54,7 @@ class Columns:
     _known: dict[str, _Known] = field(default_factory=dict)
     _in_files: set[str] = field(default_factory=set)
     _folders: set[str] = field(default_factory=set)
+    _of_folders: set[str] = field(default_factory=set)
 
     def add(self, part: str, strong: bool, schema: pa.Schema) -> None:
         """Take the columns of one more file, or raise Damaged."""
@@ -75,6 +76,7 @@ class Columns:
             self._require_castable(part, name, value)
         self._folders.add(folder)
         for column in schema_of(part):
+            self._of_folders.add(column.name)
             if column.name not in self._in_files:
                 here = _Known(self._stated(part, False, column), False, part)
                 before = self._known.get(column.name)
@@ -82,8 +84,8 @@ class Columns:
 
     @property
     def of_folders(self) -> frozenset[str]:
-        """The columns that stand in the folders' names alone."""
-        return frozenset(self._known.keys() - self._in_files) if self._folders else frozenset()
+        """The columns that stand in the folders' names, and perhaps in some of the files."""
+        return frozenset(self._of_folders)
 
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """The schema of all columns, or of some in this order; one that no file has is an error."""

@@ -62,6 +62,22 @@ def test_a_column_of_the_file_is_the_files(tmp_path: Path) -> None:
     assert values(Files(str(tmp_path)), "country") == ["XX"] * 10
 
 
+@pytest.mark.parametrize("first", ["a", "c"])
+def test_what_some_files_say_the_folder_says_for_the_others(tmp_path: Path, first: str) -> None:
+    write(tmp_path, "country=DE/b.parquet", 10, country=["XX"] * 5 + [None] * 5)
+    write(tmp_path, f"country=DE/{first}.parquet", 0 if first == "a" else 20)
+    found = values(Files(str(tmp_path)), "country")
+    assert (found[:10] if first == "a" else found[10:]) == ["DE"] * 10
+    assert (found[10:] if first == "a" else found[:10]) == ["XX"] * 5 + [None] * 5
+
+
+def test_what_the_folder_says_in_no_type_of_the_files_is_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "shard=x/a.parquet")
+    write(tmp_path, "shard=7/b.parquet", 10, shard=[1.5] * 10)
+    write(tmp_path, "shard=7/c.parquet", 20)
+    assert values(Files(str(tmp_path)), "shard") == [None] * 10 + [1.5] * 10 + [7.0] * 10
+
+
 def test_some_folders_and_none(tmp_path: Path) -> None:
     write(tmp_path, "a.parquet")
     write(tmp_path, "country=DE/b.parquet", 10)

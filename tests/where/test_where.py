@@ -59,7 +59,7 @@ ROWS = pa.RecordBatch.from_pydict(
         ("day in ('2026-03-01', '2026-03-04')", [0, 3]),
         ("price < 2", [0]),
         ("`zip code` == '04103'", [0]),
-        ("`zip code` in (10115, 1010)", [1, 2]),  # a number means the text that it is
+        ("`zip code` in (10115, 1010)", [1, 2]),  # a number means the text that says it
         ("version like 'web-%'", [0, 2, 3]),
         ("version not like 'web-_'", [1]),
         ("nothing is null", [0, 1, 2, 3]),
@@ -73,6 +73,53 @@ def test_takes_the_rows_that_fit(text: str, taken: list[int]) -> None:
     assert where.mask(ROWS).nonzero()[0].tolist() == taken
     assert pickle.loads(pickle.dumps(where)) == where
     assert str(where) == text
+
+
+ODD = pa.RecordBatch.from_pydict(
+    {
+        "words": ["9", " 18", "1e2", "old", None],
+        "large": pa.array(["9", "18", "100", "old", None], pa.large_string()),
+        "codes": ["123456789012345678", "123456789012345679", "-5", "", None],
+        "half": pa.array([9.0, 18.0, 100.0, float("nan"), None], pa.float32()).cast(pa.float16()),
+        "unsigned": pa.array([9, 18, 2**64 - 1, 0, None], pa.uint64()),
+        "tiny": pa.array([9, 18, 100, -5, None], pa.int8()),
+        "time": pa.array([0, 1, 2, 3, None], pa.time64("us")),
+        "lasted": pa.array([0, 1, 2, 3, None], pa.duration("s")),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("words >= 18", [1, 2]),  # never by the order of their letters
+        ("large >= 18", [1, 2]),
+        ("18 <= words", [1, 2]),
+        ("words != 18", [0, 2]),
+        ("words in (9, 100.0)", [0, 2]),
+        ("words in (9, 'old')", [0, 3]),
+        ("words == 'old'", [3]),
+        ("codes == 123456789012345679", [1]),
+        ("codes < 0", [2]),
+        ("half >= 18", [1, 2]),
+        ("half in (9, 18)", [0, 1]),
+        ("half is null", [3, 4]),
+        ("unsigned >= 18", [1, 2]),
+        ("unsigned > -1", [0, 1, 2, 3]),
+        ("unsigned in (9, 2.5)", [0]),
+        ("unsigned < 1e400", [0, 1, 2, 3]),
+        ("tiny in (9, 2.5, 300)", [0]),
+        ("tiny == 300", []),
+    ],
+)
+def test_columns_as_logs_have_them(text: str, taken: list[int]) -> None:
+    assert parse(text).mask(ODD).nonzero()[0].tolist() == taken
+
+
+@pytest.mark.parametrize("text", ["time > '12:00'", "lasted in ('2026-03-01')", "time == 3"])
+def test_hours_and_durations_are_refused(text: str) -> None:
+    with pytest.raises(SourceError, match="only dates and moments"):
+        parse(text).mask(ODD)
 
 
 def test_an_empty_batch_has_no_rows_that_fit() -> None:
