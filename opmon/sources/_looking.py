@@ -115,8 +115,8 @@ class Looking:
                 raise begun.problem
             form = self.form_of(entry.part)
             span = form.count(entry, start, limit, abs(self.now - entry.modified_ns / 1e9))
-            if span is not None and span.lost is not None and self.stops:
-                raise Damaged(span.lost.why())
+            if span is not None and span.lost is not None and (self.stops or not span.rows):
+                raise Damaged(span.lost.why())  # what follows the last whole row is told, too
         except SourceError as exc:
             self._leave_out(entry.part, exc)
             return None

@@ -294,11 +294,18 @@ def test_a_gzip_file_that_is_damaged_under_a_round_costs_itself_alone(log) -> No
     assert list(batches[1].unreadable.values()) == [5000]
 
 
-def test_an_open_quote_at_the_end_costs_what_it_holds(log, drain) -> None:
+def test_an_open_quote_at_the_end_costs_what_it_holds(log, drain, caplog) -> None:
     log.write("a.csv", 'x,y\n1,2\n3,"open\n4,5\n', age=2 * HOUR)
     with pytest.raises(SourceError, match=r"a\.csv, line 3: the last row is not whole"):
         log.files().pending({})
-    assert drain(log.files(broken="skip"), {}) == [{"x": 1, "y": 2}]
+    positions: dict[str, str] = {}
+    assert drain(log.files(broken="skip"), positions) == [{"x": 1, "y": 2}]
+    assert "a.csv, line 3: the last row is not whole" in caplog.text, "what was not read is told"
+    (flaw,) = log.files(broken="quarantine").flaws(positions)
+    assert (flaw.part, flaw.why.split(":")[0]) == ("a.csv", "a.csv, line 3")
+    assert log.files(broken="quarantine").flaws({"a.csv": flaw.passing}) == []
+    log.append("a.csv", '6"\n7,8\n')
+    assert drain(log.files(), {"a.csv": flaw.passing}) == [{"x": 3, "y": "open\n4,5\n6"}, {"x": 7, "y": "8"}]
 
 
 def test_a_row_of_a_gigabyte_costs_itself_alone(log, drain) -> None:
