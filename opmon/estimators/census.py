@@ -6,6 +6,7 @@ import numpy as np
 
 from opmon import quantities
 from opmon.errors import InputError
+from opmon.estimators.intervals import wilson
 from opmon.quantities import Problem
 from opmon.types import Estimate, Floats
 from opmon.wording import counted
@@ -15,13 +16,16 @@ LACKING = 0.001
 """So large a share of the inputs may lack a truth: how far they could lead is then told by the bounds."""
 
 
-def census(losses: Floats, problem: Problem, level: float = 0.95) -> Estimate | None:
+def census(losses: Floats, problem: Problem, level: float = 0.95, *, sampled: bool = False) -> Estimate | None:
     """The mean loss over all inputs of a frame, NaN where the truth is not known; None where too many are not.
 
     The value is that of the inputs whose truth is known, and exact where it is known of all. A share of ``LACKING`` may
     have none: the bounds then count them as wrong and as right, whatever they are, so that the interval holds for
     certain. A squared error that nobody knows can be of any size: of a regression none may lack. The truths are taken
     to be right.
+
+    ``sampled``: the log itself is a simple random sample of the traffic, of which the inputs tell within Wilson's
+    interval; squared errors of such a log are left to the estimator of the draw.
 
     >>> census(np.array([0.0, 0.0, 1.0, 0.0]), "classification").value
     0.75
@@ -32,7 +36,7 @@ def census(losses: Floats, problem: Problem, level: float = 0.95) -> Estimate | 
         raise InputError("a census needs at least one input")
     known = losses[~np.isnan(losses)]
     lacking = len(losses) - len(known)
-    if not is_census(len(losses), lacking, problem):
+    if not is_census(len(losses), lacking, problem) or (sampled and problem == "regression"):
         return None
     mean = float(known.mean())
     notes = ["a census: every input has its truth, which is taken to be right"]
@@ -46,6 +50,10 @@ def census(losses: Floats, problem: Problem, level: float = 0.95) -> Estimate | 
             f"a census, but for {counted(lacking, 'input')} of {len(losses):,}: the bounds are for all of them wrong "
             "and all right; the truths are taken to be right"
         ]
+    if sampled:
+        bounds = wilson(1 - low, len(losses), level), wilson(1 - high, len(losses), level)
+        low, high = 1 - bounds[0].high, 1 - bounds[1].low
+        notes.append("the log is a sample of the traffic: the interval is for all of it")
     return Estimate(
         value,
         min(low, value),
@@ -56,7 +64,7 @@ def census(losses: Floats, problem: Problem, level: float = 0.95) -> Estimate | 
         method=METHOD,
         level=level,
         quantity=quantities.of(problem),
-        standard_error=0.0,
+        standard_error=float(np.sqrt(value * (1 - value) / len(losses))) if sampled else 0.0,
         notes=tuple(notes),
     )
 

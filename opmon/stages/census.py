@@ -62,7 +62,9 @@ def measured(work: Toolbox, round_: Round, known: Revision | None, labels_seen: 
         return None
     path = frame_path(work, round_)
     losses = _of_the_log(work, round_, path) if of_the_log else _joined(work, round_, path)
-    found = census(losses, round_.plan.problem, round_.plan.level) if len(losses) else None
+    if not len(losses):
+        return None
+    found = census(losses, round_.plan.problem, round_.plan.level, sampled=round_.plan.thinning is not None)
     return None if found is None else replace(found, quantity=round_.plan.quantity)
 
 

@@ -16,6 +16,15 @@ def test_a_census_is_the_mean_over_all_inputs(problem) -> None:
     assert (found.low, found.high, found.n, found.response) == (found.value, found.value, 5, 1.0)
 
 
+def test_of_a_log_that_is_a_sample_the_interval_is_for_all_of_the_traffic() -> None:
+    losses = np.zeros(400)
+    losses[:40] = 1
+    found = census(losses, "classification", sampled=True)
+    assert found.low < 0.88 < found.value == 0.9 < 0.92 < found.high
+    assert "sample of the traffic" in found.notes[-1]
+    assert census(losses, "regression", sampled=True) is None
+
+
 def test_a_few_without_a_truth_bound_a_share_and_not_an_error() -> None:
     losses = np.zeros(2000)
     losses[:100] = 1
