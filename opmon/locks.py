@@ -18,3 +18,12 @@ SHARED, EXCLUSIVE = fcntl.LOCK_SH, fcntl.LOCK_EX
 def lock(handle: int, how: int) -> None:
     """Wait for a lock on an open file; closing it gives the lock back."""
     fcntl.flock(handle, how)
+
+
+def try_lock(handle: int) -> bool:
+    """Take an exclusive lock on an open file where nobody has one; whether it was taken."""
+    try:
+        fcntl.flock(handle, EXCLUSIVE | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

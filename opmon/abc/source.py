@@ -11,6 +11,8 @@ from opmon.abc.plugin import Plugin
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 
@@ -39,6 +41,15 @@ class Source(Plugin, ABC):
     def inclusion(self) -> str | None:
         """The column that says with which probability each row was logged; None where production logs all."""
         return None
+
+    @property
+    def receives(self) -> Path | None:
+        """The folder in which opmon's own endpoint keeps what is sent for this source; None where nothing is sent."""
+        return None
+
+    def within(self, folder: Path) -> Source:
+        """The source as one monitor has it, whose own files may lie in ``folder``, below the configuration's state."""
+        return self
 
     def constants(self, part: str) -> Mapping[str, str | int | None]:
         """Columns that have one value in all rows of a part, as far as its name tells: such as its folders."""

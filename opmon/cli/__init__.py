@@ -35,6 +35,7 @@ COMMANDS = {
     "compile": ("opmon.cli.compile:compile_", "Write the model with its variables computed in the same graph."),
     "run": ("opmon.cli.run:run", "Move every monitor as far as it can go, once."),
     "serve": ("opmon.cli.serve:serve", "Run every monitor on its schedule until told to stop."),
+    "ingest": ("opmon.cli.ingest:ingest", "Take what model servers send, in a process of its own."),
     "status": ("opmon.cli.status:status", "How accurate is each model, and what waits for whom."),
     "rounds": ("opmon.cli.rounds:rounds", "Give up a round that cannot go on."),
     "inputs": ("opmon.cli.inputs:inputs", "What of the log cannot be read, and give it back."),

@@ -13,7 +13,9 @@ from opmon.cli.common import config_option, settings_of
 @click.command()
 @config_option()
 def serve(path: Path | None) -> None:
-    """Run every monitor on its schedule until SIGTERM or Ctrl-C."""
+    """Run every monitor on its schedule, and take what model servers send, until SIGTERM or Ctrl-C."""
+    from opmon.ingest.endpoint import Standby, streams_of
+    from opmon.ingest.pruning import Pruning
     from opmon.service.repeats import Repeats
     from opmon.service.scheduler import Service
 
@@ -22,4 +24,8 @@ def serve(path: Path | None) -> None:
         logger.setLevel(logging.INFO)  # a service that says nothing looks dead
     for handler in logging.getLogger().handlers:
         handler.addFilter(Repeats())
-    Service(settings_of(path)).run()
+    settings = settings_of(path)
+    service = Service(settings)
+    pruning = Pruning(service.store, streams_of(settings), settings.ingest.keep.total_seconds())
+    with Standby(settings, pruning.prune):
+        service.run()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
 
 from pydantic import Field, InstanceOf, model_validator
 
@@ -28,6 +30,10 @@ class SourceSettings(Plugged):
     kind = "source"
     default_type = "files"
     plugin: InstanceOf[Source] = Field(repr=False)
+
+    def within(self, folder: Path) -> Self:
+        """The source of one monitor, which may have files of its own in ``folder``."""
+        return self.model_copy(update={"plugin": self.plugin.within(folder)})
 
 
 class RegistrySettings(Plugged):

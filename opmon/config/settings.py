@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from opmon import plugins
 from opmon.abc import Ability
 from opmon.config import document as documents
 from opmon.config.fields import DatabaseAddress, LocalPath
 from opmon.config.groups import MlflowSettings
+from opmon.config.ingest import IngestSettings
 from opmon.config.kinds import RegistrySettings
 from opmon.config.monitor import MonitorSettings
 from opmon.config.part import Part, at_key, unknown
@@ -37,6 +38,7 @@ class Settings(Part):
     """What holds the models in MLflow's place."""
     database: DatabaseAddress = Field(default="sqlite:///opmon.db")  # type: ignore[assignment]
     state: LocalPath = Field(default=".opmon")  # type: ignore[assignment]
+    ingest: IngestSettings = IngestSettings()
     monitors: dict[str, MonitorSettings]
 
     @field_validator("monitors", mode="before")
@@ -56,12 +58,14 @@ class Settings(Part):
 
     @field_validator("monitors")
     @classmethod
-    def _named(cls, value: dict[str, MonitorSettings]) -> dict[str, MonitorSettings]:
-        """Every monitor knows its name, and the monitors of its model that come before it."""
+    def _named(cls, value: dict[str, MonitorSettings], info: ValidationInfo) -> dict[str, MonitorSettings]:
+        """Every monitor knows its name, its folder, and the monitors of its model that come before it."""
+        state = info.data.get("state", Path())
         named: dict[str, MonitorSettings] = {}
         for name, monitor in value.items():
             before = tuple(other for other, earlier in named.items() if earlier.model_name == monitor.model_name)
-            named[name] = monitor.model_copy(update={"name": name, "before": before})
+            own = {"name": name, "before": before, "source": monitor.source.within(state / "ingest" / name)}
+            named[name] = monitor.model_copy(update=own)
         return named
 
     @model_validator(mode="after")

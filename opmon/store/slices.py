@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store import positions
-from opmon.store.schema import slices
+from opmon.store.schema import rounds, slices
+from opmon.store.states import RoundState
 from opmon.types import Slice
 
 _AT_ONCE = 500
@@ -61,6 +62,13 @@ def arrived(connection: Connection, round_id: int) -> datetime | None:
 def count_of(connection: Connection, round_id: int) -> int:
     """How many slices a round has."""
     return connection.scalar(sa.select(sa.func.count()).where(slices.c.round_id == round_id)) or 0
+
+
+def needed(connection: Connection, monitor: str) -> set[str]:
+    """The parts of the log that a round which is not at its end may read again."""
+    over = [state for state in RoundState if state.is_over]
+    query = sa.select(slices.c.part).join(rounds, rounds.c.id == slices.c.round_id)
+    return set(connection.scalars(query.where(slices.c.monitor == monitor, rounds.c.state.not_in(over))))
 
 
 def move(connection: Connection, old: int, new: int, parts: Sequence[str]) -> None:

@@ -1,8 +1,9 @@
 """What requests and responses hold: the inputs of one, and the answer to each of them.
 
 Known are the forms of ``mlflow models serve`` (``dataframe_split``, ``dataframe_records``, ``inputs``, ``instances``),
-which Databricks inference tables keep too, the V2 inference protocol of KServe, MLServer and Triton, and CSV and JSON
-as SageMaker takes them. Pure: text in, values out; what cannot be understood is one input with nothing in it.
+which Databricks inference tables keep too, the V2 inference protocol of KServe, MLServer and Triton, Seldon's own, and
+CSV and JSON as SageMaker takes them. Pure: text in, values out; what cannot be understood is one input with nothing in
+it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,17 @@ def answers_of(text: str | None, count: int) -> list[Row]:
     return [_answer(value) for value in given]
 
 
+def rows_of(request: str | None, response: str | None, about: Row) -> list[Row]:
+    """One row for each input of a request; of several, the id has the input's number behind it."""
+    inputs = inputs_of(request)
+    answers = answers_of(response, len(inputs))
+    several, key = len(inputs) > 1, about["id"]
+    return [
+        {**given, **about, **answer, "id": f"{key}#{place}" if several and key is not None else key}
+        for place, (given, answer) in enumerate(zip(inputs, answers, strict=True))
+    ]
+
+
 def plain_text(data: str | None, encoding: str | None) -> str | None:
     """The text of a payload that may be base64."""
     if data is None or (encoding or "").upper() != "BASE64":
@@ -70,6 +82,10 @@ def _inputs(value: Json) -> list[Row]:
             return _split(split.get("columns"), split.get("data"))
         if "columns" in value and "data" in value:
             return _split(value["columns"], value["data"])
+        seldon = _seldon(value)
+        if seldon is not None:
+            names, rows = seldon
+            return _split(names, rows) if names else _many(rows)
         for key in ("dataframe_records", "instances", "inputs"):
             if key in value:
                 return _many(value[key])
@@ -81,6 +97,26 @@ def _split(columns: Json, data: Json) -> list[Row]:
     if not isinstance(columns, list) or not isinstance(data, list):
         return []
     return [dict(zip(map(str, columns), row, strict=False)) for row in data if isinstance(row, list)]
+
+
+def _seldon(value: Mapping[str, Json]) -> tuple[list[Json], list[Json]] | None:
+    """The names and the rows of a message of Seldon's own protocol; None where it is none.
+
+    >>> _seldon({"data": {"names": ["a"], "tensor": {"shape": [2, 1], "values": [1, 2]}}})
+    (['a'], [[1], [2]])
+    """
+    data = value.get("data")
+    if not isinstance(data, Mapping):
+        return None
+    names, rows, tensor = data.get("names"), data.get("ndarray"), data.get("tensor")
+    if isinstance(tensor, Mapping):
+        shape, values = tensor.get("shape"), tensor.get("values")
+        count = shape[0] if isinstance(shape, list) and shape else None
+        if not isinstance(values, list) or not isinstance(count, int) or count < 1 or len(values) % count:
+            return None
+        width = len(values) // count
+        rows = [values[start : start + width] for start in range(0, len(values), max(1, width))]
+    return (names if isinstance(names, list) else [], rows) if isinstance(rows, list) else None
 
 
 def _many(value: Json) -> list[Row]:
@@ -119,6 +155,9 @@ def _answers(value: Json) -> list[Json] | None:
             tensors = [each for each in outputs if isinstance(each, Mapping) and "data" in each]
             rows = _tensors([{"name": "output", **each} for each in tensors])
             return [next(iter(row.values())) if len(row) == 1 else row for row in rows] or None
+        seldon = _seldon(value)
+        if seldon is not None:
+            return seldon[1]
         for key in ("predictions", "outputs", "result"):
             if key in value:
                 given = value[key]

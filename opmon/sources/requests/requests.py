@@ -13,7 +13,7 @@ from opmon.abc import Flaw, Source
 from opmon.errors import InputError, SourceError
 from opmon.sources.files import Files
 from opmon.sources.nested import Nested, as_array
-from opmon.sources.requests.payloads import Row, answers_of, inputs_of, plain_text
+from opmon.sources.requests.payloads import Row, plain_text, rows_of
 from opmon.types import Batch, Json, Slice
 
 Layout = Literal["mlflow", "v2", "sagemaker"]
@@ -175,7 +175,7 @@ class Requests(Source):
                 "timestamp": at / 1000 if is_ms and isinstance(at, int | float) else at,
                 "model_version": None if versions is None else versions[place],
             }
-            yield _rows(_text(request), _text(response), about)
+            yield rows_of(_text(request), _text(response), about)
 
     def _captured(self, rows: pa.RecordBatch) -> Iterator[list[Row]]:
         def values(name: str) -> Sequence[Json]:
@@ -186,7 +186,7 @@ class Requests(Source):
         told = zip(values(f"{_EVENT}.eventId"), values(f"{_EVENT}.inferenceTime"), strict=True)
         for request, response, (key, at) in zip(*sides, told, strict=True):
             about = {"id": key, "timestamp": at, "model_version": None}
-            yield _rows(plain_text(*request), plain_text(*response), about)
+            yield rows_of(plain_text(*request), plain_text(*response), about)
 
 
 def _of_file(position: str) -> str:
@@ -207,17 +207,6 @@ class _Opened:
     unreadable: Mapping[str, int]
     requests: int
     """How many requests of the slice were passed with these."""
-
-
-def _rows(request: str | None, response: str | None, about: Row) -> list[Row]:
-    """One row for each input of a request; of several, the id has the input's number behind it."""
-    inputs = inputs_of(request)
-    answers = answers_of(response, len(inputs))
-    several, key = len(inputs) > 1, about["id"]
-    return [
-        {**given, **about, **answer, "id": f"{key}#{place}" if several and key is not None else key}
-        for place, (given, answer) in enumerate(zip(inputs, answers, strict=True))
-    ]
 
 
 def _versions(columns: Mapping[str, list[Any]]) -> list[Any] | None:
