@@ -1,6 +1,6 @@
-"""Is everything there that a monitor needs, and would ``opmon run`` go through? What is wrong is told in plain words.
+"""Checks whether a monitor has all that it needs and ``opmon run`` would go through; what is wrong, in plain words.
 
-Nothing is changed by asking: no table, no file, no run.
+They change nothing: no table, no file, no run.
 """
 
 from opmon.checks.finding import Finding

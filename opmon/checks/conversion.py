@@ -1,4 +1,4 @@
-"""Whether what is scored answers as the model does that it was made of."""
+"""Whether a converted model answers as its original does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opmon.types import ModelVersion
 def compared(
     monitor: MonitorSettings, registry: Registry, model: ModelVersion, scorer: Scorer, sample: Sample, folder: Path
 ) -> Finding:
-    """Both are asked for the same answers where the original may be loaded; else it is said that they were not."""
+    """Compare the answers of both if the original may be loaded; else a finding that they were not compared."""
     about = f"{monitor.name}: conversion"
     if not may_be_asked(monitor, model):
         message = "not compared with the scikit-learn flavour: that runs its code, and convert_sklearn: true allows it"

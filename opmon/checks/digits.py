@@ -19,7 +19,7 @@ _KEPT = 0.9
 
 
 def lost_digits(about: str, scorer: Scorer, rows: pa.Table) -> Iterator[Finding]:
-    """A warning where values that differ are one and the same to the model; nothing where they are not."""
+    """A warning if values that differ become the same to the model; else nothing."""
     batch = next((batch for batch in rows.to_batches() if batch.num_rows), None)
     try:
         lost = [] if batch is None else [*_lost(scorer, batch)]

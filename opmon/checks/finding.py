@@ -20,16 +20,16 @@ class Finding:
     level: Literal["ok", "warning", "problem"]
     message: str
     needs_change: bool = False
-    """Whether somebody must change something; otherwise trying again may do."""
+    """Whether somebody must change something; if not, trying again may help."""
     rows: tuple[tuple[str, ...], ...] = ()
-    """Some inputs as opmon sees them, under a row of headings: of a trial that went through."""
+    """Some inputs as opmon sees them, under a row of headings, from a trial that went through."""
 
     def as_dict(self) -> dict[str, Json]:
         return asdict(self)
 
 
 def asked(about: str, question: Callable[[], tuple[str, T]]) -> tuple[Finding, T | None]:
-    """The words of the answer as a finding, and what was found; a problem and None where it cannot be answered."""
+    """The answer to a question as a finding, with its value; a problem and None if it fails."""
     try:
         words, found = question()
         return Finding(about, "ok", words), found

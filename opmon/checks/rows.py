@@ -54,7 +54,7 @@ def _cell(value: object) -> str:
 
 
 def called(monitor: MonitorSettings, scorer: Answering, logged: Sequence[pa.Array]) -> str:
-    """What the model and the log call the classes, where that is not their names; empty where it is."""
+    """The words of the model and the log for the classes; empty where these are the classes' names."""
     spelt = monitor.spellings
     own = [*_renamed(_own_names(scorer), monitor.class_names, spelt)]
     words = [f"what the model calls {mine} is called {name}" for mine, name in own]

@@ -37,7 +37,7 @@ class Sample:
 def look_at_source(
     settings: Settings, monitor: MonitorSettings, model: ModelVersion | None
 ) -> Iterator[tuple[Finding, Sample | None]]:
-    """Rounds that wait; then whether the source gives inputs with the columns that are named, and some of them."""
+    """Findings on waiting rounds and on the source and its columns, and some of its inputs."""
     standing = _standing(settings, monitor)
     stuck = [f"round {round_.number}: {round_.problem}" for round_ in standing.unfinished if round_.problem]
     if stuck:
@@ -72,7 +72,7 @@ def _look(
 
 
 def _inputs(monitor: MonitorSettings, rows: pa.Table) -> pa.Table:
-    """Those of the rows that are inputs."""
+    """The rows that are inputs."""
     where = monitor.where
     if where is None:
         return rows
@@ -81,7 +81,7 @@ def _inputs(monitor: MonitorSettings, rows: pa.Table) -> pa.Table:
 
 
 def spread(rows: pa.Table, count: int = SCORED) -> list[Batch]:
-    """So many of the rows, evenly from first to last, as they were read."""
+    """So many of the rows, evenly spaced from first to last."""
     chosen = np.unique(np.linspace(0, max(rows.num_rows - 1, 0), min(count, rows.num_rows)).round().astype(np.int64))
     found, first, taken = [], 0, 0
     for batch in rows.to_batches():
@@ -94,7 +94,7 @@ def spread(rows: pa.Table, count: int = SCORED) -> list[Batch]:
 
 @dataclass(frozen=True)
 class _Standing:
-    """Where a monitor stands: nowhere before the first run."""
+    """The position of a monitor in its log; none before the first run."""
 
     positions: Mapping[str, str] = field(default_factory=dict)
     unfinished: Sequence[Round] = ()
@@ -126,7 +126,7 @@ def _names(model: ModelVersion) -> tuple[str, str]:
 def _slices(
     settings: Settings, monitor: MonitorSettings, round_: Round | None, positions: Mapping[str, str]
 ) -> tuple[Sequence[Slice], str]:
-    """What the next run would read, and a remark where that is no new inputs."""
+    """The slices that the next run would read, and a remark if they hold no new inputs."""
     source = monitor.reads
     if round_ is not None:
         with connect(settings.database.get_secret_value()).read() as connection:

@@ -1,4 +1,4 @@
-"""Whether the services answer that every monitor needs."""
+"""Whether the services that every monitor needs answer."""
 
 from __future__ import annotations
 

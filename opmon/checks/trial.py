@@ -39,7 +39,7 @@ _UNLIKE = 0.05
 def try_out(
     monitor: MonitorSettings, registry: Registry, model: ModelVersion, scorer: Answering, sample: Sample
 ) -> Iterator[Finding]:
-    """What a run would say of the inputs: of their versions, their ids and times, of the model's answers."""
+    """Findings of a run on the inputs: their versions, ids and times, and the model's answers."""
     about = f"{monitor.name}: versions"
     rows = sample.rows
     if monitor.columns.model_version is not None:
@@ -128,7 +128,7 @@ def _told(
     odd: list[str],
     classes: str,
 ) -> Finding:
-    """That a run would go through, and what is odd all the same."""
+    """The finding that a run would go through, with remarks on what is odd."""
     who = "production logged answers to" if monitor.scoring.by == "logged" else "the model answered"
     words = [f"{who} {count - reasons.total()} of {count} inputs"]
     missing = Counter[str]()
@@ -160,7 +160,7 @@ def _told(
 
 
 def _identify(monitor: MonitorSettings, rows: pa.Table) -> list[str]:
-    """An error where ids or times cannot be read; what is odd about the ids."""
+    """Remarks on odd ids; an error if ids or times cannot be read."""
     columns = monitor.columns
     if columns.timestamp is not None:
         span_of(rows[columns.timestamp].combine_chunks(), columns.timestamp)

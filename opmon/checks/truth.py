@@ -18,7 +18,7 @@ from opmon.wording import counted, told
 
 
 def look_at_truth(monitor: MonitorSettings, sample: Sample | None) -> Finding | None:
-    """How many of the inputs looked at have a truth, and what of it cannot be taken; None where none is configured."""
+    """How many of the sampled inputs have a truth, and which truths cannot be used; None if none is configured."""
     if monitor.truth is None:
         return None
     about = f"{monitor.name}: truth"
@@ -59,7 +59,7 @@ def _of_a_source(about: str, monitor: MonitorSettings, sample: Sample | None, vo
 
 
 def _joined(monitor: MonitorSettings, sample: Sample, found: Found) -> tuple[int, str]:
-    """How many of the inputs looked at have a truth, and that in words."""
+    """How many of the sampled inputs have a truth, as a number and in words."""
     ids = ids_of(column_of(sample.rows, monitor.columns.id or ""), monitor.columns.id)
     joined = int((found.truths.places(hashes_of(ids)) >= 0).sum())
     message = f"{joined:,} of {counted(len(ids), 'input')} looked at have a truth"

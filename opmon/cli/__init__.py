@@ -97,7 +97,7 @@ def group(verbose: int, quiet: bool) -> None:
 
     \b
     Exit codes: 0 done, 1 a fault in opmon, 2 wrong usage or configuration,
-    3 not possible this time (run again), 4 another process is at it.
+    3 not possible this time (run again), 4 another process is at work.
     """
     level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     logging.basicConfig(
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _end(code: int) -> NoReturn:
-    """End the process; at once where a call to MLflow was given up, whose threads the interpreter would wait for."""
+    """End the process; at once if a call to MLflow was given up, for the interpreter would wait for its threads."""
     calls = sys.modules.get("opmon.registry._calls")  # not imported: nobody called
     if calls is not None and calls.left_behind():
         logging.shutdown()
@@ -140,7 +140,7 @@ def _end(code: int) -> NoReturn:
 
 
 def exit_code(exc: OpmonError) -> int:
-    """What a program that calls opmon should know of an error."""
+    """The exit code for an error."""
     if isinstance(exc, LeaseHeld):
         return HELD
     return WRONG if isinstance(exc, InputError | NotFoundError | PluginError) else LATER

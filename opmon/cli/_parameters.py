@@ -1,4 +1,4 @@
-"""What is known of the parameters of a plugin: type, default, and what they mean, from its own source."""
+"""The parameters of a plugin: their types, defaults and meanings, read from its source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALSO: Mapping[tuple[str, str], Mapping[str, object]] = {("source", "sql"): {"tab
 
 @dataclass(frozen=True)
 class Parameter:
-    """What is known of one parameter."""
+    """One parameter of a plugin."""
 
     type: str
     required: bool
@@ -62,7 +62,7 @@ def parameters_of(factory: Callable[..., object]) -> dict[str, Parameter]:
 
 
 def _meanings(factory: Callable[..., object]) -> dict[str, str]:
-    """The docstrings behind the fields of a class and of those that it is made of."""
+    """The docstrings of the fields of a class and of its bases."""
     meanings: dict[str, str] = {}
     for base in reversed(inspect.getmro(factory) if inspect.isclass(factory) else ()):
         try:

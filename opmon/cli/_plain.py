@@ -1,4 +1,4 @@
-"""Docstrings as plain text for a terminal: without markup, formulas with the signs that they mean."""
+"""Docstrings as plain text for a terminal: no markup, and formulas written with Unicode signs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``opmon robustness run`` does: reads inputs, runs the model on them perturbed, and writes the report."""
+"""The work of ``opmon robustness run``: read inputs, run the model on them perturbed, write the report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def settings_with(subject: Subject, given: dict[str, object]) -> RobustnessSettings:
-    """The monitor's settings with what the command line gives in their place."""
+    """The monitor's settings, overridden by the options of the command line."""
     from pydantic import ValidationError
 
     from opmon.config.robustness import RobustnessSettings
@@ -79,7 +79,7 @@ def mapped(
 
 
 def _encoded(rows: Sequence[Document]) -> ImageInput | None:
-    """The only column with encoded pictures, where nothing says how inputs are read; None where there is none."""
+    """The only column with encoded pictures, if nothing says how inputs are read; else None."""
     from opmon.scoring.inputs.images import ImageInput
 
     columns = [name for name, value in (rows[0] if rows else {}).items() if isinstance(value, bytes)]
@@ -113,7 +113,7 @@ def _rows(data: tuple[str, ...], limit: int, label: str | None, seed: int) -> li
 
 @contextmanager
 def bars(quiet: bool) -> Iterator[Progress]:
-    """Bars with the time left on a terminal, nothing elsewhere."""
+    """Progress bars with the time left on a terminal; nothing elsewhere."""
     import sys
 
     if quiet or not sys.stderr.isatty():

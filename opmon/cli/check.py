@@ -29,7 +29,7 @@ def check(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
 
 
 def checked(settings: Settings, names: Sequence[str], as_json: bool = False) -> int:
-    """Tell what is found of some monitors, and whether they are ready; gives the exit code."""
+    """Check the monitors and print what was found; returns the exit code."""
     from opmon.checks import check_monitor, check_services
 
     found: list[Finding] = []
@@ -60,7 +60,7 @@ def checked(settings: Settings, names: Sequence[str], as_json: bool = False) -> 
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Table:
-    """Inputs as opmon sees them, one to a line."""
+    """A table of inputs as opmon sees them, one to a line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -71,7 +71,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
 
 
 def _conclusion(found: Sequence[Finding], problems: int, tried: bool) -> str:
-    """What all of it comes to: ready only where a trial of every monitor went through."""
+    """The conclusion: ready only if a trial of every monitor went through."""
     if problems:
         return f"not ready: {problems} of {len(found)} checks found a problem"
     warnings = sum(finding.level == "warning" for finding in found)

@@ -1,4 +1,4 @@
-"""What several commands share: their options, and how they print."""
+"""Options and printing shared by the commands."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def one_monitor(settings: Settings, name: str | None) -> str:
 
 
 def print_json(value: object) -> None:
-    """One line of JSON; an infinite bound, which JSON cannot say, is null."""
+    """Print one line of JSON; an infinite bound, which JSON cannot say, is null."""
     click.echo(json.dumps(_finite(value), default=_plain, ensure_ascii=False, allow_nan=False))
 
 
@@ -104,7 +104,7 @@ def _finite(value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """What JSON can hold in place of a moment, a set, or a number or array of NumPy; text for all else."""
+    """A JSON value in place of a moment, a set, or a number or array of NumPy; text for all else."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, set | tuple):

@@ -31,8 +31,8 @@ def compare(
 ) -> None:
     """Is version SECOND of the model better than FIRST, on the inputs that were labelled anyway?
 
-    A version is a number (3, v3), an alias (@challenger) or an address (models:/digits/3). Both answer the same drawn
-    inputs, so that a small difference is seen with few labels, and none is asked for.
+    A version is a number (3, v3), an alias (@challenger) or an address (models:/digits/3). Both answer the same
+    labelled inputs: few labels show a small difference, and no new ones are asked for.
     """
     from opmon.monitor import Monitor
 

@@ -41,8 +41,8 @@ def compile_(
 ) -> None:
     """Write MODEL (the monitor's, an address, an ONNX file) as one ONNX file with its auxiliary variables as outputs.
 
-    Its own outputs stay bit for bit what they were: the file can be served in the model's place, and logs the variables
-    for nothing.
+    The model's own outputs stay the same, bit for bit: the file can be served in its place, and gives the variables at
+    no extra cost.
     """
     from opmon.scoring.graph.export import write_monitor_graph
 

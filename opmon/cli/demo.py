@@ -26,8 +26,8 @@ from opmon.cli.common import json_option, print_json
 def demo(folder: Path, seed: int, as_json: bool, no_color: bool) -> None:
     """See it work: a model in production drifts, opmon notices, it is retrained and recovers.
 
-    Needs no network and no server, and takes about a minute. Digits, drift and annotators are made up from data that
-    scikit-learn brings; everything else is opmon as it runs in production.
+    Needs no network and no server, and takes about a minute. The digits come with
+    scikit-learn, drift and annotators are simulated; everything else is opmon as it runs in production.
     """
     from opmon.demo.folder import Folder
     from opmon.demo.plot import Hour, Plan

@@ -114,7 +114,7 @@ def replay(path: Path | None, event: str) -> None:
 @click.option("--by", default=None, help="Who takes it on [default: you].")
 @click.option("--note", default=None, help="What is done about it.")
 def ack(path: Path | None, event: str, by: str | None, note: str | None) -> None:
-    """Note that somebody has taken an event on; it is then gone from "opmon events list --open"."""
+    """Note that somebody deals with an event; it is then gone from "opmon events list --open"."""
     import getpass
 
     from opmon.store import outbox

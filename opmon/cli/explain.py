@@ -31,7 +31,7 @@ _LISTS = frozenset({"rule", "action", "head", "perturbation"})
 
 @dataclass(frozen=True)
 class Entry:
-    """What is told of one plugin."""
+    """What is known of one plugin."""
 
     kind: str
     name: str
@@ -53,8 +53,7 @@ class Entry:
 def explain(name: str | None, second: str | None, kind: str | None, everything: bool, as_json: bool) -> None:
     """What a rule promises; what a sampler, a source, an action ... does; and the parameters that it takes.
 
-    NAME is what stands behind "type:" in opmon.yaml, such as accuracy_level; its kind may stand before it: source
-    files.
+    NAME is the "type:" in opmon.yaml, such as accuracy_level. Its kind may stand before it: source files.
     """
     from opmon import plugins
 
@@ -79,7 +78,7 @@ def explain(name: str | None, second: str | None, kind: str | None, everything: 
 
 
 def page() -> str:
-    """All that opmon itself brings, kind by kind, as Markdown."""
+    """The built-in plugins, kind by kind, as Markdown."""
     from opmon import plugins
 
     lines = [
@@ -97,7 +96,7 @@ def page() -> str:
 
 
 def example(kind: str, name: str, parameters: Mapping[str, Parameter]) -> str:
-    """The plugin as it stands in opmon.yaml, with what must be given."""
+    """An example of the plugin in opmon.yaml, with the required parameters."""
     given = {key: EXAMPLES.get(key, "...") for key, about in parameters.items() if about.required}
     given |= ALSO.get((kind, name), {})
     if kind == "perturbation" and "path" in given:

@@ -13,14 +13,15 @@ import click
 @click.option("--from", "model", help="Look at this registered model, such as models:/name@champion, and at --source.")
 @click.option("--source", help="The log: a file, folder or glob of Parquet, CSV, JSONL; also s3://…, gs://…, abfs://….")
 @click.option("--tracking-uri", help="Where MLflow is [default: MLFLOW_TRACKING_URI, else sqlite:///mlflow.db].")
-@click.option("--trust", is_flag=True, help="Code in the model may be run: without an ONNX file, it is asked that way.")
+@click.option("--trust", is_flag=True, help="Allow opmon to run code in the model, where the model has no ONNX file.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def init(
     path: Path, model: str | None, source: str | None, tracking_uri: str | None, trust: bool, force: bool
 ) -> int | None:
     """Write a commented configuration to PATH [default: opmon.yaml].
 
-    With --from and --source it is written for that model and log, and checked: it says ready, or what to change.
+    With --from and --source it is written for that model and log, and checked: the output says "ready", or what to
+    change.
     """
     if (model is None) != (source is None):
         raise click.UsageError("give both --from models:/name@alias and --source PATH, or neither")
@@ -53,7 +54,7 @@ def _for_model(path: Path, model: str, source: str, tracking_uri: str, trust: bo
 
 
 def _address(given: str | None) -> str:
-    """MLflow's address, that of a SQLite file from the folder at hand."""
+    """MLflow's address; that of a SQLite file is relative to the current folder."""
     address = given or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
     scheme, _, rest = address.partition(":///")
     return f"{scheme}:///{Path(rest).absolute()}" if scheme.startswith("sqlite") and rest else address

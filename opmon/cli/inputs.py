@@ -28,7 +28,7 @@ def inputs() -> None:
 @monitor_option()
 @json_option()
 def list_inputs(path: Path | None, monitor: str | None, as_json: bool) -> None:
-    """What is set aside, since when and why. A file that is mended is read by itself."""
+    """List what is set aside, since when and why. A file that was repaired is read without a command."""
     from rich.text import Text
 
     from opmon.store import set_aside
@@ -58,7 +58,7 @@ def list_inputs(path: Path | None, monitor: str | None, as_json: bool) -> None:
 @monitor_option()
 @click.argument("part")
 def retry(path: Path | None, monitor: str | None, part: str) -> None:
-    """Try PART again in the next cycle, such as after a right was given or the configuration was corrected."""
+    """Try PART again in the next cycle, for example after access was granted or the configuration corrected."""
     from opmon.monitor import Monitor
 
     settings = settings_of(path)
@@ -72,7 +72,7 @@ def retry(path: Path | None, monitor: str | None, part: str) -> None:
 @monitor_option()
 @click.argument("part")
 def forget(path: Path | None, monitor: str | None, part: str) -> None:
-    """Give PART up: what is in it now is never read. What is written to it later still is."""
+    """Give PART up: what it holds now is never read; what is written to it later is."""
     from opmon.monitor import Monitor
 
     settings = settings_of(path)

@@ -97,7 +97,7 @@ def import_labels(
 
 
 def _labels(connection: Connection, imported: Sequence[ImportedLabel], now: datetime, only_asked: bool) -> list[Label]:
-    """The labels with the numbers of their tasks; an error where a line names none of this database's."""
+    """The labels with the numbers of their tasks; an error if a line names no task of this database."""
     from opmon.errors import InputError
     from opmon.store.matching import match
     from opmon.types import Label

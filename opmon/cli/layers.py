@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 @json_option()
 def layers(model: str | None, path: Path | None, monitor: str | None, as_json: bool) -> None:
     """List the layers of MODEL whose activations dsa, lsa and the sampler ces can look at: an ONNX file,
-    models:/name@alias, or the monitor's own. The one marked is taken by itself; another is named with "layer:" or
-    --layer.
+    models:/name@alias, or the monitor's own. The one marked is the default; name another with "layer:" or --layer.
     """
     from opmon.scoring.graph.file import read_model
     from opmon.scoring.graph.layers import layers as found_in

@@ -23,7 +23,7 @@ ROUNDS = 10
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the monitor and its rounds before the labels are planned."""
+    """What is known of a monitor before its labels are planned."""
 
     quantity: Quantity = ACCURACY
     problem: Problem = "classification"
@@ -62,9 +62,9 @@ def plan(
     one_wave: bool,
     as_json: bool,
 ) -> None:
-    """How many labels a wanted interval needs, and which sampler should draw them.
+    """Tell how many labels an interval of the wanted width needs, and which sampler should draw them.
 
-    What is not said is taken from the monitor's newest round; with --inputs no configuration is needed.
+    What the options leave open is taken from the monitor's newest round; with --inputs no configuration is needed.
     """
     from opmon.samplers.advisor import advise
     from opmon.samplers.planning import plan as plan_budget
@@ -93,7 +93,7 @@ def plan(
 
 
 def _expected(known: Known, accuracy: float | None) -> float | None:
-    """What is estimated, as it is expected to be."""
+    """The expected value of what is estimated."""
     if accuracy is None:
         return known.expected
     if not known.quantity.share:

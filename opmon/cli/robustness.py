@@ -19,7 +19,7 @@ FOLDER = click.option(
 
 @click.group()
 def robustness() -> None:
-    """How right the model stays under combined perturbations: measured in part, the rest predicted."""
+    """Map how well the model holds under combined perturbations: some are measured, the rest predicted."""
 
 
 @robustness.command("run")
@@ -51,7 +51,7 @@ def run(
     """Map the robustness of a model on DATA (files, folders or globs; Parquet, CSV, JSON lines).
 
     The perturbations are those of the monitor's "robustness:", or given by --kind and -p. Encoded pictures are read as
-    numbers from 0 to 1 unless opmon.yaml says otherwise. Stopped half-way, the same command goes on where it was.
+    numbers from 0 to 1 unless opmon.yaml says otherwise. After a stop the same command goes on where it was.
     """
     from opmon.cli._robustness_run import bars, mapped, settings_with
     from opmon.cli.subject import subject_of
@@ -101,7 +101,7 @@ def query(question: str, folder: Path, worst: int, as_json: bool) -> None:
 def compare(first: Path, second: Path, queries: tuple[str, ...], as_json: bool) -> None:
     """Set two tomographies of the same space side by side, such as those of two model versions.
 
-    Made of the same inputs they are compared input by input, which tells smaller differences from chance.
+    Two that used the same inputs are compared input by input, which tells smaller differences from chance.
     """
     from opmon.reports.robustness import read_tomography
     from opmon.robustness.comparison import compared

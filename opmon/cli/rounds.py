@@ -20,7 +20,7 @@ def rounds() -> None:
 @click.argument("number", type=click.IntRange(min=1))
 @click.option("--why", required=True, help="The reason, which is kept.")
 def abandon(path: Path | None, monitor: str | None, number: int, why: str) -> None:
-    """Never work on round NUMBER again: its files are gone, its model was deleted, nobody will label it.
+    """Give up round NUMBER for good, for example because its files or its model are gone, or nobody will label it.
 
     Its inputs stay read, its open tasks leave the queue, and it has no estimate. "opmon rounds reopen" gives its inputs
     to a new round.

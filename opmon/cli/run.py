@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Result(TypedDict):
-    """What a run of one monitor came to; no counts where it could not be begun."""
+    """The result of a run of one monitor; no counts if it could not begin."""
 
     monitor: str
     problems: list[str]
@@ -41,7 +41,7 @@ class Result(TypedDict):
 def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
     """Move every monitor as far as it can go, once: for cron, or by hand.
 
-    Safe at any time and after any kill: what was begun is finished, nothing is done twice.
+    Safe at any time, even after a kill: what was begun is finished, and nothing is done twice.
     """
     from opmon.config.registry import registry_of
 
@@ -65,7 +65,7 @@ def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
 
 
 def _run_one(settings: Settings, registry: Registry, name: str, progress: Progress) -> Result:
-    """What a run of one monitor came to; the reason where nothing was done."""
+    """The result of a run of one monitor, with the reason if nothing was done."""
     from opmon.monitor import Monitor
 
     try:
@@ -103,7 +103,7 @@ def _show(results: list[Result]) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Progress]:
-    """A bar for what takes long, on a terminal; nothing elsewhere."""
+    """A progress bar on a terminal; nothing elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from opmon.stages.toolbox import silent

@@ -34,7 +34,7 @@ _HELP = f"How many of the newest rounds to show: {_ROUNDS}; of more than {MANY} 
 @click.option("-n", "--rounds", "shown", type=click.IntRange(min=0), help=_HELP)
 @json_option()
 def status(path: Path | None, monitors: tuple[str, ...], shown: int | None, as_json: bool) -> None:
-    """How accurate each model is, how sure that is, and what waits for whom."""
+    """Show how accurate each model is, how sure that is, and what waits for whom."""
     from opmon.queries.monitors import monitor_views
     from opmon.queries.plain import plain
     from opmon.store.engine import open_store
@@ -158,7 +158,7 @@ def _table(*columns: tuple[str, str]) -> Table:
 
 
 def _state(row: RoundView) -> str:
-    """The state as it is shown: with the answers that have come, and "labelled" where none is missing."""
+    """The state as shown: with the number of answers so far, and "labelled" if none is missing."""
     if row.waits_for == "inputs":
         return "gathering"
     if row.state != "labelling":

@@ -7,6 +7,6 @@
                                                  ▲                                                     │
                                                  └──────── version 2 answers ◄──── retraining ◄────────┘
 
-Everything between the files and the alarm is opmon as it runs in production; only the world around it is made up.
-``plot`` says how it goes, ``story`` tells it, ``terminal`` shows it.
+Everything between the files and the alarm is opmon as it runs in production; only the world around it is simulated.
+``plot`` has its plan and events, ``story`` runs it, ``terminal`` prints it.
 """

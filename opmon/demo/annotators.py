@@ -1,4 +1,4 @@
-"""Those who label in the demo: they know the truth, and are human all the same.
+"""The demo's annotators: they know the truth, but skip some tasks and make slips.
 
 Two annotators answer every task, each on their own. A picture in fifty is illegible to both: they skip it. Each of them
 also slips now and then and gives another digit. Where the two differ a third one is asked, and the answer that two of
@@ -23,7 +23,7 @@ class Annotators:
     """Two annotators and the one who settles what they disagree on."""
 
     mistakes: float = 0.015
-    """The share of answers that are a slip, of each annotator."""
+    """The share of each annotator's answers that are slips."""
     illegible: float = 0.02
     """The share of pictures that nobody can tell."""
     names: tuple[str, str, str] = ("ann", "ben", "cleo")
@@ -31,7 +31,7 @@ class Annotators:
     def answer(
         self, tasks: Sequence[Task], truth: Mapping[str, int], at: datetime, rng: np.random.Generator
     ) -> list[Label]:
-        """All that they say of the tasks; ``truth`` maps input ids to digits."""
+        """Their labels of the tasks; ``truth`` maps input ids to digits."""
         return [label for task in tasks for label in self._answer_one(task, truth[task.input_id], at, rng)]
 
     def _answer_one(self, task: Task, truth: int, at: datetime, rng: np.random.Generator) -> list[Label]:

@@ -1,4 +1,4 @@
-"""The world of the demo: handwritten digits, and what can happen to them on their way to the model.
+"""The demo's inputs: handwritten digits, and how they change on their way to the model.
 
 scikit-learn bundles 1,797 digits of 8 × 8 pixels. Half of them train the model; the others are what production sees,
 each time a little different (shifted, turned and noised by chance), so that no two inputs are alike. Production draws
@@ -48,12 +48,12 @@ class Digits:
 
 @dataclass(frozen=True)
 class Handling:
-    """How pictures come to differ from those in the training data: by chance, around a mean."""
+    """How pictures differ from those in the training data: by chance, around a mean."""
 
     angle: float = 0.0
-    """Degrees, clockwise, of the mean picture."""
+    """Mean angle in degrees, clockwise."""
     spread: float = 2.0
-    """Standard deviation of the angle."""
+    """Standard deviation of the angle, in degrees."""
     shift: float = 0.2
     """Standard deviation of the shift along each axis, in pixels."""
     noise: float = 0.04

@@ -1,4 +1,4 @@
-"""How the demo goes, and what happens in it."""
+"""The plan of the demo, and the events in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Plan:
-    """How the demo goes; the same seed gives the same digits, draws and answers."""
+    """The plan of the demo; the same seed gives the same digits, draws and answers."""
 
     seed: int = 0
     window_size: int = 1500
@@ -20,7 +20,7 @@ class Plan:
     healthy: int = 4
     """Windows before the drift begins."""
     drift: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
-    """How strong the drift is in the windows after; it stays at the last."""
+    """The drift, from 0 to 1, in the windows after; it stays at the last value."""
     delay: int = 1
     """Windows that version 1 still answers after the alarm, while somebody retrains."""
     recovered: int = 4
@@ -41,7 +41,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Hour:
-    """One window, watched: the truth that only the demo knows beside what opmon made of its labels."""
+    """One window: the truth, which only the demo knows, beside opmon's estimate."""
 
     window: int
     round: int
@@ -58,7 +58,7 @@ class Hour:
     alarm: bool
     """Whether the trigger fired in this window."""
     degraded: bool
-    """Whether the rule says so; it goes on saying so until the model is replaced."""
+    """Whether the rule is in alarm; it stays so until the model is replaced."""
     message: str
 
     @property

@@ -1,4 +1,4 @@
-"""What a user would do after the alarm: fetch from MLflow what the labels of production taught, and train on it.
+"""The retraining after the alarm, as a user would do it: on labels of production, fetched from MLflow.
 
 Nothing but the artifacts of the monitor's rounds and the production log is used; the truth that the demo knows is not.
 Slips of the annotators that nobody noticed are trained on too.

@@ -31,18 +31,18 @@ Tell = Callable[[str], None]
 
 @dataclass
 class Story:
-    """Tells itself hour by hour: iterate over :meth:`tell`."""
+    """Runs the demo hour by hour: iterate over :meth:`tell`."""
 
     folder: Folder
     plan: Plan = field(default_factory=Plan)
     progress: Tell = lambda what: None
     hours: list[Hour] = field(default_factory=list)
     without_retraining: list[float] = field(default_factory=list)
-    """What version 1 would have reached in the windows that version 2 answered."""
+    """The accuracy of version 1, had it answered version 2's windows."""
     annotators: Annotators = field(default_factory=Annotators)
 
     def tell(self) -> Iterator[Hour | Alarm | Retrained]:
-        """Every hour as it ends, the alarm and the retraining in between."""
+        """Yield every hour as it ends, with the alarm and the retraining in between."""
         plan = self.plan
         self.progress("training a small network on half of scikit-learn's digits")
         training, before, after = digits.load(plan.seed)

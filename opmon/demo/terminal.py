@@ -26,7 +26,7 @@ COLUMNS = "{:>4}{:>6}{:>6}{:>7}{:>9}  {:<12} "
 
 
 def show(story: Story, console: Console) -> None:
-    """Tell the whole story."""
+    """Run the demo and print it."""
     started = time.monotonic()
     _opening(story, console)
     with console.status("") as status:
@@ -201,7 +201,7 @@ def command(name: str, folder: Path) -> str:
 
 
 def _shown(path: Path, start: Path | None = None) -> str:
-    """As short as it can be said from where the user is."""
+    """The shortest form of a path from the current folder."""
     relative = os.path.relpath(path, start)
     return relative if len(relative) < len(str(path)) else str(path)
 

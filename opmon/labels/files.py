@@ -69,7 +69,7 @@ def read_labels(
     annotator: str = "import",
     monitor: str | None = None,
 ) -> LabelFile:
-    """All answers of a file or stream, or one :class:`InputError` that tells every bad line (the first ten in full).
+    """All answers of a file or stream, or one :class:`InputError` for all bad lines (the first ten in full).
 
     ``annotator`` and ``monitor`` count where a row names none.
     """

@@ -23,8 +23,8 @@ class LabelFolder(LabelProvider):
     """Writes tasks to files below ``path/MONITOR``, and reads every label file there that is new or was changed.
 
     People fill in the files where they are, or put files of their own beside them: whatever ``opmon labels import``
-    takes. A file is taken whole or not at all: one that is wrong is told, and tried again once it was changed. A file
-    of tasks that are all answered goes to the folder ``finished``. ``annotator`` is who answers where a row does not
+    takes. A file is taken whole or not at all: one that is wrong is reported, and tried again once changed. A file of
+    tasks that are all answered goes to the folder ``finished``. ``annotator`` is who answers where a row does not
     say.
     """
 

@@ -30,7 +30,7 @@ class RowError(ValueError):
 class ImportedLabel:
     """What one line of a label file says of a task. ``truth`` is None for a skip.
 
-    All that the line says of its task is kept, for all of it must agree (:func:`opmon.store.matching.match`).
+    All that the line says of its task is kept, because it must all agree (:func:`opmon.store.matching.match`).
     """
 
     line: int
@@ -46,7 +46,7 @@ class ImportedLabel:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What may stand in a file once: a task and who speaks of it."""
+        """The task and the annotator, which may stand in a file once."""
         if self.task_key is not None:
             return self.task_key, self.annotator
         if self.task_id is not None:

@@ -1,4 +1,4 @@
-"""What opmon knows, for whoever shows it: views of monitors, rounds, events and the queue, from indexed queries.
+"""The read side: views of monitors, rounds, events and the queue, from indexed queries.
 
 Reading takes no lease, no MLflow and no configuration: what a view depends on is an argument. How a model version
 stands is said in one place, :mod:`opmon.queries.standing`.

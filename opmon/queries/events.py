@@ -27,7 +27,7 @@ class DeliveryView:
 
 @dataclass(frozen=True)
 class EventView:
-    """An event, who has taken it on, and its deliveries."""
+    """An event, who deals with it, and its deliveries."""
 
     id: str
     monitor: str
@@ -37,7 +37,7 @@ class EventView:
     """``opmon.alarm``, ``opmon.recovered``, ``opmon.changed`` or ``opmon.advice``."""
     message: str
     body: Document
-    """All that actions are told."""
+    """The whole event, as actions get it."""
     created_at: datetime
     acknowledged_at: datetime | None
     acknowledged_by: str | None

@@ -24,11 +24,11 @@ from opmon.store.truths import Read
 
 @dataclass(frozen=True)
 class QueueView:
-    """The tasks of a monitor's rounds, but for those that were given up."""
+    """The tasks of a monitor's rounds, except rounds that were given up."""
 
     asked: int
     spoken: int
-    """How many of them somebody has spoken of: what the monitor has cost so far."""
+    """How many have a label or a skip: what the monitor has cost so far."""
     open: int
     """How many wait for annotators."""
     due_at: datetime | None
@@ -41,7 +41,7 @@ class MonitorView:
 
     name: str
     quantity: str
-    """What it estimates, with what that is measured in."""
+    """The quantity that it estimates, with its unit."""
     status: Standing
     why: str
     reasons: tuple[ReasonView, ...]
@@ -57,7 +57,7 @@ class MonitorView:
     last_success_at: datetime | None
     """When a cycle last did all that it had to do."""
     next_at: datetime | None
-    """When its schedule begins it again: in the past, where nobody does; None where no service ever has."""
+    """When its schedule begins it again: in the past if no service runs; None if none ever did."""
     truth: Read | None = None
     """What was read of truth that arrives by itself; None where none was."""
 
@@ -89,7 +89,7 @@ def _shown(connection: Connection, watch: Watch, final: Revision | None, shown: 
 
 @dataclass(frozen=True)
 class _Books:
-    """What one query each tells of all monitors."""
+    """The results of one query each for all monitors."""
 
     progress: Mapping[str, tuple[int, int, int]]
     unfinished: Mapping[str, Sequence[Unfinished]]

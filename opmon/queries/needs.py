@@ -1,4 +1,4 @@
-"""What of a monitor needs a person, most pressing first."""
+"""What needs a person in a monitor, most pressing first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NeedView:
 
     kind: NeedKind
     message: str
-    """What it is, and what to do about it."""
+    """The problem, and what to do about it."""
     round: int | None = None
     event: str | None = None
 
@@ -83,7 +83,7 @@ def _unlabelled(waiting: Sequence[Unfinished], max_open: int | None) -> str:
 
 
 def _alarm(connection: Connection, monitor: str, rule: str) -> list[NeedView]:
-    """The alarm that stands, unless somebody has taken it on."""
+    """The alarm that stands, unless somebody deals with it."""
     event = outbox.newest_alarm(connection, monitor, rule)
     if event is None or event["acknowledged_at"] is not None:
         return []

@@ -1,4 +1,4 @@
-"""Views as plain values, for whatever writes JSON."""
+"""Views as plain values for JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opmon.types import Json
 
 
 def plain(value: object) -> Json:
-    """Dataclasses as dicts, moments as ISO text, a bound that there is none of as None.
+    """Dataclasses as dicts, moments as ISO text, an infinite bound as None.
 
     A quantity is its name and its unit, beside the values that it is of.
 

@@ -23,7 +23,7 @@ Wait = Literal["labels", "truth", "inputs", "rounds", "run"]
 
 @dataclass(frozen=True)
 class VerdictView:
-    """What a rule says of a round."""
+    """The verdict of a rule on a round."""
 
     rule: str
     state: VerdictState
@@ -51,11 +51,11 @@ class RoundView:
     skew: float | None
     drift_share: float | None
     asked: int
-    """How many labels it was worth: its tasks."""
+    """Its tasks: how many labels it asks for."""
     spoken: int
-    """Those of its tasks that somebody has spoken of."""
+    """Those of its tasks with a label or a skip."""
     due_at: datetime | None
-    """Until when it waits for them at the most."""
+    """When it stops waiting for them, at the latest."""
     estimate: Estimate | None
     failures: int | None
     """None for a regression, which has errors and no failures."""

@@ -22,9 +22,9 @@ class ReasonView:
     state: VerdictState
     """``alarm`` as long as its alarm stands."""
     round: int | None
-    """The round that says so; None where it has judged none."""
+    """The round of its newest verdict; None if it has judged none."""
     message: str
-    """What it said there: the evidence."""
+    """The message of that verdict: the evidence."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the views of a monitor depend on of its configuration, as plain values."""
+"""The part of a monitor's configuration that views depend on, as plain values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opmon.quantities import ACCURACY, Quantity
 
 @dataclass(frozen=True)
 class Watch:
-    """A monitor as it is configured; without rules and limits, as one that nobody configures any more."""
+    """A monitor as configured; without rules and limits if it is no longer configured."""
 
     name: str
     quantity: Quantity = ACCURACY
@@ -27,7 +27,7 @@ class Watch:
     provider: str | None = None
     """The identity of its label provider; None where tasks only wait to be exported."""
     max_open: int | None = None
-    """While so many tasks are open it opens no round."""
+    """The number of open tasks from which on it opens no round."""
     truth: bool = False
     """Whether truth arrives by itself."""
 

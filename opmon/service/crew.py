@@ -1,7 +1,7 @@
-"""Monitors at work side by side: one that is slow, or hangs, delays nobody else.
+"""The crew that works on monitors side by side: one that is slow, or hangs, delays no other.
 
 Each piece of work has a thread of its own and no monitor has two at once: what is asked of one that is busy is done
-when it is free again. So many work at the same time at most; one that has been at it for long is not counted any more,
+when it is free again. At most so many work at the same time; one that has taken long is not counted any more,
 so that those that hang cannot use up the places of the others.
 """
 
@@ -20,7 +20,7 @@ SLOW = 30.0
 
 
 class Crew:
-    """Does ``work(name, open_new)`` for whoever is wanted."""
+    """Calls ``work(name, open_new)`` for each wanted monitor, in threads."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Crew:
         self.tend()
 
     def tend(self) -> None:
-        """Begin what can begin; to be called now and then, for those who have become slow."""
+        """Begin what can begin; call it now and then, so that slow ones give up their places."""
         with self._changed:
             self._notice_slow()
             for name in [name for name in self._wanted if name not in self._since]:
@@ -58,7 +58,7 @@ class Crew:
                 del self._wanted[name]
 
     def busy(self) -> set[str]:
-        """Who is at work, or will be."""
+        """The monitors at work, or waiting for a place."""
         with self._changed:
             return set(self._since) | set(self._wanted)
 
@@ -69,7 +69,7 @@ class Crew:
             self._wanted.clear()
 
     def wait(self, seconds: float) -> set[str]:
-        """Wait until nobody is at work, but not for longer; who still is."""
+        """Wait at most so long until none is at work; returns those that still are."""
         with self._changed:
             self._changed.wait_for(lambda: not self._since, seconds)
             return set(self._since)

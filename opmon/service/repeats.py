@@ -1,4 +1,4 @@
-"""One line for a problem that repeats itself: the first time it comes, and then with how often it came meanwhile."""
+"""A log filter for problems that repeat: each is logged once, later with how often it came meanwhile."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ class Service:
     _signals: queue.SimpleQueue[int] = field(default_factory=queue.SimpleQueue, repr=False)
     _told_to_stop: bool = False
     _rests: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
-    """Of monitors that got nowhere: until when they are left alone, and for how long that is."""
+    """For monitors that got nowhere: until when they are left alone, and for how many seconds."""
     _owed: set[str] = field(default_factory=set, repr=False)
-    """Monitors whose scheduled run another process kept from beginning, or its time from coming to an end."""
+    """Monitors whose scheduled run another process kept from beginning, or that ran out of time."""
 
     def __post_init__(self) -> None:
         self.store = open_store(self.settings.database.get_secret_value())
@@ -105,7 +105,7 @@ class Service:
         return timetable
 
     def attend(self) -> None:
-        """Let those work that have something to do between their scheduled times."""
+        """Start the monitors that have something to do between their scheduled times."""
         with self.store.read() as connection:
             names = readiness.monitors_with_work(connection, self.clock())
         names = (names & set(self.monitors)) | self._owed

@@ -1,6 +1,6 @@
 """When each monitor is due, by a clock that only goes forward.
 
-The time of day is somebody's opinion: it is set right, jumps by an hour, stops with a suspended machine. So an interval
+The time of day is not reliable: it is corrected, jumps by an hour, stops with a suspended machine. So an interval
 is counted on the monotonic clock, and a cron schedule asks the time of day anew whenever that has jumped. Whatever the
 clock does, a monitor is at most one period late. What fell due while nothing ran is caught up once, not once for each
 time missed.
@@ -31,7 +31,7 @@ class Schedule(Protocol):
         """Whether it is due at this time of day and moment of the monotonic clock; true once for each time."""
 
     def clock_jumped(self, now: datetime) -> None:
-        """The time of day is another one than was thought."""
+        """Note that the time of day has jumped."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Interval:
         return True
 
     def clock_jumped(self, now: datetime) -> None:
-        """It is not asked."""
+        """Do nothing: an interval does not use the time of day."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A configuration for a registered model and a log, by looking at both: what ``opmon init --from`` writes."""
+"""The configuration that ``opmon init --from`` writes after looking at a registered model and a log."""
 
 from opmon.setup.proposing import Proposal, propose
 

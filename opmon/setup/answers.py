@@ -1,4 +1,4 @@
-"""Which column of a log holds what production answered, found by holding the columns against the model's answers."""
+"""The column of a log that holds production's answers, found by comparing columns with the model's answers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _ENOUGH, _SURE = 0.7, 0.95
 
 @dataclass(frozen=True)
 class Said:
-    """What was found of production's answers: keys to set, and what to know about the rest."""
+    """Findings about production's answers: keys to set, and remarks."""
 
     choices: tuple[Choice, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
 def answered(log: Log, names: Sequence[str], answers: Answers, problem: str, classes: Sequence[str]) -> Said:
-    """The column with production's answers among ``names``; what it calls the classes, or from which score on."""
+    """The column with production's answers among ``names``, and its names for the classes or its threshold."""
     remarks: list[str] = []
     for name in sorted(names, key=lambda each: (not is_answer(each), is_truth(each))):
         try:
@@ -100,12 +100,12 @@ def _spelt(name: str, found: Held, classes: Sequence[str], agrees: str) -> Said:
 
 
 def _plain(text: str) -> int | str:
-    """A whole number as one, which reads better than in quotes."""
+    """The text as an int if it is a whole number, which reads better than in quotes."""
     return int(text) if text.isdigit() and str(int(text)) == text else text
 
 
 def _score(log: Log, name: str, answers: Answers, classes: Sequence[str]) -> Said | None:
-    """A score from which on the second of two classes is answered."""
+    """The score from which on the second of two classes is answered."""
     if len(classes) != 2 or not log.is_fraction(name) or not (is_score(name) or is_answer(name)):
         return None
     column, known = _known(log, name, answers)
@@ -141,7 +141,7 @@ def _number(log: Log, name: str, answers: Answers) -> Said | None:
 
 
 def _other_unit(name: str, said: NDArray[np.float64], own: NDArray[np.float64]) -> Iterator[str]:
-    """That a column is the model's answer times something, or is not its answer."""
+    """A remark that a column is the model's answer times a factor, or is not its answer."""
     some = np.abs(own) > 1e-9
     ratio = said[some] / own[some]
     times = float(np.median(ratio)) if len(ratio) else 0.0

@@ -1,4 +1,4 @@
-"""A registered model that MLflow runs: what it answers with, found by asking it."""
+"""The configuration for a registered model that MLflow runs, found by asking it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def by_flavor(world: World) -> Found:
 
 
 def _problem(world: World, scorer: FlavorScorer, fit: Fit) -> Choice:
-    """Whether it answers with classes or with numbers, by what it answers to some rows."""
+    """The problem (classes or numbers), from the model's answers to some rows."""
     told, table = scorer.ask(world.batch.rows.slice(0, 200))
     classes = scorer.worker.told.get("classes")
     if classes is not None:
@@ -68,7 +68,7 @@ def _of_answers(world: World, told: Document, table: pa.Table, fit: Fit) -> Choi
 
 
 def _two(world: World, fit: Fit) -> str | None:
-    """A column with answers that are one of two things."""
+    """A column of answers with just two values."""
     log = world.log
     names = [name for name in log.rows.column_names if name not in fit.columns and is_answer(name)]
     return next((name for name in names if log.different(name) <= 2), None)

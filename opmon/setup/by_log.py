@@ -1,4 +1,4 @@
-"""What production logged of its own answers, where no model is run."""
+"""The configuration for production's logged answers, where no model is run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBERS = 20
 
 
 def by_log(log: Log) -> tuple[list[Choice], tuple[str, ...]]:
-    """The keys of a monitor of what production logged, and the columns that they name."""
+    """The keys of a monitor of logged answers, and the columns that they name."""
     answer = _answer(log)
     scores = _scores(log, answer)
     if answer is None and not scores:
@@ -68,7 +68,7 @@ def _scores(log: Log, answer: str | None) -> tuple[str, ...]:
 
 
 def _shares(log: Log, names: Sequence[str]) -> tuple[str, ...]:
-    """Columns beside each other that are shares of one in every row, whatever they are called: a score a class."""
+    """Adjacent columns that sum to one in every row, whatever their names: a score for each class."""
     values = {name: plain_numbers(name, log.column(name)) for name in names if log.column(name).null_count == 0}
     beside = [name for name in values if ((values[name] >= 0) & (values[name] <= 1)).all()]
     for count in range(len(beside), 1, -1):
@@ -152,7 +152,7 @@ def _in_order(
 
 
 def _end(name: str, others: Sequence[str]) -> str:
-    """What a column's name has that those of the other columns have not.
+    """The part of a column's name that the other columns' names lack.
 
     >>> [_end(name, ["p_cat", "p_dog"]) for name in ("p_cat", "p_dog")]
     ['cat', 'dog']

@@ -1,4 +1,4 @@
-"""A registered model with an ONNX graph: what it watches for, and how the log feeds it."""
+"""The configuration for a registered model with an ONNX graph: its problem, and how the log feeds it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _why(world: World, convert: bool, pickled: bool) -> str:
 
 
 def _pickled(world: World) -> bool:
-    """Whether the original is loaded by running code that is in it."""
+    """Whether loading the original runs code in it."""
     try:
         return not isinstance(world.registry.original(world.model, world.folder / "models"), ModelFile)
     except ModelError:
@@ -79,7 +79,7 @@ def _labels(path: Path) -> bool:
 
 
 def _problems(world: World, path: Path, fit: Fit, plain: Scorer | None) -> Iterator[list[Choice]]:
-    """What the model may be asked for, best first: a class by its own label, or by the numbers that it gives."""
+    """The problems that fit the model, best first: a class by its own label, or by its numbers."""
     if plain is None:
         yield [Choice(("problem",), "classification", "the model gives a label")]
         return
@@ -105,7 +105,7 @@ def _problems(world: World, path: Path, fit: Fit, plain: Scorer | None) -> Itera
 
 
 def _of_one(world: World, kind: str, fit: Fit) -> Iterator[list[Choice]]:
-    """One number: of a yes or no where it is made so, or where the log says two things; else a value."""
+    """The problems for one number: yes or no if it is a score or the log has two values; else a value."""
     two = [
         name
         for name in world.log.rows.column_names
@@ -155,7 +155,7 @@ def _names(world: World) -> Sequence[str]:
 
 
 def _alike(world: World, answers: Answers, pickled: bool) -> str:
-    """How many answers are those of the original; an error where they are too few."""
+    """How many answers equal the original's; an error if too few."""
     scorer: Any = answers.scorer
     original = world.registry.original(world.model, world.folder / "models", pickled)
     try:

@@ -19,7 +19,7 @@ class Choice:
     value: Any
     why: str = ""
     guessed: bool = False
-    """Whether somebody should look at it: neither the model nor the log says it."""
+    """Whether it is a guess for the user to check: neither the model nor the log says it."""
 
     def __str__(self) -> str:
         return f"{'.'.join(self.key)}: {_flow(self.value)}{f' ({self.why})' if self.why else ''}"

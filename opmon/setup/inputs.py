@@ -1,4 +1,4 @@
-"""Which columns of a log a model may take: its own names, then names written otherwise, then what has its shape."""
+"""The columns of a log that a model may take: by name, then by similar names, then by shape."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _bare(name: str) -> str:
 
 
 def _listed(log: Log, name: str, size: int | None) -> list[str]:
-    """Columns of lists of so many numbers; one that is called as the input first."""
+    """Columns with lists of so many numbers; one named like the input comes first."""
     found = []
     for column in log.rows.column_names:
         values = log.column(column)
@@ -154,7 +154,7 @@ def _pictures(log: Log, source: str) -> Iterator[Fit]:
 
 
 def _above(values: pa.Array, source: str) -> str | None:
-    """The folder that the pictures of a column are below: the one that URLs share, or that paths begin from."""
+    """The folder that holds a column's pictures: the one their URLs share, or their paths begin from."""
     names = [name for name in values.drop_null().to_pylist() if isinstance(name, str)]
     if scheme_of(names[0]) is not None:
         folders = zip(*(name.split("/")[:-1] for name in names), strict=False)

@@ -33,7 +33,7 @@ class Log:
     rows: pa.Table
     total: int
     layout: str | None = None
-    """Who wrote it, where it is one of requests to a model server."""
+    """The layout, if it is a log of requests to a model server."""
     recorded: bool = False
     """Whether ``opmon.Recorder`` wrote it."""
 
@@ -51,7 +51,7 @@ class Log:
         return decoded(self.rows[name].combine_chunks())
 
     def different(self, name: str) -> int:
-        """How many different values a column has; of lists and the like, as many as there are rows."""
+        """How many different values a column has; lists and the like count as all different."""
         column = self.column(name)
         if pa.types.is_nested(column.type):
             return len(column)

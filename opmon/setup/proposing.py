@@ -1,4 +1,4 @@
-"""From a registered model and a log to a configuration that fits both."""
+"""The proposal of a configuration that fits a registered model and a log."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Proposal:
 def propose(uri: str, source: str, tracking_uri: str, folder: Path, trust: bool = False) -> Proposal:
     """A configuration for the model ``uri`` and the log ``source``, in a file of ``folder``.
 
-    Nothing is run that is in the model unless it is to be ``trust``-ed. Where the model cannot be asked, what
-    production logged is judged; an error where there is nothing to go by.
+    No code in the model is run without ``trust``. Where the model cannot be asked, production's logged answers are
+    judged; an error if there are none.
     """
     registry: Registry = plugins.make("registry", "mlflow", {"tracking_uri": tracking_uri, "registry_uri": None})
     model = registry.resolve(uri)
@@ -176,7 +176,7 @@ def _rest(log: Log, placed: Sequence[Choice]) -> Iterator[Choice]:
 
 
 def _nothing(world: World, reasons: Sequence[str]) -> str:
-    """That there is no way to score, and which there are."""
+    """The error that there is no way to score, with the ways that there could be."""
     trust = "" if world.trust or "onnx" in world.model.flavors else (
         f"; --trust, which lets opmon run the registered model ({', '.join(world.model.flavors)}) and so the code in it"
     )  # fmt: skip

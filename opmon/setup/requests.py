@@ -14,7 +14,7 @@ _FORMS = frozenset({"dataframe_split", "dataframe_records", "instances", "inputs
 
 
 def layout_of(rows: pa.Table) -> str | None:
-    """Who wrote the log, as the source ``requests`` calls it; None where it is none of requests."""
+    """The layout of the log, as the source ``requests`` calls it; None if it is not a log of requests."""
     if "captureData" in rows.column_names:
         return "sagemaker"
     if "request" not in rows.column_names:

@@ -33,7 +33,7 @@ _SCORES = re.compile(r"(^|_)(score|prob\w*|p|logit|confidence)s?($|_|\d)", re.IG
 
 
 def is_truth(name: str) -> bool:
-    """Whether a column is called as truths are, not answers.
+    """Whether a column is named like a truth and not like an answer.
 
     >>> is_truth("y_true"), is_truth("label"), is_truth("predicted_label")
     (True, True, False)
@@ -43,17 +43,17 @@ def is_truth(name: str) -> bool:
 
 
 def is_answer(name: str) -> bool:
-    """Whether a column is called as production's answers are."""
+    """Whether a column is named like production's answers."""
     return bool(_ANSWERS.search(_flat(name))) and not _is_score(name)
 
 
 def is_score(name: str) -> bool:
-    """Whether a column is called as scores are."""
+    """Whether a column is named like scores."""
     return bool(_SCORES.search(_flat(name))) and not is_truth(name)
 
 
 def is_aside(log: Log, name: str) -> bool:
-    """Whether a column looks like anything but an input of the model."""
+    """Whether a column does not look like an input of the model."""
     called = is_truth(name) or is_answer(name) or is_score(name) or bool(_VERSIONS.search(name))
     return called or (bool(_IDS.search(name)) and _may_be_id(log, name)) or _is_time(log, name)
 

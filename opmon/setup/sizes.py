@@ -1,4 +1,4 @@
-"""How large a round is, by how much is logged."""
+"""The size of a round, from the amount that is logged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DAY = 86_400.0
 
 
 def sizes(log: Log, timestamp: str | None) -> Iterator[Choice]:
-    """A round a day where that is enough for an estimate, else what is there; and labels that fit it."""
+    """One round a day if that is enough for an estimate, else all that is there; and a budget that fits it."""
     pace = _a_day(log, timestamp)
     wanted = _USUAL if pace is None else min(max(pace, _LEAST), _MOST)
     least = _round(min(wanted, log.total))

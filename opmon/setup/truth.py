@@ -21,7 +21,7 @@ ENOUGH = 0.9
 
 
 def truth_of(log: Log, taken: Sequence[Any], problem: str, classes: object) -> Iterator[Choice]:
-    """The key that names it; nothing where no column is called so and says what a truth may say."""
+    """The key for it; nothing if no column has such a name and such values."""
     vocabulary = Vocabulary(None) if problem == "regression" else _words(classes)
     for name in log.rows.column_names:
         if name in taken or not is_truth(name) or pa.types.is_nested(log.column(name).type):

@@ -1,4 +1,4 @@
-"""What production's answers in a log are called, held against the model's own answers to the same rows."""
+"""The names of classes in a log, matched with the model's own answers to the same rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Names = NDArray[np.str_]
 
 @dataclass(frozen=True)
 class Held:
-    """For what the log says, the class of the model that is meant; on which share of the rows both then agree."""
+    """The model's class for each value in the log, and the share of the rows on which both then agree."""
 
     names: Mapping[str, str]
     share: float
@@ -21,14 +21,14 @@ class Held:
 
     @property
     def tells(self) -> bool:
-        """Whether they agree on more than what chance would make them."""
+        """Whether they agree more often than by chance."""
         return self.share > self.by_chance + 0.5 * (1 - self.by_chance) or self.share > 0.999
 
 
 def held(said: Names, own: Names, classes: Sequence[str]) -> Held:
-    """Each different thing the log says, matched with another class of the model so that most rows agree.
+    """Match each different value in the log with a class of its own so that most rows agree.
 
-    As it is spelt, where all that it says are the model's own classes.
+    If all its values are the model's own classes, they are taken as they are.
 
     >>> held(np.array(["1", "0", "1"]), np.array(["bad", "good", "bad"]), ["good", "bad"]).names
     {'0': 'good', '1': 'bad'}
@@ -48,7 +48,7 @@ def held(said: Names, own: Names, classes: Sequence[str]) -> Held:
 
 
 def _chance(said: Names, own: Names) -> float:
-    """The share of rows that would agree if one had nothing to do with the other."""
+    """The share of rows that would agree by chance."""
     one, counts = np.unique(said, return_counts=True)
     return float(sum(count * (own == name).sum() for name, count in zip(one, counts, strict=True)) / len(said) ** 2)
 

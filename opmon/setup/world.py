@@ -26,7 +26,7 @@ ROWS = 1000
 
 @dataclass(frozen=True)
 class Answers:
-    """What was answered to the first rows of the log: ``rows`` are those that could be scored."""
+    """The answers to the first rows of the log; ``rows`` are those that could be scored."""
 
     scorer: Answering
     rows: NDArray[np.int64]
@@ -62,7 +62,7 @@ class World:
         return Batch(0, 0, rows[0] if rows else pa.RecordBatch.from_pylist([]))
 
     def answers(self, choices: Sequence[Choice]) -> Answers:
-        """What is answered with these keys; an error where most of the rows cannot be."""
+        """The answers with these keys; an error if most rows have none."""
         scorer = way_of(self.settings(choices), self.registry, self.model, self.folder).open()
         return answers_of(scorer, list(scorer.score([self.batch])), self.batch.rows.num_rows)
 

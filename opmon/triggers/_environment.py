@@ -1,4 +1,4 @@
-"""An event as environment variables, for programs that are started on it."""
+"""An event as environment variables for a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions that write to the registry: they are given it before they act."""
+"""The base of actions that write to the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pure parts of a webhook: its address, its body, its signature and what the receiver answers."""
+"""The pure parts of a webhook: its address, body and signature, and the receiver's answer."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def signature(secret: str, identifier: str, timestamp: str, content: bytes) -> s
 
 
 def retry_after(value: str | None, now: datetime | None = None) -> float | None:
-    """The seconds that a ``Retry-After`` header asks for, given as a number or a date; None where it makes no sense.
+    """The seconds that a ``Retry-After`` header asks for, given as a number or a date; None if it is neither.
 
     >>> retry_after("120")
     120.0
@@ -147,7 +147,7 @@ def target(url: str) -> Target:
 
 
 def _basic(parts: SplitResult) -> str | None:
-    """What ``user:password@`` in the address means: HTTP's basic authorization."""
+    """The header of HTTP's basic authorization for ``user:password@`` in the address."""
     if parts.username is None:
         return None
     pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

@@ -37,13 +37,13 @@ class Command(Action):
     argv: tuple[str, ...]
     """The program and its arguments; no shell reads them."""
     timeout: float = 60.0
-    """After so many seconds it is ended and counts as failed."""
+    """Seconds after which it is killed and counts as failed."""
     folder: str | None = None
     """The folder that it runs in."""
     pass_environment: tuple[str, ...] = ()
-    """The environment variables that it may see."""
+    """The environment variables that it sees, besides the usual ones."""
     on: tuple[str, ...] = ("opmon.alarm",)
-    """The kinds of events that it is run for."""
+    """The types of events that it is run for."""
 
     def __post_init__(self) -> None:
         given: object = self.argv
@@ -93,7 +93,7 @@ class Command(Action):
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The program and all it started."""
+    """Kill the program and all that it started."""
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""Tries what waits in the outbox until every action has taken it.
+"""The delivery of events from the outbox, tried until every action has taken them.
 
 Deliveries are tried until the action says yes: at least once, always with the same event id, so that a receiver that
 remembers ids sees each event once. After ``ATTEMPTS`` refusals, or one that no retry can help, a delivery is dead.
@@ -39,7 +39,7 @@ def deliver(
     clock: Callable[[], datetime],
     stopping: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:
-    """Try every delivery that is due once, until told to stop; gives how many were taken and how many were not.
+    """Try every delivery that is due once, until told to stop; returns how many were taken and how many were not.
 
     An action that fails ``PATIENCE`` times running is left alone until the next time, so that a target that hangs does
     not hold up the others.

@@ -30,9 +30,9 @@ class MlflowProject(OnRegistry):
     entry_point: str = "main"
     """Which of its entry points is run."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """What it is given; {event_id}, {model_uri} and the like are filled in."""
+    """Its parameters; {event_id}, {model_uri} and the like are filled in."""
     experiment: str = "opmon/retraining"
-    """The experiment that its run belongs to."""
+    """The experiment of its run."""
     version: str | None = None
     """The commit or branch of a Git project."""
     backend: str = "local"

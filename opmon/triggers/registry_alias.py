@@ -25,7 +25,7 @@ class RegistryAlias(OnRegistry):
     alias: str = "degraded"
     """The alias to set on the version that an event is about."""
     remove: bool = True
-    """Whether the alias is taken away instead."""
+    """Whether the alias is removed once the alarm is over."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.alias, str) or not self.alias.strip() or self.alias.lower() in ("latest",):

@@ -30,7 +30,8 @@ class Webhook(Action):
     """Posts events as JSON to ``url``; delivered is what is answered with 2xx.
 
     ``timeout`` bounds the whole delivery in seconds, from the name server to the last byte. Redirects are not
-    followed. ``allow`` names hosts and networks that are not public and yet meant; plain http is for those only.
+    followed. ``allow`` names hosts and networks that are allowed although they are not public; plain http is for
+    those only.
     ``secret`` is ``whsec_`` and the base64 of at least 24 random bytes. ``headers`` are sent as they are.
     ``template`` is ``standard``, or ``slack`` for a message that Slack's incoming webhooks take.
     """
@@ -44,9 +45,9 @@ class Webhook(Action):
     timeout: float = 10.0
     """Seconds for the whole delivery."""
     allow: tuple[str, ...] = ()
-    """Hosts and networks that are not public and yet meant."""
+    """Hosts and networks that are allowed although they are not public."""
     template: Literal["standard", "slack"] = "standard"
-    """The form of the body."""
+    """The form of the body: standard, or slack."""
 
     def __post_init__(self) -> None:
         guard = Guard(self.allow)
@@ -97,7 +98,7 @@ class Webhook(Action):
 def _post(
     to: Target, backend: GuardedBackend, content: bytes, headers: list[tuple[str, str]]
 ) -> tuple[int, float | None]:
-    """The status of the answer, and for how many seconds it asks to be left alone."""
+    """The status of the answer, and how many seconds it asks to wait."""
     url = httpcore.URL(scheme=to.scheme, host=to.host, port=to.port, target=to.path)
     with (
         httpcore.ConnectionPool(network_backend=backend) as pool,
