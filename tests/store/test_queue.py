@@ -66,7 +66,7 @@ def test_an_answered_or_skipped_task_is_not_open(store: Store) -> None:
     say(store, (ids[0], "ann", "7"), (ids[1], "ann", None))
     with store.read() as connection:
         assert [task.id for task in queue.open_tasks(connection, "digits")] == [ids[2]]
-        assert queue.progress(connection, ["digits", "faces"]) == {"digits": (3, 2)}
+        assert queue.progress(connection, ["digits", "faces"], NOW) == {"digits": (3, 2, 1)}
 
 
 def test_saying_the_same_again_changes_nothing(store: Store) -> None:
