@@ -1,4 +1,4 @@
-"""What was recorded and is not written yet, within bounds; what does not fit is counted."""
+"""The bounded buffer of records that are not written yet; what does not fit is counted."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Buffer:
         self._bring(partial(self._drop, reason, rows))
 
     def hasten(self) -> None:
-        """Let nothing wait for long any more: the process is about to end."""
+        """Make everything due at once: the process is about to end."""
         self.limits = replace(self.limits, seconds_per_file=min(_HASTE_SECONDS, self.limits.seconds_per_file))
 
     def halt(self) -> None:
@@ -126,7 +126,7 @@ class Buffer:
         self._ring()
 
     def counts(self) -> Tally:
-        """How the counts stand."""
+        """The counts as they are now."""
         with self.lock:
             return self.tally.copy()
 
@@ -180,7 +180,7 @@ class Buffer:
         return left
 
     def heard(self) -> None:
-        """The bell may ring again."""
+        """Note that the bell was heard: it may ring again."""
         self._rung = False
 
     def _ring(self) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from types import NoneType
-from typing import Any
+from typing import cast
 
 import pyarrow as pa
 
@@ -51,10 +51,12 @@ class Columns:
         """The records as a table, in order; the columns as they first came."""
         names = dict.fromkeys(name for row in rows for name in row)
         inputs = [name for name in names if name not in OWN][:MOST_COLUMNS]
-        misfits: list[dict[str, Any]] = [{} for _ in rows]
-        columns: dict[str, Any] = {
+        misfits: list[dict[str, object]] = [{} for _ in rows]
+        columns: dict[str, object] = {
             "id": _whole([row["id"] for row in rows], pa.string()),
-            "timestamp": pa.chunked_array([pa.array([row["timestamp"] // 1000 for row in rows], _MICROSECONDS)]),
+            "timestamp": pa.chunked_array(
+                [pa.array([cast(int, row["timestamp"]) // 1000 for row in rows], _MICROSECONDS)]
+            ),
         }
         for name in (*inputs, "prediction", "scores"):
             columns[_printable(name)] = self._column(name, [row.get(name) for row in rows], misfits)
@@ -68,7 +70,7 @@ class Columns:
             columns[MISFITS] = _whole([as_text(odd) if odd else None for odd in misfits], pa.string())
         return pa.table(columns)
 
-    def _column(self, name: str, values: list[Any], misfits: Sequence[dict[str, Any]]) -> pa.ChunkedArray:
+    def _column(self, name: str, values: list[object], misfits: Sequence[dict[str, object]]) -> pa.ChunkedArray:
         """The values in the kind that most of them have; the others go to ``misfits`` and are null here."""
         kinds = Counter[str]()
         for kind, times in Counter(map(type, values)).items():
@@ -96,7 +98,7 @@ class Columns:
 _MICROSECONDS = pa.timestamp("us", "UTC")
 
 
-def _whole(values: list[Any], kind: pa.DataType | None = None) -> pa.ChunkedArray:
+def _whole(values: list[object], kind: pa.DataType | None = None) -> pa.ChunkedArray:
     """The values as one type, made in pieces."""
     pieces = [pa.array(values[at : at + _AT_ONCE], kind) for at in range(0, max(1, len(values)), _AT_ONCE)]
     schema = pa.unify_schemas([pa.schema([("", piece.type)]) for piece in pieces], promote_options="permissive")
@@ -106,9 +108,9 @@ def _whole(values: list[Any], kind: pa.DataType | None = None) -> pa.ChunkedArra
     return pa.chunked_array([piece.cast(one) for piece in pieces], one)
 
 
-def _singly(name: str, values: list[Any], misfits: Sequence[dict[str, Any]]) -> pa.ChunkedArray:
+def _singly(name: str, values: list[object], misfits: Sequence[dict[str, object]]) -> pa.ChunkedArray:
     """The values where they are not of one type inside: that of the first that has one; the others are misfits."""
-    kept: list[Any] = [None] * len(values)
+    kept: list[object] = [None] * len(values)
     first: pa.DataType | None = None
     for place, value in enumerate(values):
         try:
@@ -120,21 +122,21 @@ def _singly(name: str, values: list[Any], misfits: Sequence[dict[str, Any]]) -> 
     return pa.chunked_array([pa.array(kept, first)])
 
 
-def _number(value: Any) -> Any:
-    """A whole number beyond 64 bits as a fraction, text that is not Unicode as it can be written."""
+def _number(value: object) -> object:
+    """A whole number beyond 64 bits as a float, text that is not Unicode as it can be written."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return float(value)
     return _printable(value) if isinstance(value, str) else value
 
 
-def _blocks(values: Sequence[Any]) -> pa.Array | None:
+def _blocks(values: Sequence[object]) -> pa.Array | None:
     """Arrays and lists of numbers without a look at each of them; None where they are not all of one kind."""
-    blocks = [value for value in values if value is not None]
-    if not all(type(each) is Block for each in blocks):
+    blocks = [value for value in values if type(value) is Block]
+    if len(blocks) < sum(value is not None for value in values):
         return None
-    if len({(each.format, len(each.shape), each.shape[1:]) for each in blocks}) != 1 or blocks[0].format == "?":
+    if len({(block.format, len(block.shape), block.shape[1:]) for block in blocks}) != 1 or blocks[0].format == "?":
         return None
-    data, block = b"".join([each.data for each in blocks]), blocks[0]
+    data, block = b"".join([part.data for part in blocks]), blocks[0]
     kind = _ARROW[block.format]
     flat = pa.Array.from_buffers(kind, len(data) // struct.calcsize(block.format), [None, pa.py_buffer(data)])
     for width in reversed(block.shape[1:]):
@@ -142,15 +144,15 @@ def _blocks(values: Sequence[Any]) -> pa.Array | None:
         flat = pa.ListArray.from_arrays(pa.array(range(0, (count + 1) * width, width or 1), pa.int32()), flat)
     ends, at = array.array("i", [0]), 0
     for value in values:
-        at += 0 if value is None else value.shape[0]
+        at += value.shape[0] if type(value) is Block else 0
         ends.append(at)
     missing = pa.array([value is None for value in values]) if len(blocks) < len(values) else None
     offsets = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends.tobytes())])
     return pa.ListArray.from_arrays(offsets, flat, mask=missing)
 
 
-def _plain(value: Any) -> Any:
-    """Lists and mappings all the way down."""
+def _plain(value: object) -> object:
+    """The value with every block in it as a list."""
     if type(value) is Block:
         return value.values()
     if type(value) is list:
@@ -160,12 +162,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A value as JSON; what JSON has no word for as text."""
     return _printable(json.dumps(_finite(_plain(value)), default=_told, ensure_ascii=False))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -173,7 +175,7 @@ def _finite(value: Any) -> Any:
     return [_finite(each) for each in value] if isinstance(value, list) else value
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
     return value.isoformat() if isinstance(value, datetime | date | time) else str(value)

@@ -1,4 +1,4 @@
-"""What waits in the buffer: one record, or a batch of them."""
+"""The entries of the buffer: one record, or a batch of records."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from opmon.recorder._ids import new_id
 from opmon.recorder._owned import Block, Unwritable, owned, size
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OWN = ("id", "timestamp", "prediction", "scores", "model_version", "inclusion")
 """The columns that every file has beside the inputs' own."""
 _NANOSECONDS = 1e15
 """A number of seconds that large is meant as nanoseconds."""
 _NO_TABLES = frozenset({dict, list, tuple, str, bytes})
-Row = dict[str, Any]
+Row = dict[str, object]
+Record = tuple[str, object, object, object, object, "str | None"]
+"""Key, time, input, prediction, scores and version."""
 
 
 class Entry:
@@ -39,7 +44,9 @@ class One(Entry):
 
     __slots__ = ("_at", "_inputs", "_key", "_prediction", "_scores", "_version")
 
-    def __init__(self, key: str, at: Any, inputs: Any, prediction: Any, scores: Any, version: str | None) -> None:
+    def __init__(
+        self, key: str, at: object, inputs: object, prediction: object, scores: object, version: str | None
+    ) -> None:
         self._key, self._version, self._at = key, version, moment(at)
         self._inputs = given = owned(single(inputs))
         self._prediction = answer = owned(prediction)
@@ -57,29 +64,37 @@ class Many(Entry):
     __slots__ = ("_held", "keys")
 
     def __init__(
-        self, inputs: Any, predictions: Any, scores: Any, keys: Sequence[Any] | None, at: Any, version: str | None
+        self,
+        inputs: object,
+        predictions: object,
+        scores: object,
+        keys: Sequence[object] | None,
+        at: object,
+        version: str | None,
     ) -> None:
         held = copied(inputs)
         rows = count(held)
         self.keys = [new_id() for _ in range(rows)] if keys is None else [str(key) for key in keys]
         if len(self.keys) != rows:
             raise Unwritable(f"there are {rows} inputs and {len(self.keys)} ids")
-        answers = [fitting(copied(answer), rows) for answer in (predictions, scores)]
-        self._held = (moment(at), held, *answers, version)
-        super().__init__(rows, 150 * rows + sum(weight(each) for each in (held, *answers)))
+        answers, shares = (fitting(copied(given), rows) for given in (predictions, scores))
+        self._held = (moment(at), held, answers, shares, version)
+        super().__init__(rows, 150 * rows + sum(weight(part) for part in (held, answers, shares)))
 
     def unpacked(self) -> Iterator[Row]:
-        for key, at, given, prediction, scores, version in self.singly():
+        at = self._held[0]
+        for key, _, given, prediction, scores, version in self.singly():
             yield row(key, at, owned(given), owned(prediction), owned(scores), version)
 
-    def singly(self) -> Iterator[tuple[Any, ...]]:
+    def singly(self) -> Iterator[Record]:
         """Key, time, input, prediction, scores and version of each record."""
         at, inputs, predictions, scores, version = self._held
-        said = (places(each, self.rows) for each in (inputs, predictions, scores))
-        return ((key, at, *each, version) for key, *each in zip(self.keys, *said, strict=True))
+        parts = (places(part, self.rows) for part in (inputs, predictions, scores))
+        columns = zip(self.keys, *parts, strict=True)
+        return ((key, at, given, answer, shares, version) for key, given, answer, shares in columns)
 
 
-def row(key: str, at: int, inputs: Any, prediction: Any, scores: Any, version: str | None) -> Row:
+def row(key: str, at: int, inputs: object, prediction: object, scores: object, version: str | None) -> Row:
     """A record by column: inputs by their names, else ``features``, ``text``, ``image`` or ``input``."""
     about = {"id": key, "timestamp": at}
     answer = {"prediction": prediction, "scores": scores, "model_version": version}
@@ -89,12 +104,12 @@ def row(key: str, at: int, inputs: Any, prediction: Any, scores: Any, version: s
     return about | {names.get(type(inputs), "input"): inputs} | answer
 
 
-def inputs_of(record: Row) -> dict[str, Any]:
+def inputs_of(record: Row) -> dict[str, object]:
     """The inputs of a record by column, as :func:`row` named them."""
     return {name: value for name, value in record.items() if name not in OWN}
 
 
-def moment(at: Any) -> int:
+def moment(at: object) -> int:
     """A time as nanoseconds since 1970; one without a zone is UTC."""
     if at is None:
         return time.time_ns()
@@ -107,7 +122,7 @@ def moment(at: Any) -> int:
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e6) * 1000
 
 
-def single(inputs: Any) -> Any:
+def single(inputs: object) -> object:
     """One input; a row of pandas as a mapping."""
     if type(inputs) in _NO_TABLES or not is_table(inputs):
         return inputs
@@ -115,10 +130,10 @@ def single(inputs: Any) -> Any:
         return inputs.to_dict()
     if len(inputs) != 1:
         raise Unwritable(f"a DataFrame of {len(inputs)} rows is not one input; record_batch() takes it")
-    return inputs.to_dict("records")[0]
+    return cast("pd.DataFrame", inputs).to_dict("records")[0]
 
 
-def copied(values: Any) -> Any:
+def copied(values: object) -> object:
     """A batch that nobody can change any more: a table, or columns that are lists as a mapping, stay what they are."""
     if values is None:
         return None
@@ -127,13 +142,13 @@ def copied(values: Any) -> Any:
     return owned(values)
 
 
-def is_table(values: Any) -> bool:
+def is_table(values: object) -> TypeGuard[pd.DataFrame | pd.Series]:
     """Whether these are rows of pandas; it is not imported for the question."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(values, (pandas.DataFrame, pandas.Series))
 
 
-def count(inputs: Any) -> int:
+def count(inputs: object) -> int:
     """How many inputs a batch has."""
     if type(inputs) is Block:
         return inputs.shape[0]
@@ -142,12 +157,14 @@ def count(inputs: Any) -> int:
         if len(set(lengths.values())) != 1:
             raise Unwritable(f"columns of a batch have one length; got {lengths}")
         return next(iter(lengths.values()))
-    if is_table(inputs) or type(inputs) is list:
+    if is_table(inputs):
+        return len(inputs)
+    if type(inputs) is list:
         return len(inputs)
     raise Unwritable(f"a batch is a table, a matrix, a sequence or a mapping of columns; got {type(inputs).__name__}")
 
 
-def fitting(answers: Any, rows: int) -> Any:
+def fitting(answers: object, rows: int) -> object:
     """The answers to a batch; None where they are not one for each input."""
     try:
         return answers if answers is not None and count(answers) == rows else None
@@ -155,7 +172,7 @@ def fitting(answers: Any, rows: int) -> Any:
         return None
 
 
-def weight(batch: Any) -> int:
+def weight(batch: object) -> int:
     """About how many bytes a batch takes."""
     if is_table(batch):
         used = batch.memory_usage(deep=False)
@@ -163,8 +180,8 @@ def weight(batch: Any) -> int:
     return size(batch)
 
 
-def places(batch: Any, rows: int) -> Iterator[Any]:
-    """What a batch holds for each input."""
+def places(batch: object, rows: int) -> Iterator[object]:
+    """The part of a batch for each input."""
     if batch is None:
         yield from [None] * rows
     elif type(batch) is Block:
@@ -173,13 +190,16 @@ def places(batch: Any, rows: int) -> Iterator[Any]:
         columns = {name: list(places(column, rows)) for name, column in batch.items()}
         yield from (dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True))
     elif is_table(batch):
-        yield from batch.to_dict("records") if isinstance(batch, sys.modules["pandas"].DataFrame) else batch.tolist()
-    else:
+        if batch.ndim == 2:
+            yield from cast("pd.DataFrame", batch).to_dict("records")
+        else:
+            yield from cast("pd.Series[Any]", batch).tolist()
+    elif type(batch) is list:
         yield from batch
 
 
-def answered(result: Any) -> Mapping[str, Any]:
-    """What an answer says by itself: ``prediction``, ``scores`` and so on by name; else all of it is the prediction."""
+def answered(result: object) -> Mapping[str, Any]:
+    """The named parts of an answer (``prediction``, ``scores`` and so on); else all of it is the prediction."""
     if isinstance(result, Mapping) and "prediction" in result:
         return {name: result[name] for name in ("prediction", "scores", "id", "model_version") if name in result}
     return {"prediction": result}

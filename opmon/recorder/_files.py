@@ -12,7 +12,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +27,7 @@ class File:
     """A file that is made and not put yet."""
 
     name: str
-    data: Any
+    data: pa.Buffer
     entries: list[Entry]
     rows: int
     unwritable: int
@@ -94,6 +93,6 @@ def _unpacked(entries: Sequence[Entry]) -> tuple[list[Row], int]:
     return rows, unwritable
 
 
-def _told(window: Window) -> dict[str, Any]:
+def _told(window: Window) -> dict[str, object]:
     times = [datetime.fromtimestamp(at / 1e9, UTC).isoformat() for at in (window.began_ns, window.ended_ns)]
     return {"from": times[0], "to": times[1], "seen": window.seen, "kept": len(window.entries), "weight": window.weight}

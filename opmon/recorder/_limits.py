@@ -1,4 +1,4 @@
-"""How much waits, and how much makes a file."""
+"""The limits of the buffer and of a file."""
 
 from __future__ import annotations
 

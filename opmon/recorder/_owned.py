@@ -11,8 +11,11 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 FORMATS = frozenset("?bBhHiIlLqQefd")
 """The buffers of numbers that are copied whole, by their letters in :mod:`struct`."""
@@ -36,14 +39,14 @@ class Block(NamedTuple):
     format: str
     shape: tuple[int, ...]
 
-    def values(self) -> Any:
+    def values(self) -> object:
         """The numbers as lists."""
         flat = list(struct.unpack(f"{len(self.data) // struct.calcsize(self.format)}{self.format}", self.data))
         for width in reversed(self.shape[1:]):
             flat = [flat[at : at + width] for at in range(0, len(flat), max(1, width))]
         return flat
 
-    def row(self, number: int) -> Any:
+    def row(self, number: int) -> object:
         """What lies at one place of the first dimension."""
         step = len(self.data) // self.shape[0]
         data = self.data[number * step : (number + 1) * step]
@@ -53,7 +56,7 @@ class Block(NamedTuple):
 _HOLDING = frozenset({Block, dict, list})
 
 
-def owned(value: Any, depth: int = 0) -> Any:
+def owned(value: object, depth: int = 0) -> object:
     """The value, or a copy of it where it could be changed later; numbers in lists and arrays become a block.
 
     >>> owned({"age": 41, "marks": [1.5, 2.0]})["marks"].values()
@@ -64,27 +67,26 @@ def owned(value: Any, depth: int = 0) -> Any:
         return value
     if depth > _DEEPEST:
         raise Unwritable(f"it is nested deeper than {_DEEPEST} levels")
-    if kind is list or kind is tuple:
+    if type(value) is list or type(value) is tuple:
         return _of_list(value, depth)
-    if kind is dict:
+    if type(value) is dict:
         return _of_mapping(value, depth)
     return _of_object(value, depth)
 
 
-def size(value: Any) -> int:
+def size(value: object) -> int:
     """About how many bytes an owned value takes in memory."""
-    kind = type(value)
-    if kind is Block:
+    if type(value) is Block:
         return len(value.data) + _EMPTY
     if value is None:
         return 0
-    if kind is dict or kind is list:
-        parts = value.values() if kind is dict else value
+    if type(value) is dict or type(value) is list:
+        parts = value.values() if type(value) is dict else value
         return _EMPTY + sum(map(sys.getsizeof, parts)) + sum(size(part) for part in parts if type(part) in _HOLDING)
     return sys.getsizeof(value)
 
 
-def _of_list(value: list[Any] | tuple[Any, ...], depth: int) -> Any:
+def _of_list(value: list[object] | tuple[object, ...], depth: int) -> object:
     first = type(value[0]) if value else None
     if first is float or first is int:
         letter = _LETTER[first]
@@ -102,13 +104,13 @@ def _of_list(value: list[Any] | tuple[Any, ...], depth: int) -> Any:
 _LETTER = {float: "d", int: "q"}
 
 
-def _of_mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any] | None:
+def _of_mapping(value: Mapping[object, object], depth: int) -> dict[str, object] | None:
     if _PLAIN.issuperset(map(type, value.values())) and all(type(name) is str for name in value):
-        return dict(value) or None
+        return cast("dict[str, object]", dict(value)) or None
     return {str(name): owned(each, depth + 1) for name, each in value.items()} or None
 
 
-def _of_object(value: Any, depth: int) -> Any:
+def _of_object(value: object, depth: int) -> object:
     """What an object holds that is of none of Python's own kinds."""
     if isinstance(value, _BYTES):
         return bytes(value)
@@ -117,11 +119,11 @@ def _of_object(value: Any, depth: int) -> Any:
         return block
     if isinstance(value, Enum):
         return owned(value.value, depth + 1)
-    for base in (int, float, str):
-        if isinstance(value, base):
-            made: Any = base
-            return made(value)
-    if isinstance(value, UUID | PurePath):
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str | UUID | PurePath):
         return str(value)
     if isinstance(value, Mapping):
         return _of_mapping(value, depth)
@@ -136,10 +138,10 @@ def _of_object(value: Any, depth: int) -> Any:
     raise Unwritable(f"a value of type {type(value).__module__}.{type(value).__qualname__} has no column that holds it")
 
 
-def _of_buffer(value: Any) -> Block | None:
+def _of_buffer(value: object) -> Block | None:
     """An array as a copy of its bytes; None where it has no buffer of plain numbers, or no dimension."""
     try:
-        view = memoryview(value)
+        view = memoryview(cast("ReadableBuffer", value))
     except (TypeError, ValueError, BufferError):
         return None
     letter = view.format.lstrip("@=<" if sys.byteorder == "little" else "@=>")

@@ -7,10 +7,14 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from opmon.errors import InputError
 from opmon.stores import open_filesystem, scheme_of, store_url
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.fs import FileSystem
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LEFT_SECONDS = 86_400.0
@@ -19,7 +23,7 @@ _LEFT_SECONDS = 86_400.0
 class Place(Protocol):
     """Takes files by names below it; the same name again is the same file."""
 
-    def put(self, name: str, data: Any) -> None: ...
+    def put(self, name: str, data: pa.Buffer) -> None: ...
 
 
 class Folder:
@@ -29,7 +33,7 @@ class Folder:
         self._path = path
         self._tidied = False
 
-    def put(self, name: str, data: Any) -> None:
+    def put(self, name: str, data: pa.Buffer) -> None:
         target = self._path / name
         if not target.parent.is_dir():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -60,10 +64,10 @@ class Folder:
 class Store:
     """An object store as Arrow knows it: an object appears when its last byte has come."""
 
-    def __init__(self, filesystem: Any, path: str) -> None:
+    def __init__(self, filesystem: FileSystem, path: str) -> None:
         self._filesystem, self._path = filesystem, path
 
-    def put(self, name: str, data: Any) -> None:
+    def put(self, name: str, data: pa.Buffer) -> None:
         with self._filesystem.open_output_stream(f"{self._path}/{name}") as stream:
             stream.write(data)
 

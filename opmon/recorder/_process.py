@@ -1,4 +1,4 @@
-"""What happens to the process around recorders: it ends, is told to end (SIGTERM), or forks.
+"""Handlers for the process around recorders: at its end, at SIGTERM, and at a fork.
 
 Nothing here waits for longer than it says, and what the process would have done it does afterwards.
 """
@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol
+from typing import Protocol
 
 _FORK_SECONDS = 5.0
 _IMPORT_SECONDS = 60.0
@@ -23,7 +23,7 @@ _SIGNAL_WAITS = 0.05
 
 
 class Guarded(Protocol):
-    """A recorder, as far as its process concerns it."""
+    """A recorder, as these handlers see it."""
 
     exit_seconds: float
     """How long the end of the process waits for what is not written yet."""
@@ -44,7 +44,7 @@ class Guarded(Protocol):
 
 _guarded: set[Guarded] = set()
 _held: list[threading.Lock] = []
-_previous: Callable[[int, FrameType | None], Any] | int | None = None
+_previous: Callable[[int, FrameType | None], object] | int | None = None
 
 
 def guard(recorder: Guarded) -> None:

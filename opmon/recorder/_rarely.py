@@ -1,4 +1,4 @@
-"""Warnings that may have a cause in every request, and are told once a minute."""
+"""Warnings that any request may cause, logged at most once a minute."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from opmon.durations import duration
 from opmon.errors import InputError
@@ -31,7 +31,7 @@ from opmon.recorder._rarely import Rarely
 
 _LEAST = 0.05
 _rarely = Rarely(logging.getLogger(__name__))
-Weigh = Callable[[Any, Any, Any], float]
+Weigh = Callable[[Any, Any, Any], float]  # a function of the user's, which knows what the inputs are
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Sample:
     weigh: Weigh | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Sample:
-        """From what the user says: ``{"keep": 10000, "every": "1m", "by": "confidence"}``."""
+    def of(cls, given: Mapping[str, object]) -> Sample:
+        """The sample that the user describes: ``{"keep": 10000, "every": "1m", "by": "confidence"}``."""
         unknown = set(given) - {"keep", "every", "by"}
         if unknown:
             raise InputError(f"sample has no {sorted(unknown)[0]!r}; it has: keep, every, by")
@@ -53,9 +53,9 @@ class Sample:
             raise InputError(f"sample: keep is a whole number of records, at least 1; got {keep!r}")
         if by is not None and by != "confidence" and not callable(by):
             raise InputError(f"sample: by is 'confidence', or a function of inputs, prediction and scores; got {by!r}")
-        return cls(keep, _seconds(given.get("every", "1m")), unsure if by == "confidence" else by)
+        return cls(keep, _seconds(given.get("every", "1m")), unsure if by == "confidence" else cast("Weigh | None", by))
 
-    def weight(self, inputs: Any, prediction: Any, scores: Any) -> float:
+    def weight(self, inputs: object, prediction: object, scores: object) -> float:
         """How much a record matters; 1 where it cannot be told."""
         if self.weigh is None:
             return 1.0
@@ -67,7 +67,7 @@ class Sample:
         return weight if 0 < weight < math.inf else 1.0
 
     def weight_of(self, entry: Entry) -> float:
-        """How much a record matters that has to be looked at for that."""
+        """How much the record of an entry matters; it is unpacked to tell."""
         if self.weigh is None:
             return 1.0
         try:
@@ -77,8 +77,8 @@ class Sample:
         return self.weight(inputs_of(record), record["prediction"], record["scores"])
 
 
-def unsure(inputs: Any, prediction: Any, scores: Any) -> float:
-    """One less the highest score, and never less than a twentieth: what the model is unsure of is kept more often."""
+def unsure(inputs: object, prediction: object, scores: Iterable[float] | None) -> float:
+    """One minus the highest score, and never less than a twentieth: what the model is unsure of is kept more often."""
     return 1.0 if scores is None else max(_LEAST, 1.0 - float(max(scores)))
 
 
@@ -99,12 +99,12 @@ class Reservoir:
         return weight / (1.0 - self._chance.random())
 
     def forget(self, weight: float) -> None:
-        """The record that was drawn last was none."""
+        """Take back the last draw: there was no record."""
         self.seen -= 1
         self.total -= weight
 
     def miss(self, priority: float) -> None:
-        """One that is not kept."""
+        """Note the priority of a record that is not kept."""
         self.threshold = max(self.threshold, priority)
 
     def keep(self, priority: float, weight: float, entry: Entry) -> None:
@@ -126,7 +126,7 @@ class Reservoir:
         return len(self._kept)
 
 
-def _seconds(given: Any) -> float:
+def _seconds(given: object) -> float:
     """
     >>> _seconds("5m"), _seconds(30)
     (300.0, 30.0)

@@ -19,16 +19,16 @@ from opmon.recorder._ids import new_id
 from opmon.recorder._owned import Unwritable, owned
 from opmon.recorder.recorder import Recorder
 
-Message = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]  # as ASGI has it: what a key holds depends on the message's type
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-Read = Callable[[Any, Any], Mapping[str, Any]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+Read = Callable[[Any, Any], Mapping[str, object]]  # a function of the user's, which knows what its JSON holds
 _FLUSH_SECONDS = 5.0
 _LONGEST_ID = 200
 
 
-def read_json(request: Any, response: Any) -> Mapping[str, Any]:
+def read_json(request: object, response: object) -> Mapping[str, object]:
     """The whole request as inputs; of the answer ``prediction``, ``scores`` and ``id``, or all of it as prediction."""
     return {"inputs": request, **answered(response)}
 
@@ -60,7 +60,7 @@ class RecordRequests:
         self._max_bytes = max_bytes
         self._id_header = None if id_header is None else id_header.lower().encode()
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, self._flushing(send))
         elif scope["type"] == "http" and any(fnmatchcase(scope["path"], path) for path in self._paths):
@@ -68,7 +68,7 @@ class RecordRequests:
         else:
             await self._app(scope, receive, send)
 
-    async def _recorded(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def _recorded(self, scope: Message, receive: Receive, send: Send) -> None:
         key = self._key(scope)
         scope["opmon.id"] = key
         heard = _Heard(self._max_bytes)
@@ -94,7 +94,7 @@ class RecordRequests:
         response = heard.response.whole() if heard.is_json else b""
         self._recorder.take(Exchange(heard.request.whole(), response, key, self._recorder.model_version, self._read))
 
-    def _key(self, scope: Mapping[str, Any]) -> str:
+    def _key(self, scope: Message) -> str:
         given = next((value for name, value in scope["headers"] if name == self._id_header), b"")
         return given.decode("latin-1") if 0 < len(given) <= _LONGEST_ID else new_id()
 
@@ -108,7 +108,7 @@ class RecordRequests:
 
 
 class Exchange(Entry):
-    """A request and its answer as they came; what they say is found out when they are written."""
+    """A request and its answer as they came; they are parsed when they are written."""
 
     __slots__ = ("_held",)
 

@@ -1,11 +1,14 @@
-"""Counts of what a recorder was given, and of what became of it."""
+"""Counts of the inputs that a recorder was given, wrote and dropped."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opmon.types import Json
 
 KEY = b"opmon.recorder"
 """Where a file's metadata tells the counts."""
@@ -39,7 +42,7 @@ class Tally:
     def copy(self) -> Tally:
         return Tally(self.recorded, self.written, self.passed_over, Counter(self.dropped))
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Json]:
         """The counts as JSON has them."""
         dropped = {reason: count for reason, count in sorted(self.dropped.items()) if count}
         return {
@@ -52,7 +55,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How a recorder stands in this process: ``recorded == written + passed_over + waiting + all that was dropped``."""
+    """The state of a recorder in its process: ``recorded == written + passed_over + waiting + all dropped``."""
 
     recorded: int
     written: int

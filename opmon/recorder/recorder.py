@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 from uuid import uuid4
 
 from opmon.errors import InputError
 from opmon.recorder import _process
 from opmon.recorder._buffer import Buffer
-from opmon.recorder._entries import Entry, Many, One
+from opmon.recorder._entries import Entry, Many, One, Record
 from opmon.recorder._ids import new_id
 from opmon.recorder._limits import Limits
 from opmon.recorder._place import prepare
@@ -25,7 +25,7 @@ from opmon.recorder.counts import Stats
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class Recorder:
@@ -69,7 +69,7 @@ class Recorder:
         bytes_per_file: int = 32 << 20,
         seconds_per_file: float = 60.0,
         exit_seconds: float = 5.0,
-        sample: Mapping[str, Any] | None = None,
+        sample: Mapping[str, object] | None = None,
     ) -> None:
         uri = str(uri)
         prepare(uri)
@@ -87,16 +87,16 @@ class Recorder:
 
     def record(
         self,
-        inputs: Any,
-        prediction: Any = None,
-        scores: Any = None,
+        inputs: object,
+        prediction: object = None,
+        scores: object = None,
         id: str | None = None,
-        at: Any = None,
+        at: object = None,
         model_version: str | int | None = None,
     ) -> str:
         """Record one input, and return its id: the one given, or a new one that sorts by time.
 
-        Give the id back with the answer: by it the truth finds the input later. ``inputs`` is a mapping or an object
+        Give the id back with the answer: by it a later label finds the input. ``inputs`` is a mapping or an object
         with fields, whose names become columns, a list or an array (the column ``features``), text (``text``) or bytes
         (``image``). ``at`` is a datetime, ISO text or seconds since 1970; now if not given. Whatever is wrong with the
         values, nothing is raised: the record is counted as dropped, and a warning logged once a minute.
@@ -116,11 +116,11 @@ class Recorder:
 
     def record_batch(
         self,
-        inputs: Any,
-        predictions: Any = None,
-        scores: Any = None,
-        ids: Sequence[Any] | None = None,
-        at: Any = None,
+        inputs: object,
+        predictions: object = None,
+        scores: object = None,
+        ids: Sequence[object] | None = None,
+        at: object = None,
         model_version: str | int | None = None,
     ) -> list[str]:
         """Record many inputs at once, and return their ids.
@@ -183,7 +183,7 @@ class Recorder:
         return done
 
     def stats(self) -> Stats:
-        """What was recorded in this process, and what became of it."""
+        """The counts of what was recorded, written and dropped in this process."""
         counts = self._buffer.counts()
         dropped = {reason: count for reason, count in counts.dropped.items() if count}
         return Stats(
@@ -198,7 +198,7 @@ class Recorder:
         )
 
     def locks(self) -> tuple[threading.Lock, threading.Lock]:
-        """What nobody may hold when the process is copied: the lock of files, and the one of the buffer."""
+        """The locks that must be free when the process forks: that of files, and that of the buffer."""
         return self._writer.writing, self._buffer.lock
 
     def wait_for_arrow(self, timeout: float) -> None:
@@ -226,7 +226,7 @@ class Recorder:
     ) -> None:
         self.close()
 
-    def _draw(self, sample: Sample, record: tuple[Any, ...]) -> None:
+    def _draw(self, sample: Sample, record: Record) -> None:
         """Draw a record (key, time, inputs, prediction, scores, version) into the sample."""
         try:
             self._buffer.draw(sample.weight(*record[2:5]), partial(One, *record))

@@ -1,4 +1,4 @@
-"""Leaving alone for a while what does not answer."""
+"""A circuit breaker: a server that does not answer is left alone for a while."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ class Breaker:
             self._trying = False
 
     def left(self) -> None:
-        """The caller learnt nothing of the target."""
+        """The caller learnt nothing about the target."""
         with self._lock:
             self._trying = False

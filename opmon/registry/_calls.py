@@ -1,4 +1,4 @@
-"""Waiting for MLflow, within limits.
+"""Calls to MLflow, each with a limit on its time.
 
 MLflow's client bounds each read from a socket, not a call: a server that gives a byte now and then is waited for
 without end, and its retries multiply whatever limit there is. So every call runs in a thread of its own and is waited
@@ -37,7 +37,7 @@ _left: set[threading.Thread] = set()
 
 
 def left_behind() -> bool:
-    """Whether a call that nobody waits for any more still runs: MLflow's own threads would hold up an exit."""
+    """Whether an abandoned call still runs: MLflow's own threads would hold up an exit."""
     return _hanging() > 0
 
 
@@ -58,7 +58,7 @@ class Calls:
         self._questions, self._transfers = Breaker(), Breaker()
 
     def give_up(self) -> None:
-        """Nobody is waited for any more: opmon is stopping."""
+        """Wait for no call any more: opmon is stopping."""
         self._given_up.set()
 
     def ask(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

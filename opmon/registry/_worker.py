@@ -198,7 +198,7 @@ def _tensors(schema: Schema, rows: pa.RecordBatch) -> Any:
 
 
 def _told(answer: Any) -> dict[str, Any]:
-    """What pyfunc gave: a label or number each, or a row of scores each."""
+    """The labels, numbers or rows of scores in pyfunc's answer."""
     import numpy as np
     import pandas as pd
 

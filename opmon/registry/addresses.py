@@ -1,4 +1,4 @@
-"""What people and logs call a model version, as the registry's address of it."""
+"""The registry's address of a model version, from the name that people and logs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model versions on this machine: which of them were used lately, and letting go of the others.
+"""The cache of model versions on this machine; versions not used lately are removed.
 
 Several processes may share the folder. Whoever takes a version out of it marks it as used, under a shared lock on the
 model's folder; whoever removes versions looks at the marks and moves them out of the way under an exclusive one. So a

@@ -1,4 +1,4 @@
-"""Making MLflow's client: quiet, without telemetry, and with calls that end."""
+"""MLflow's client: quiet, without telemetry, and with a time limit on every call."""
 
 from __future__ import annotations
 

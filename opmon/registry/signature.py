@@ -1,4 +1,4 @@
-"""What a model's MLflow signature says of its inputs."""
+"""The inputs in a model's MLflow signature."""
 
 from __future__ import annotations
 

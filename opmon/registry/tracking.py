@@ -30,7 +30,7 @@ class Tracking(Registry):
         self._connection = connection
 
     def give_up(self) -> None:
-        """Wait for nothing any more, now and later: opmon is stopping, and what was asked is asked again next time."""
+        """Wait for no call any more: opmon is stopping, and repeats its calls next time."""
         self._connection.calls.give_up()
 
     @property

@@ -1,4 +1,4 @@
-"""The one place where MLflow's errors, and those of what it stands on, become opmon's."""
+"""The one place where errors of MLflow and its libraries become opmon's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def translated(doing: str, where: str) -> Iterator[None]:
 
 
 def is_answer(exc: BaseException) -> bool:
-    """Whether the server said no, rather than nothing that makes sense."""
+    """Whether the server answered with an error of its own, not with something unreadable."""
     return getattr(exc, "error_code", None) in _MISSING | _REFUSED | _WRONG
 
 
@@ -93,7 +93,7 @@ def _redact(exc: BaseException) -> None:
 
 
 def first_line(exc: Exception) -> str:
-    """What another library says, in one line without credentials."""
+    """The first line of another library's message, without credentials."""
     text = redacted(str(exc)).strip() or type(exc).__name__
     line = text.splitlines()[0]
     return line if len(line) <= 500 else f"{line[:497]}..."

@@ -1,4 +1,4 @@
-"""One column on two sides: can it be compared, is its drift plain, and in which form does Evidently take it?"""
+"""One column on two sides: whether it can be compared, whether its drift is plain, and its form for Evidently."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ColumnDrift:
     value: float | None = None
     threshold: float | None = None
     own: bool = False
-    """Whether it is opmon's: the model's prediction, or a variable computed from its answer."""
+    """Whether it is opmon's own: the model's prediction, or a variable computed from its answer."""
 
 
 def decided(name: str, before: Series, after: Series) -> str | ColumnDrift | None:
@@ -139,7 +139,7 @@ def _is_code(before: Series, after: Series) -> bool:
 
 
 def _values(column: Series) -> Series:
-    """What is there: infinities are no values."""
+    """The values that are there; infinities do not count."""
     filled = column.dropna()
     return filled[filled.astype("float64").abs() < math.inf] if _is_number(column) else filled
 

@@ -1,4 +1,4 @@
-"""Has the distribution of the inputs changed? A bounded Evidently report. Advisory: it never stops a round."""
+"""The drift of the inputs, as a bounded Evidently report. It is advice and never stops a round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DriftSummary:
-    """What the comparison found."""
+    """The result of the comparison."""
 
     columns: tuple[ColumnDrift, ...] = ()
     """Each column compared."""
@@ -46,7 +46,7 @@ class DriftSummary:
 
     @property
     def answers(self) -> tuple[ColumnDrift, ...]:
-        """What opmon set beside them: the model's prediction and its variables."""
+        """opmon's own columns: the model's prediction and its variables."""
         return tuple(column for column in self.columns if column.own)
 
     @property

@@ -1,4 +1,4 @@
-"""What is estimated, over the rounds, with its interval: the picture that answers "how does the model do?"."""
+"""The figure of the estimates over the rounds, each with its interval."""
 
 from __future__ import annotations
 

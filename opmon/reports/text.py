@@ -1,4 +1,4 @@
-"""Strings from production, made fit to be shown: what a person typed may hold anything."""
+"""Strings from production, made safe to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of a round that become its point on MLflow's charts.
+"""The metrics of a round for MLflow's charts.
 
 Every key of a final number has one value a round: MLflow draws whatever was logged at a step, so two of them make its
 line zigzag. What may still change, and what has changed since, has keys of its own.
@@ -43,7 +43,7 @@ class RoundFacts:
     arrived: int | None = None
     """Asked inputs whose truth has come by itself; None where none ever does."""
     lag_median: float | None = None
-    """After how many hours the half of these had come, and nine in ten."""
+    """After how many hours half of these had come, and nine in ten."""
     lag_ninety: float | None = None
 
     def __post_init__(self) -> None:
@@ -149,5 +149,5 @@ def _bounded(estimate: Estimate, value: str, low: str, high: str) -> dict[str, f
 
 
 def _known(metrics: Mapping[str, float | None]) -> dict[str, float]:
-    """What is not known is left out, never logged as zero or NaN."""
+    """The metrics that are known; others are left out, never logged as zero or NaN."""
     return {key: float(value) for key, value in metrics.items() if value is not None and math.isfinite(value)}

@@ -74,7 +74,7 @@ def _two(world: World, fit: Fit) -> str | None:
     return next((name for name in names if log.different(name) <= 2), None)
 
 
-def _of_scores(scores: pa.Array, named: Any) -> Choice:
+def _of_scores(scores: pa.Array, named: object) -> Choice:
     width = scores.type.list_size
     values = np.asarray(scores.flatten()).reshape(-1, width)
     problem = Choice(("problem",), "classification", f"the model gives {width} scores")

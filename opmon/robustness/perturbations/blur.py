@@ -29,7 +29,7 @@ class GaussianBlur(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     sigmas: tuple[float, ...] = (0.4, 0.6, 0.8, 1.2, 1.8)
-    """One for each severity, the mildest first."""
+    """Standard deviations of the blur in pixels, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("sigmas", self.sigmas, 0.01, 1000)
@@ -52,7 +52,7 @@ class MotionBlur(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     lengths: tuple[float, ...] = (2, 3, 4, 5, 7)
-    """One for each severity, the mildest first."""
+    """Lengths of the motion in pixels, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("lengths", self.lengths, 0.1, 1000)
@@ -74,7 +74,7 @@ class Resolution(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     factors: tuple[float, ...] = (0.9, 0.75, 0.6, 0.45, 0.3)
-    """One for each severity, the mildest first."""
+    """Sides of the smaller image, as shares of the old, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("factors", self.factors, 0.001, 1)

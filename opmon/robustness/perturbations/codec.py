@@ -27,7 +27,7 @@ class JpegCompression(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     qualities: tuple[int, ...] = (40, 25, 18, 10, 7)
-    """One for each severity, the mildest first."""
+    """JPEG qualities, from 0 to 100, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("qualities", self.qualities, 1, 100)
@@ -48,7 +48,7 @@ class CodecError(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     shares: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.45)
-    """One for each severity, the mildest first."""
+    """Shares of the blocks that are lost, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("shares", self.shares, 0, 1)
@@ -75,7 +75,7 @@ class Occlusion(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     sides: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
-    """One for each severity, the mildest first."""
+    """Covered share of each side, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("sides", self.sides, 0, 1)

@@ -19,7 +19,7 @@ class Zoom(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     factors: tuple[float, ...] = (1.1, 1.2, 1.35, 1.5, 1.75)
-    """One for each severity, the mildest first."""
+    """Factors of enlargement, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("factors", self.factors, 1, 20)
@@ -35,7 +35,7 @@ class Scale(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     factors: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5)
-    """One for each severity, the mildest first."""
+    """Factors of shrinking, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("factors", self.factors, 0.01, 1)
@@ -52,7 +52,7 @@ class Translate(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     pixels: tuple[float, ...] = (1, 2, 3, 4, 5)
-    """One for each severity, the mildest first."""
+    """Distances in pixels, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("pixels", self.pixels, 0, 10_000)
@@ -79,7 +79,7 @@ class Shear(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     angles: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
-    """One for each severity, the mildest first."""
+    """Angles in radians, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("angles", self.angles, 0, 1.5)
@@ -97,7 +97,7 @@ class Rotate(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     angles: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
-    """One for each severity, the mildest first."""
+    """Angles in radians, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("angles", self.angles, 0, 3.2)

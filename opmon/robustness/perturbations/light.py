@@ -18,7 +18,7 @@ class Brightness(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     amounts: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.3)
-    """One for each severity, the mildest first."""
+    """Amounts added to the value, which is from 0 to 1, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("amounts", self.amounts, 0, 1)
@@ -39,7 +39,7 @@ class Contrast(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     factors: tuple[float, ...] = (0.75, 0.5, 0.4, 0.3, 0.15)
-    """One for each severity, the mildest first."""
+    """Factors of the contrast, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("factors", self.factors, 0, 1)
@@ -56,7 +56,7 @@ class Darken(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     factors: tuple[float, ...] = (0.8, 0.6, 0.4, 0.25, 0.1)
-    """One for each severity, the mildest first."""
+    """Factors of the brightness, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("factors", self.factors, 0, 1)
@@ -71,7 +71,7 @@ class Exposure(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     stops: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 2.5)
-    """One for each severity, the mildest first."""
+    """Stops of over-exposure, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("stops", self.stops, 0, 10)
@@ -88,7 +88,7 @@ class Light(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     amounts: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0)
-    """One for each severity, the mildest first."""
+    """Brightness of the spot, from 0 to 1, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("amounts", self.amounts, 0, 10)

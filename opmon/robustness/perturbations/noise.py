@@ -18,7 +18,7 @@ class GaussianNoise(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     deviations: tuple[float, ...] = (0.04, 0.08, 0.12, 0.18, 0.26)
-    """One for each severity, the mildest first."""
+    """Standard deviations of the noise, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("deviations", self.deviations, 0, 10)
@@ -36,7 +36,7 @@ class ShotNoise(Perturbation):
 
     kind: ClassVar[Kind] = "image"
     photons: tuple[float, ...] = (60, 25, 12, 5, 3)
-    """One for each severity, the mildest first."""
+    """Photons at full brightness, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("photons", self.photons, 0.1, 1e6)

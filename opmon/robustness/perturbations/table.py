@@ -23,15 +23,15 @@ class _OnColumns(Perturbation):
 
     kind: ClassVar[Kind] = "table"
     amounts: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
-    """One for each severity, the mildest first."""
+    """The amount of change, one for each severity, the mildest first."""
     categorical: tuple[int, ...] = ()
-    """The columns that hold categories."""
+    """The numbers of the columns that hold categories."""
     columns: tuple[int, ...] | None = None
-    """The columns that may change; all where none are named."""
+    """The numbers of the columns that may change; None: all."""
     spread: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """How far each column's values lie apart; found in the inputs."""
+    """The standard deviation of each column, computed from the inputs."""
     middle: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """The middle of each column; found in the inputs."""
+    """The median of each column, computed from the inputs."""
 
     def __post_init__(self) -> None:
         require_table("amounts", self.amounts, 0, 1e6)
@@ -88,9 +88,9 @@ class Missing(_OnColumns):
     ``fill="nan"`` for a model that takes it. Table: 5 % to 40 %."""
 
     amounts: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4)
-    """One for each severity, the mildest first."""
+    """Shares of the cells that are lost, one for each severity, the mildest first."""
     fill: str = "median"
-    """What stands for a missing value."""
+    """What replaces a lost value: median, or nan."""
 
     def __post_init__(self) -> None:
         require_table("amounts", self.amounts, 0, 1)
@@ -125,7 +125,7 @@ class Shift(_OnColumns):
     a standard deviation to a whole one."""
 
     amounts: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0)
-    """One for each severity, the mildest first."""
+    """Shifts in standard deviations, one for each severity, the mildest first."""
 
     def apply(self, inputs: Table, severity: int, rng: np.random.Generator) -> Table:
         columns = self._numeric(inputs.shape[1])
@@ -140,7 +140,7 @@ class Swap(_OnColumns):
     column holds stays the same, what belongs together does not. Table: 5 % to 40 %."""
 
     amounts: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4)
-    """One for each severity, the mildest first."""
+    """Shares of the cells that are swapped, one for each severity, the mildest first."""
 
     def apply(self, inputs: Table, severity: int, rng: np.random.Generator) -> Table:
         columns = self._any(inputs.shape[1])

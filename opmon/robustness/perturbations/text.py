@@ -26,9 +26,9 @@ class Synonym(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
-    """One for each severity, the mildest first."""
+    """Numbers of edits, one for each severity, the mildest first."""
     words: Mapping[str, Sequence[str]] | None = field(default=None, repr=False)
-    """Words and what may stand for them."""
+    """Words and their synonyms."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)
@@ -54,7 +54,7 @@ class Typos(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
-    """One for each severity, the mildest first."""
+    """Numbers of edits, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)
@@ -70,7 +70,7 @@ class Contraction(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
-    """One for each severity, the mildest first."""
+    """Numbers of edits, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)
@@ -85,7 +85,7 @@ class Punctuation(Perturbation):
 
     kind: ClassVar[Kind] = "text"
     edits: tuple[int, ...] = _EDITS
-    """One for each severity, the mildest first."""
+    """Numbers of edits, one for each severity, the mildest first."""
 
     def __post_init__(self) -> None:
         require_table("edits", self.edits, 0, 10_000)
