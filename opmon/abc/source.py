@@ -59,10 +59,11 @@ class Source(Plugin, ABC):
         """Inputs that production had and did not log: why, and how many, as far as these slices tell."""
         return {}
 
-    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
+    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
         """Parts to set aside because they cannot be read; none where such parts stop the source, or are passed over.
 
-        They are listed with their reasons, and left alone until they change or somebody gives them back.
+        They are listed with their reasons, and left alone until they change or somebody gives them back. ``limit``: it
+        is enough to look as far as :meth:`pending` does with it.
         """
         return ()
 

@@ -94,7 +94,7 @@ class Reading:
             return batch.rows, numbers
         mask = np.ones(len(numbers), bool) if where is None else where.mask(batch.rows)
         if thinning is not None:
-            mask = mask & thinning.mask(batch.rows, self.job.slices[batch.slice_index], batch.first_row)
+            mask = thinning.mask(batch.rows, self.job.slices[batch.slice_index], batch.first_row, mask)
         if version is not None:
             mask = mask & rows_of(
                 self._column(batch.rows, version.column), version.column, version.version, version.meant

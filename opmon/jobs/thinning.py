@@ -39,24 +39,26 @@ class Thinning:
         """As JSON can hold it."""
         return {"column": self.column, "least": self.least}
 
-    def mask(self, rows: pa.RecordBatch, piece: Slice, first: int) -> NDArray[np.bool_]:
-        """Which of the rows, the first of which is row ``first`` of the slice, are taken on."""
-        return accepted(probabilities(rows, self.column), self.least, piece, first)
+    def mask(self, rows: pa.RecordBatch, piece: Slice, first: int, fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the rows that fit, the first row being row ``first`` of the slice, are taken on."""
+        return fits & accepted(probabilities(rows, self.column, fits), self.least, piece, first)
 
 
-def probabilities(rows: pa.RecordBatch, column: str) -> Floats:
-    """With which probability each row was logged; an error for what is none."""
+def probabilities(rows: pa.RecordBatch, column: str, fits: NDArray[np.bool_]) -> Floats:
+    """With which probability each row was logged; an error for what is none, in a row that fits ``inputs.where``."""
     index = rows.schema.get_field_index(column)
     if index < 0:
         return np.ones(rows.num_rows)
     try:
-        found = np.asarray(pc.fill_null(pc.cast(rows.column(index), pa.float64()), 1.0))
+        said = np.asarray(pc.fill_null(pc.cast(rows.column(index), pa.float64()), 1.0))
     except pa.ArrowException as exc:
         raise SourceError(f"column {column!r} is {rows.column(index).type}, and no probability") from exc
+    found = np.where(fits, said, 1.0)
     wrong = found[~((found > 0) & (found <= 1))]
     if len(wrong):
         raise SourceError(
-            f"column {column!r} says with which probability a row was logged: above 0, at most 1; got {wrong[0]:g}"
+            f"column {column!r} says with which probability a row was logged: above 0, at most 1; got {wrong[0]:g}. "
+            f"Mend the log, or leave such rows out by inputs.where"
         )
     return found
 

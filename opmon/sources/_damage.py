@@ -36,10 +36,11 @@ class Lost:
 def not_readable(message: str, exc: Exception) -> SourceError:
     """The error for what a library could not read: with an error number it is the system's, and may pass.
 
-    So may a lack of memory.
+    So may a lack of memory. What the library says of damaged bytes may hold some of them: they are told as escapes.
     """
     passing = isinstance(exc, MemoryError) or (isinstance(exc, OSError) and exc.errno is not None)
-    return SourceError(message) if passing else Damaged(message)
+    told = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in message.strip())
+    return SourceError(told) if passing else Damaged(told)
 
 
 def rewritten(part: str, what: str) -> Damaged:

@@ -59,9 +59,9 @@ class Looking:
             found = self._once(positions, limit)  # others take the room of those that go with no other
         return [piece for piece in found if piece.part not in self.left_out]
 
-    def flaws(self, positions: Mapping[str, str]) -> list[Flaw]:
+    def flaws(self, positions: Mapping[str, str], limit: int | None) -> list[Flaw]:
         """What is damaged, each with the position that passes over it until it changes."""
-        self.slices(positions, None)
+        self.slices(positions, limit)
         return [
             Flaw(part, str(problem), str(_passing(self.seen[part], positions.get(part))))
             for part, problem in self.left_out.items()

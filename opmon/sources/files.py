@@ -125,11 +125,11 @@ class Files(Source):
                 stops[piece.part] = piece.stop
         return stops
 
-    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
+    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
         """The damaged files, with ``broken: quarantine``."""
         if self.broken != "quarantine":
             return ()
-        return Looking(self._folder(), self._format, self._columns, stops=False).flaws(positions)
+        return Looking(self._folder(), self._format, self._columns, stops=False).flaws(positions, limit)
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now, oldest file first, at most ``limit`` rows."""

@@ -51,8 +51,8 @@ class Nested(Source):
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         return self.source.lost(slices)
 
-    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
-        return self.source.flaws(positions)
+    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
+        return self.source.flaws(positions, limit)
 
     def begins(self) -> Mapping[str, str]:
         return self.source.begins()

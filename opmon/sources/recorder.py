@@ -70,8 +70,8 @@ class Recorder(Source):
     def constants(self, part: str) -> Mapping[str, str | int | None]:
         return self._files.constants(part)
 
-    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
-        return self._files.flaws(positions)
+    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
+        return self._files.flaws(positions, limit)
 
     def begins(self) -> Mapping[str, str]:
         return self._files.begins()

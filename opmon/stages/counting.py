@@ -67,7 +67,7 @@ def count_inputs(
     for batch in source.read(slices, list(dict.fromkeys(named))):
         unreadable += sum(batch.unreadable.values())
         fits = np.ones(batch.rows.num_rows, bool) if where is None else where.mask(batch.rows)
-        probability = None if inclusion is None else probabilities(batch.rows, inclusion)
+        probability = None if inclusion is None else probabilities(batch.rows, inclusion, fits)
         said = None if version_column is None else _column(batch.rows, version_column)
         pieces.append(_Piece(slices[batch.slice_index], batch.first_row, fits, probability, said))
     return _counted(rows, pieces, unreadable, version_column or "", inclusion)

@@ -123,7 +123,7 @@ class Pair:
         path.write_bytes(lines(table(20 * self.windows, 20)))
         said = []
         try:
-            said = [str(problem) for problem in self.hostile().advance().problems]
+            said = sorted({str(problem) for problem in self.hostile().advance().problems})
         except Exception as exc:
             self.outcome.wrong.append(f"a fault: {type(exc).__name__}: {exc}")
             traceback.print_exc()

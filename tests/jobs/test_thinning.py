@@ -44,13 +44,24 @@ def test_every_input_of_the_traffic_has_the_same_chance() -> None:
 def test_rows_that_were_logged_alike_are_all_taken() -> None:
     assert accepted(np.full(10, 0.2), 0.2, PIECE, 3).all()
     rows = pa.RecordBatch.from_pydict({"x": [1, 2]})
-    assert Thinning("inclusion", 0.5).mask(rows, PIECE, 0).tolist() == accepted(np.ones(2), 0.5, PIECE, 0).tolist()
+    all_fit = np.ones(2, bool)
+    assert (
+        Thinning("inclusion", 0.5).mask(rows, PIECE, 0, all_fit).tolist()
+        == accepted(np.ones(2), 0.5, PIECE, 0).tolist()
+    )
 
 
 @pytest.mark.parametrize("values", [[0.5, 0.0], [0.5, 1.5], [float("nan"), 0.5], [-1.0, 0.5], ["often", None]])
 def test_what_is_no_probability_is_told(values: list[Any]) -> None:
     with pytest.raises(SourceError, match="probability"):
-        probabilities(pa.RecordBatch.from_pydict({"p": values}), "p")
+        probabilities(pa.RecordBatch.from_pydict({"p": values}), "p", np.ones(2, bool))
+
+
+def test_rows_that_are_no_inputs_may_say_what_is_no_probability() -> None:
+    rows = pa.RecordBatch.from_pydict({"p": [0.5, 0.0, float("nan"), 1.0]})
+    fits = np.array([True, False, False, True])
+    assert probabilities(rows, "p", fits).tolist() == [0.5, 1, 1, 1]
+    assert not Thinning("p", 0.5).mask(rows, PIECE, 0, fits)[1:3].any()
 
 
 def test_a_round_of_a_sampled_log_is_of_the_traffic(workbench: Workbench, database: str) -> None:

@@ -308,6 +308,15 @@ def test_an_open_quote_at_the_end_costs_what_it_holds(log, drain, caplog) -> Non
     assert drain(log.files(), {"a.csv": flaw.passing}) == [{"x": 3, "y": "open\n4,5\n6"}, {"x": 7, "y": "8"}]
 
 
+def test_flaws_are_looked_for_as_far_as_a_round_reaches(log) -> None:
+    for number in range(4):
+        log.write(f"{number}.jsonl", '{"x": 1}\n' * 10, age=100 - number)
+    log.write("4.parquet", b"PAR1" + bytes(100) + b"PAR1")
+    files = log.files(broken="quarantine")
+    assert files.flaws({}, 30) == []
+    assert [flaw.part for flaw in files.flaws({}, 50)] == [flaw.part for flaw in files.flaws({})] == ["4.parquet"]
+
+
 def test_a_row_of_a_gigabyte_costs_itself_alone(log, drain) -> None:
     """Scaled down: the same proportions to the limit and to what is read at a time."""
     log.write("a.jsonl", '{"x": 1}\n{"x": "' + "y" * 20_000_000 + '"}\n{"x": 3}\n{"x": "' + "y" * 9_000_000)

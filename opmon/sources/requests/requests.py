@@ -68,8 +68,8 @@ class Requests(Source):
     def answers(self) -> tuple[str, ...]:
         return ("prediction", "scores", "response")
 
-    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
-        return self._files.flaws({part: _of_file(stop) for part, stop in positions.items()})
+    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
+        return self._files.flaws({part: _of_file(stop) for part, stop in positions.items()}, limit)
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """What can be read now; a request is never cut, so that a few inputs more than ``limit`` may come."""
