@@ -75,8 +75,8 @@ class Ingest(Source):
             return self._files.begins()
         return {} if self.since is None else {_NOTHING_BEFORE: BEGIN}
 
-    def flaws(self, positions: Mapping[str, str]) -> Sequence[Flaw]:
-        return self._files.flaws(positions) if self._is_there else ()
+    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
+        return self._files.flaws(positions, limit) if self._is_there else ()
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self._files.pending(positions, limit) if self._is_there else []
