@@ -97,7 +97,7 @@ class Folding:
         answers = self._answers(segment, requests)
         name = f"{segment.number:012}-{folders.name}.parquet"
         streams = self._streams(segment, answers)
-        folders.keep_keys(segment.number, np.fromiter(keys, np.uint64, len(keys)))
+        folders.keep_keys(segment.number, np.fromiter(keys, np.uint64, len(keys)), self.journal.known.most)
         for stream, found in streams.items():
             table = found.table()
             if table is not None:

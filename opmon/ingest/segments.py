@@ -19,6 +19,8 @@ from opmon.private import FILE, private_folder
 
 _NAME = re.compile(r"([0-9]{12})\.(log|read|keys)")
 _SALT = 16
+_MOST_FILES = 64
+"""So many small files of digests; then half of them become one."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -96,9 +98,21 @@ class Segments:
         segment.path.rename(self.path_of(segment.number, "read"))
         sync(self.folder)
 
-    def keep_keys(self, number: int, keys: NDArray[np.uint64]) -> None:
-        """Keep the digests of a segment's events longer than the segment."""
+    def keep_keys(self, number: int, keys: NDArray[np.uint64], most: int) -> None:
+        """Keep the digests of a segment's events longer than the segment: the newest ``most``, in few files."""
         write_whole(self.path_of(number, "keys"), keys.astype("<u8").tobytes())
+        count = 0
+        for segment in reversed(self._of("keys")):
+            if count >= most:
+                segment.path.unlink()
+            else:
+                count += segment.path.stat().st_size // 8
+        small = [each.path for each in self._of("keys") if each.path.stat().st_size < most]  # an eighth of all
+        if len(small) > _MOST_FILES:
+            *older, last = small[: _MOST_FILES // 2]
+            write_whole(last, b"".join(path.read_bytes() for path in [*older, last]))
+            for path in older:
+                path.unlink()
 
     def kept_keys(self) -> Iterator[tuple[Path, NDArray[np.uint64]]]:
         """The digests that are kept, newest segment first."""

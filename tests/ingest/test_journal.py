@@ -6,6 +6,7 @@ import os
 import resource
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from opmon.errors import LeaseHeld
@@ -91,3 +92,14 @@ def test_segments_are_closed_by_age_and_size_and_numbers_are_not_used_again(tmp_
         "000000000002.read",
         "000000000003.log",
     ]
+
+
+def test_digests_are_kept_in_few_files_and_the_oldest_go(tmp_path: Path) -> None:
+    segments = Segments(tmp_path)
+    for number in range(1, 301):
+        segments.keep_keys(number, np.array([2 * number, 2 * number + 1], np.uint64), most=400)
+    found = {key for _, keys in segments.kept_keys() for key in keys.tolist()}
+    assert found >= set(range(202, 602))
+    assert len(found) <= 400 + 2 * 64
+    assert len(list(tmp_path.glob("*.keys"))) <= 80
+    segments.close()
