@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from hypothesis import settings
 
 from opmon.store import _connections
+from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store, new_opmon_database
 
 settings.register_profile("opmon", deadline=None, derandomize=True)  # the same cases every time, however busy
 settings.load_profile("opmon")
@@ -93,10 +94,16 @@ _BUCKETS = itertools.count()
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database of each kind."""
+    """The address of an empty database of each kind: for what the database decides (locks, SQL, what is stored)."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'opmon.db'}"
     return str(request.getfixturevalue("postgres")())
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    """The address of a SQLite database with its tables: for what is the same on every database."""
+    return new_opmon_database(tmp_path / "opmon.db")
 
 
 @pytest.fixture(autouse=True)
@@ -143,9 +150,7 @@ class Workbench:
     def sibling(self, folder: Path) -> Workbench:
         """The same world once more, with an MLflow of its own: a monitor there makes the very same choices."""
         folder.mkdir()
-        uri = f"sqlite:///{folder / 'mlflow.db'}"
-        register_digits(uri)
-        return Workbench(folder, uri, self.name, self.model)
+        return Workbench(folder, new_digits(folder), self.name, self.model)
 
     def register(self, model: object, name: str, columns: Sequence[str] = ()) -> None:
         """Watch another model, an ONNX one, registered under a name of its own; ``columns`` are its signature."""
@@ -275,9 +280,17 @@ class Workbench:
 @pytest.fixture(scope="session")
 def mlflow_uri(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tracking store with the registered model ``digits``: version 1, alias ``champion``."""
-    folder = tmp_path_factory.mktemp("mlflow")
-    uri = f"sqlite:///{folder / 'mlflow.db'}"
-    register_digits(uri)
+    return new_digits(tmp_path_factory.mktemp("mlflow"))
+
+
+def new_digits(folder: Path) -> str:
+    """A new tracking store in the folder, with version 1 of ``digits`` behind the alias ``champion``."""
+    import mlflow
+
+    made = made_once("digits", lambda where: register_digits(new_mlflow_store(where)), Path(__file__))
+    uri = copy_mlflow_store(made, folder)
+    point_mlflow_at(uri)
+    mlflow.set_experiment("training")
     return uri
 
 

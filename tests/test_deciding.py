@@ -17,12 +17,6 @@ EVEN = {"type": "ssrs", "budget": 40}
 """Weights near 1, with which recovery takes few labels."""
 
 
-@pytest.fixture
-def sqlite(tmp_path: Any) -> str:
-    """Where what is tested is the same on every database."""
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 def live(workbench: Any, monitor: Any, count: int, wrong: float = 0.0, **more: Any) -> None:
     """``count`` rounds from inputs to verdicts, with so many labels turned wrong."""
     for _ in range(count):

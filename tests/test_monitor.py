@@ -48,8 +48,8 @@ def test_a_round_from_inputs_to_mlflow(workbench: Any, database: str, tmp_path: 
     assert tags["opmon.status"] in ("healthy", "degraded")
 
 
-def test_a_half_labelled_round_is_provisional(workbench: Any, database: str) -> None:
-    monitor = workbench.monitor(database)
+def test_a_half_labelled_round_is_provisional(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite)
     workbench.write_window()
     monitor.advance()
     workbench.answer(monitor, limit=8)
@@ -63,8 +63,8 @@ def test_a_half_labelled_round_is_provisional(workbench: Any, database: str) -> 
     assert only_round(monitor, workbench.name).state == "closed"
 
 
-def test_the_deadline_ends_the_wait(workbench: Any, database: str, clock: Any) -> None:
-    monitor = workbench.monitor(database, clock, labels={"max_wait": "2d"})
+def test_the_deadline_ends_the_wait(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock, labels={"max_wait": "2d"})
     workbench.write_window()
     monitor.advance()
     workbench.answer(monitor, limit=8)
@@ -135,8 +135,8 @@ def test_an_alarm_is_one_event_and_one_tag(workbench: Any, database: str) -> Non
     assert tags["opmon.retrain"] == events[0]["id"]
 
 
-def test_a_frame_smaller_than_the_budget_is_labelled_whole(workbench: Any, database: str) -> None:
-    monitor = workbench.monitor(database, round={"min_inputs": 10, "max_inputs": 200, "max_age": "1h"})
+def test_a_frame_smaller_than_the_budget_is_labelled_whole(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, round={"min_inputs": 10, "max_inputs": 200, "max_age": "1h"})
     workbench.write_window(size=25)
     monitor.advance()
     assert workbench.answer(monitor) == 25
@@ -147,8 +147,8 @@ def test_a_frame_smaller_than_the_budget_is_labelled_whole(workbench: Any, datab
     assert revision.estimate.value == pytest.approx(workbench.true_accuracy(monitor, 1))
 
 
-def test_what_waited_and_is_gone_lends_no_age_to_what_comes_next(workbench: Any, database: str, clock: Any) -> None:
-    monitor = workbench.monitor(database, clock, round={"min_inputs": 1000, "max_inputs": 5000, "max_age": "1h"})
+def test_what_waited_and_is_gone_lends_no_age_to_what_comes_next(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock, round={"min_inputs": 1000, "max_inputs": 5000, "max_age": "1h"})
     clock.now = datetime.now(UTC)
     path = workbench.write_window(size=30)
     assert monitor.advance().opened == 0
@@ -161,8 +161,8 @@ def test_what_waited_and_is_gone_lends_no_age_to_what_comes_next(workbench: Any,
     assert monitor.advance().opened == 1
 
 
-def test_a_trickle_opens_when_it_is_old_enough(workbench: Any, database: str, clock: Any) -> None:
-    monitor = workbench.monitor(database, clock, round={"min_inputs": 1000, "max_inputs": 5000, "max_age": "1h"})
+def test_a_trickle_opens_when_it_is_old_enough(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock, round={"min_inputs": 1000, "max_inputs": 5000, "max_age": "1h"})
     path = workbench.write_window(size=30)
     import os
 
@@ -172,10 +172,10 @@ def test_a_trickle_opens_when_it_is_old_enough(workbench: Any, database: str, cl
     assert monitor.advance().opened == 1
 
 
-def test_an_input_logged_twice_counts_once(workbench: Any, database: str) -> None:
+def test_an_input_logged_twice_counts_once(workbench: Any, sqlite: str) -> None:
     import shutil
 
-    monitor = workbench.monitor(database)
+    monitor = workbench.monitor(sqlite)
     first = workbench.write_window()
     monitor.advance()
     shutil.copy(first, first.with_name("window-001-again.parquet"))
@@ -208,10 +208,10 @@ def test_only_one_process_works_on_a_monitor(workbench: Any, database: str) -> N
         monitor.advance()
 
 
-def test_mlflow_down_delays_and_loses_nothing(workbench: Any, database: str) -> None:
+def test_mlflow_down_delays_and_loses_nothing(workbench: Any, sqlite: str) -> None:
     from opmon.registry import MlflowRegistry
 
-    monitor = workbench.monitor(database)
+    monitor = workbench.monitor(sqlite)
     workbench.write_window()
     working, monitor.registry = monitor.registry, MlflowRegistry("http://127.0.0.1:1")
     assert monitor.advance().problems
@@ -240,13 +240,13 @@ def test_a_drift_report_compares_with_the_first_round(workbench: Any, tmp_path: 
     assert monitor.registry.download(second.run_id, "drift/drift.html", tmp_path / "got").exists()
 
 
-def test_a_trickle_into_one_growing_file_does_not_wait_for_ever(workbench: Any, database: str, clock: Any) -> None:
+def test_a_trickle_into_one_growing_file_does_not_wait_for_ever(workbench: Any, sqlite: str, clock: Any) -> None:
     import json
     import os
 
     limits = {"min_inputs": 1000, "max_inputs": 5000, "max_age": "1h"}
     source = {"path": "production", "format": "jsonl"}
-    monitor = workbench.monitor(database, clock, round=limits, source=source, columns={})
+    monitor = workbench.monitor(sqlite, clock, round=limits, source=source, columns={})
     path = workbench.folder / "production" / "log.jsonl"
     opened = []
     for _ in range(4):

@@ -32,11 +32,6 @@ from opmon.types import Batch
 ANY = {"min_inputs": 1, "max_inputs": 10_000}
 
 
-@pytest.fixture
-def lite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 @dataclass(frozen=True)
 class Always:
     """Scores without any model: everything is a three."""
@@ -95,10 +90,10 @@ def asked(way: Always) -> list[int]:
     return [int(line) for line in Path(way.asked).read_text().splitlines()]
 
 
-def test_a_job_scored_in_another_process_gives_the_same(workbench: Any, lite: str, tmp_path: Path) -> None:
+def test_a_job_scored_in_another_process_gives_the_same(workbench: Any, sqlite: str, tmp_path: Path) -> None:
     for _ in range(3):
         workbench.write_window(said=["4"] * 200)
-    job = job_of(workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY), tmp_path / "a")
+    job = job_of(workbench.monitor(sqlite, columns={"id": "input_id", "prediction": "said"}, round=ANY), tmp_path / "a")
     here = score(replace(job, part_rows=250))
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         (there,) = pool.map(score, [replace(job, folder=tmp_path / "b")])
@@ -108,10 +103,10 @@ def test_a_job_scored_in_another_process_gives_the_same(workbench: Any, lite: st
     assert pickle.loads(pickle.dumps(here)) == here == score(replace(job, part_rows=250))
 
 
-def test_a_killed_job_keeps_the_parts_it_finished(workbench: Any, lite: str, tmp_path: Path) -> None:
+def test_a_killed_job_keeps_the_parts_it_finished(workbench: Any, sqlite: str, tmp_path: Path) -> None:
     for _ in range(5):
         workbench.write_window()
-    whole = job_of(workbench.monitor(lite, round=ANY), tmp_path / "parts")
+    whole = job_of(workbench.monitor(sqlite, round=ANY), tmp_path / "parts")
     ways = [Always(str(tmp_path / name), fails_after=fails) for name, fails in (("one", 3), ("two", 1), ("three", 99))]
     for way in ways[:2]:
         with pytest.raises(KeyboardInterrupt):
@@ -130,16 +125,16 @@ def test_a_killed_job_keeps_the_parts_it_finished(workbench: Any, lite: str, tmp
     assert table_of(done).equals(table_of(calm))
 
 
-def test_parts_of_bounded_size_are_whole_or_not_there(workbench: Any, lite: str, tmp_path: Path) -> None:
+def test_parts_of_bounded_size_are_whole_or_not_there(workbench: Any, sqlite: str, tmp_path: Path) -> None:
     workbench.write_window()
-    job = job_of(workbench.monitor(lite, round=ANY), tmp_path / "parts")
+    job = job_of(workbench.monitor(sqlite, round=ANY), tmp_path / "parts")
     (part,) = score(job)
     part.path.rename(part.path.with_suffix(".1.partial"))
     assert parts.finished(job.folder) == []
     assert score(job) == (part,)
 
 
-def test_a_round_in_shares_is_the_round_in_one(workbench: Any, lite: str, tmp_path: Path) -> None:
+def test_a_round_in_shares_is_the_round_in_one(workbench: Any, sqlite: str, tmp_path: Path) -> None:
     """Files that differ in a column and in its type: all of them decide together."""
     rng = np.random.default_rng(0)
     for number in range(4):
@@ -166,12 +161,12 @@ def test_a_round_in_shares_is_the_round_in_one(workbench: Any, lite: str, tmp_pa
 
 
 def test_a_round_killed_in_scoring_goes_on_with_its_parts(
-    workbench: Any, lite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workbench: Any, sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(4):
         workbench.write_window()
     monkeypatch.setattr("opmon.stages.score_jobs.PART_ROWS", 200)
-    monitor, calm = (workbench.monitor(each, round=ANY) for each in (lite, f"sqlite:///{tmp_path / 'calm.db'}"))
+    monitor, calm = (workbench.monitor(each, round=ANY) for each in (sqlite, f"sqlite:///{tmp_path / 'calm.db'}"))
     progress: list[int] = []
 
     def dies(what: str, done: int, total: int | None) -> None:
@@ -191,10 +186,10 @@ def test_a_round_killed_in_scoring_goes_on_with_its_parts(
 
 
 def test_what_stops_a_round_is_read_anew_and_what_did_not_answer_is_not(
-    workbench: Any, lite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workbench: Any, sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workbench.write_window()
-    monitor = workbench.monitor(lite, round=ANY)
+    monitor = workbench.monitor(sqlite, round=ANY)
     for error, kept in ((UnavailableError("MLflow is away"), 1), (SourceError("these are other inputs"), 0)):
 
         def fails(*given: Any, error: Exception = error) -> None:
@@ -210,13 +205,13 @@ def test_what_stops_a_round_is_read_anew_and_what_did_not_answer_is_not(
     assert not folder.exists()
 
 
-def test_jobs_of_another_configuration_have_other_folders(workbench: Any, lite: str, tmp_path: Path) -> None:
+def test_jobs_of_another_configuration_have_other_folders(workbench: Any, sqlite: str, tmp_path: Path) -> None:
     workbench.write_window()
     folder = tmp_path / "parts"
-    one = job_of(workbench.monitor(lite, round=ANY), folder)
+    one = job_of(workbench.monitor(sqlite, round=ANY), folder)
     score(one)
-    again = job_of(workbench.monitor(lite, round=ANY), folder)
+    again = job_of(workbench.monitor(sqlite, round=ANY), folder)
     assert (again.folder, identity(again)) == (one.folder, identity(one))
-    other = job_of(workbench.monitor(lite, round=ANY, columns={"id": "input_id"}), folder)
+    other = job_of(workbench.monitor(sqlite, round=ANY, columns={"id": "input_id"}), folder)
     assert other.folder != one.folder
     assert not one.folder.exists(), "what no job of the round needs is removed"

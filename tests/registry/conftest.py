@@ -20,6 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from opmon.registry import MlflowRegistry
+from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store
 
 
 def find_port() -> int:
@@ -50,7 +51,7 @@ class Server:
             "--workers",
             "1",
         ]
-        command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
+        command += ["--backend-store-uri", new_mlflow_store(folder)]
         command += ["--artifacts-destination", str(folder / "artifacts")]
         environment = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
         with (folder / "server.log").open("wb") as log:
@@ -105,9 +106,8 @@ def server(start_server: Callable[[], Server]) -> Server:
 @pytest.fixture(scope="session")
 def sqlite_uri(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("sqlite")
-    uri = f"sqlite:///{folder / 'mlflow.db'}"
-    register(uri, folder / "artifacts")
-    return uri
+    made = made_once("registry", lambda where: register(new_mlflow_store(where), where / "artifacts"), Path(__file__))
+    return copy_mlflow_store(made, folder)
 
 
 @pytest.fixture(params=["sqlite", "server"])

@@ -58,11 +58,6 @@ def target() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.fixture
-def lite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 def configuration(workbench: Any, database: str, target: str, **changes: Any) -> dict[str, Any]:
     return dict(
         workbench.configuration(
@@ -91,8 +86,8 @@ def opened(service: Service, name: str) -> int:
 # --- monitors side by side --------------------------------------------------------------------------------------------
 
 
-def test_a_scheduled_run_waits_for_a_delivery_and_is_not_lost(workbench: Any, lite: str, target: str) -> None:
-    service = alarm_ready(workbench, configuration(workbench, lite, target))
+def test_a_scheduled_run_waits_for_a_delivery_and_is_not_lost(workbench: Any, sqlite: str, target: str) -> None:
+    service = alarm_ready(workbench, configuration(workbench, sqlite, target))
     service.attend()
     assert SlowTarget.arrived.wait(60)
     workbench.write_window()
@@ -103,8 +98,8 @@ def test_a_scheduled_run_waits_for_a_delivery_and_is_not_lost(workbench: Any, li
     assert opened(service, workbench.name) == 2
 
 
-def test_one_slow_action_delays_no_other_monitor(workbench: Any, lite: str, target: str) -> None:
-    plain = configuration(workbench, lite, target)
+def test_one_slow_action_delays_no_other_monitor(workbench: Any, sqlite: str, target: str) -> None:
+    plain = configuration(workbench, sqlite, target)
     plain["monitors"]["quick"] = plain["monitors"][workbench.name] | {"actions": []}
     service = alarm_ready(workbench, plain)
     service.work("quick", True)
@@ -122,9 +117,9 @@ def test_one_slow_action_delays_no_other_monitor(workbench: Any, lite: str, targ
 
 
 def test_a_monitor_that_gets_nowhere_is_asked_less_and_less(
-    workbench: Any, lite: str, target: str, monkeypatch: pytest.MonkeyPatch
+    workbench: Any, sqlite: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = configuration(workbench, lite, target)
+    plain = configuration(workbench, sqlite, target)
     service = alarm_ready(workbench, plain)
     now, asked = [0.0], list[float]()
     service.monotonic = lambda: now[0]
@@ -144,8 +139,10 @@ def test_a_monitor_that_gets_nowhere_is_asked_less_and_less(
     assert waits[-1] == scheduler.LONGEST_REST
 
 
-def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(workbench: Any, lite: str, target: str) -> None:
-    service = Service(Settings.from_mapping(configuration(workbench, lite, target), workbench.folder))
+def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(
+    workbench: Any, sqlite: str, target: str
+) -> None:
+    service = Service(Settings.from_mapping(configuration(workbench, sqlite, target), workbench.folder))
     workbench.write_window()
     with hold(service.store, workbench.name):
         service.work(workbench.name, True)
@@ -161,9 +158,9 @@ def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(workbench
 
 
 def test_a_run_whose_time_was_over_goes_on(
-    workbench: Any, lite: str, target: str, monkeypatch: pytest.MonkeyPatch
+    workbench: Any, sqlite: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = Service(Settings.from_mapping(configuration(workbench, lite, target), workbench.folder))
+    service = Service(Settings.from_mapping(configuration(workbench, sqlite, target), workbench.folder))
     workbench.write_window()
     monkeypatch.setattr(scheduler, "CYCLE_SECONDS", -1.0)
     service.work(workbench.name, True)
@@ -238,8 +235,8 @@ def serve(workbench: Any, plain: dict[str, Any]) -> Iterator[tuple[subprocess.Po
         process.wait()
 
 
-def test_a_second_signal_ends_at_once(workbench: Any, lite: str, target: str) -> None:
-    plain = configuration(workbench, lite, target)
+def test_a_second_signal_ends_at_once(workbench: Any, sqlite: str, target: str) -> None:
+    plain = configuration(workbench, sqlite, target)
     alarm_ready(workbench, plain)
     with serve(workbench, plain) as (process, _):
         assert SlowTarget.arrived.wait(90)
@@ -250,8 +247,8 @@ def test_a_second_signal_ends_at_once(workbench: Any, lite: str, target: str) ->
         assert process.wait(5) == 128 + signal.SIGTERM
 
 
-def test_one_signal_ends_it_within_ten_seconds_whatever_hangs(workbench: Any, lite: str, target: str) -> None:
-    plain = configuration(workbench, lite, target)
+def test_one_signal_ends_it_within_ten_seconds_whatever_hangs(workbench: Any, sqlite: str, target: str) -> None:
+    plain = configuration(workbench, sqlite, target)
     alarm_ready(workbench, plain)
     with serve(workbench, plain) as (process, said):
         assert SlowTarget.arrived.wait(90)
@@ -297,10 +294,10 @@ def bad_server(request: pytest.FixtureRequest) -> Iterator[tuple[str, threading.
 
 
 def test_it_stops_while_mlflow_does_not_answer(
-    workbench: Any, lite: str, bad_server: tuple[str, threading.Event], monkeypatch: pytest.MonkeyPatch
+    workbench: Any, sqlite: str, bad_server: tuple[str, threading.Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uri, met = bad_server
-    plain = workbench.configuration(lite)
+    plain = workbench.configuration(sqlite)
     plain["mlflow"] = {"tracking_uri": uri}
     workbench.write_window()
     monkeypatch.setattr(scheduler, "LAST_STEPS", 0.2)
@@ -317,15 +314,15 @@ def test_it_stops_while_mlflow_does_not_answer(
 
 @pytest.mark.usefixtures("workbench")
 def test_a_cycle_with_a_server_that_does_not_answer_ends(
-    workbench: Any, lite: str, bad_server: tuple[str, threading.Event], monkeypatch: pytest.MonkeyPatch
+    workbench: Any, sqlite: str, bad_server: tuple[str, threading.Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
     monkeypatch.setattr(Breaker, "FIRST_REST", 3600.0)
-    good = workbench.monitor(lite, round={"min_inputs": 50, "max_inputs": 50})
+    good = workbench.monitor(sqlite, round={"min_inputs": 50, "max_inputs": 50})
     workbench.write_window()
     good.advance()
     workbench.answer(good)
-    plain = workbench.configuration(lite)
+    plain = workbench.configuration(sqlite)
     plain["mlflow"] = {"tracking_uri": bad_server[0]}
     service = Service(Settings.from_mapping(plain, workbench.folder))
     cycle = service.monitors[workbench.name].advance()
@@ -334,8 +331,8 @@ def test_a_cycle_with_a_server_that_does_not_answer_ends(
     assert alone == len(cycle.problems) - Breaker.FAILURES, "and yet only the first of them were waited for"
 
 
-def test_a_cycle_begins_no_step_after_its_time(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite)
+def test_a_cycle_begins_no_step_after_its_time(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite)
     workbench.write_window()
     assert monitor.advance(seconds=-1.0).opened == 0
     assert monitor.advance().opened == 1

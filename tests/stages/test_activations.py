@@ -35,11 +35,6 @@ CES = {"sampler": {"type": "ces", "budget": 60}}
 
 
 @pytest.fixture
-def lite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
-@pytest.fixture
 def network(workbench: Any) -> Any:
     return workbench.with_network()
 
@@ -117,10 +112,10 @@ def test_ces_from_the_log_to_mlflow(network: Any, database: str, tmp_path: Path)
     assert any("not unbiased" in note for note in found.estimate.notes)
 
 
-def test_a_frame_without_activations_is_scored_again(network: Any, lite: str, tmp_path: Path) -> None:
+def test_a_frame_without_activations_is_scored_again(network: Any, sqlite: str, tmp_path: Path) -> None:
     """A round that was scored before its sampler could be run."""
     network.write_window()
-    monitor = network.monitor(lite, **CES)
+    monitor = network.monitor(sqlite, **CES)
     with monitor._at_work() as work:
         open.open_round(work)
         score.score_round(work, one(monitor))
@@ -131,11 +126,11 @@ def test_a_frame_without_activations_is_scored_again(network: Any, lite: str, tm
     assert one(monitor).state == "labelling"
 
 
-def test_a_later_configuration_leaves_an_open_round_its_sampler(network: Any, lite: str, tmp_path: Path) -> None:
+def test_a_later_configuration_leaves_an_open_round_its_sampler(network: Any, sqlite: str, tmp_path: Path) -> None:
     network.write_window()
-    with network.monitor(lite, **CES)._at_work() as work:
+    with network.monitor(sqlite, **CES)._at_work() as work:
         open.open_round(work)
-    later = network.monitor(lite)
+    later = network.monitor(sqlite)
     network.write_window()
     assert later.advance().problems == []
     assert frame_of(later, tmp_path, 1).activations is not None
@@ -143,8 +138,8 @@ def test_a_later_configuration_leaves_an_open_round_its_sampler(network: Any, li
     assert draws.unpack_draw(one(later, 1).draw or b"").design == "ces"
 
 
-def test_a_model_without_a_hidden_layer_costs_no_round(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite, **CES)
+def test_a_model_without_a_hidden_layer_costs_no_round(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, **CES)
     workbench.write_window()
     for _ in range(2):
         (problem,) = monitor.advance().problems
@@ -152,16 +147,16 @@ def test_a_model_without_a_hidden_layer_costs_no_round(workbench: Any, lite: str
         assert "ces" in str(problem)
     with monitor.store.read() as connection:
         assert rounds.count(connection, workbench.name) == 0
-    plain = workbench.monitor(lite)
+    plain = workbench.monitor(sqlite)
     assert plain.advance().opened == 1, "the inputs are all still there for another sampler"
     assert one(plain).inputs == 200
 
 
-def test_check_tries_the_layer(network: Any, workbench: Any, lite: str) -> None:
+def test_check_tries_the_layer(network: Any, workbench: Any, sqlite: str) -> None:
     network.write_window()
 
     def told(**changes: Any) -> dict[str, Any]:
-        settings = Settings.from_mapping(network.configuration(lite, **changes), network.folder)
+        settings = Settings.from_mapping(network.configuration(sqlite, **changes), network.folder)
         return {finding.about.split(": ")[1]: finding for finding in check_monitor(settings, network.name)}
 
     assert {finding.level for finding in told(**CES).values()} == {"ok"}
@@ -170,24 +165,24 @@ def test_check_tries_the_layer(network: Any, workbench: Any, lite: str) -> None:
     assert "no layer 'nowhere'" in wrong.message
 
 
-def test_a_convolutional_layer_is_pooled(workbench: Any, lite: str, tmp_path: Path) -> None:
+def test_a_convolutional_layer_is_pooled(workbench: Any, sqlite: str, tmp_path: Path) -> None:
     workbench.register(convolutional(), "pictures")
     workbench.write_window()
-    monitor = workbench.monitor(lite, **CES, layer="fired")
+    monitor = workbench.monitor(sqlite, **CES, layer="fired")
     assert monitor.advance().problems == []
     found = frame_of(monitor, tmp_path).activations
     assert found is not None
     assert found.shape == (200, 6), "one neuron for each channel"
 
 
-def test_a_regression_network_is_drawn_by_its_layer(workbench: Any, lite: str, tmp_path: Path) -> None:
+def test_a_regression_network_is_drawn_by_its_layer(workbench: Any, sqlite: str, tmp_path: Path) -> None:
     from sklearn.neural_network import MLPRegressor
 
     images, targets = workbench.images.astype(np.float32), workbench.targets.astype(np.float32)
     fitted = MLPRegressor(hidden_layer_sizes=(8,), max_iter=60, random_state=0).fit(images[:900], targets[:900])
     workbench.register(onnx.load_from_string(convert(fitted, None)), "number")
     workbench.write_window()
-    monitor = workbench.monitor(lite, **CES, problem="regression", rules=[])
+    monitor = workbench.monitor(sqlite, **CES, problem="regression", rules=[])
     assert monitor.advance().problems == []
     found = frame_of(monitor, tmp_path).activations
     assert found is not None
@@ -196,7 +191,7 @@ def test_a_regression_network_is_drawn_by_its_layer(workbench: Any, lite: str, t
     assert monitor.advance().closed == 1
 
 
-def test_activations_that_are_no_numbers_are_set_aside(network: Any, lite: str) -> None:
+def test_activations_that_are_no_numbers_are_set_aside(network: Any, sqlite: str) -> None:
     """Large inputs overflow in the layer: they cannot be coded, and are counted."""
     path = network.write_window()
     table = pq.read_table(path)
@@ -204,7 +199,7 @@ def test_activations_that_are_no_numbers_are_set_aside(network: Any, lite: str) 
     pixels[:3] *= 3e37
     lists = pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 64)
     pq.write_table(table.set_column(table.schema.get_field_index("pixels"), "pixels", lists), path)
-    monitor = network.monitor(lite, **CES)
+    monitor = network.monitor(sqlite, **CES)
     assert monitor.advance().problems == []
     assert (one(monitor).inputs, one(monitor).unscorable) == (197, 3)
 
@@ -237,9 +232,9 @@ _load = EntryPoint.load
 
 
 @pytest.mark.usefixtures("foreign")
-def test_a_sampler_of_somebody_else_gets_what_it_asks_for(network: Any, lite: str, tmp_path: Path) -> None:
+def test_a_sampler_of_somebody_else_gets_what_it_asks_for(network: Any, sqlite: str, tmp_path: Path) -> None:
     network.write_window()
-    monitor = network.monitor(lite, sampler={"type": "nearest", "budget": 20})
+    monitor = network.monitor(sqlite, sampler={"type": "nearest", "budget": 20})
     with monitor._at_work() as work:
         open.open_round(work)
         score.score_round(work, one(monitor))
@@ -268,7 +263,7 @@ def test_coded_over_what_is_kept() -> None:
     np.testing.assert_array_equal(found, section_indices(np.delete(values, 2, axis=1), 20))
 
 
-def test_inputs_that_are_left_out_do_not_stretch_the_range(network: Any, lite: str, tmp_path: Path) -> None:
+def test_inputs_that_are_left_out_do_not_stretch_the_range(network: Any, sqlite: str, tmp_path: Path) -> None:
     """One that production logged before, and that lights up the layer as no other does."""
     first = pq.read_table(network.write_window())
     pixels = np.stack(first["pixels"].to_pylist()).astype(np.float32)
@@ -277,7 +272,7 @@ def test_inputs_that_are_left_out_do_not_stretch_the_range(network: Any, lite: s
     ids = pa.array(["w1-7", *(f"new-{k}" for k in range(199))])
     order = pa.array([7, *(k for k in range(200) if k != 7)])
     again = pa.table({"input_id": ids, "at": first["at"], "pixels": lists.take(order)})
-    monitor = network.monitor(lite, **CES)
+    monitor = network.monitor(sqlite, **CES)
     monitor.advance()
     pq.write_table(again, network.folder / "production" / "window-002.parquet")
     assert monitor.advance().problems == []

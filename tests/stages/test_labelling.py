@@ -65,11 +65,6 @@ def monitor(workbench, sqlite, clock, pile):
     return monitor
 
 
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 def say(workbench, pile: Pile, tasks: Sequence[Task]) -> None:
     for task in tasks:
         pile.said.append(Said(task.key, "ann", workbench.truth[task.input_id], datetime(2026, 3, 2, tzinfo=UTC)))

@@ -56,8 +56,8 @@ def live(workbench: Any, monitor: Any, count: int, **answering: Any) -> None:
         assert monitor.advance().closed == 1
 
 
-def test_the_last_rounds_are_told_with_each_round(workbench: Any, database: str) -> None:
-    monitor = workbench.monitor(database, rolling={"rounds": 2}, sampler={"type": "srs", "budget": 40})
+def test_the_last_rounds_are_told_with_each_round(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, rolling={"rounds": 2}, sampler={"type": "srs", "budget": 40})
     live(workbench, monitor, 3, wrong=0.1)
     own = estimates(monitor)
     pairs = [joined(monitor, 1), joined(monitor, 1, 2), joined(monitor, 2, 3)]
@@ -116,10 +116,10 @@ def tell_again(monitor: Any) -> None:
     assert monitor.advance().problems == []
 
 
-def test_a_round_without_an_estimate_joins_when_it_gets_one(workbench: Any, database: str, clock: Any) -> None:
+def test_a_round_without_an_estimate_joins_when_it_gets_one(workbench: Any, sqlite: str, clock: Any) -> None:
     """Its late label pushes the oldest round out of the windows that come after."""
     changes = {"rolling": {"rounds": 2}, "labels": {"max_wait": "2d"}, "sampler": {"type": "srs", "budget": 40}}
-    monitor = workbench.monitor(database, clock, **changes)
+    monitor = workbench.monitor(sqlite, clock, **changes)
     live(workbench, monitor, 1, wrong=0.2)
     workbench.write_window()
     monitor.advance()

@@ -19,11 +19,6 @@ from opmon.store import draws, outbox, queue, revisions, rounds, schema, verdict
 from opmon.types import Label
 
 
-@pytest.fixture
-def lite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 def one(monitor: Any, number: int = 1) -> rounds.Round:
     with monitor.store.read() as connection:
         return rounds.get(connection, monitor.settings.name, number)
@@ -49,9 +44,9 @@ SAMPLERS = ["adaptive", "css", "deepest", "gbs", "rhc", "srs", "ssrs", "sups", "
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_every_sampler_from_inputs_to_the_whole_draw_in_mlflow(
-    workbench: Any, lite: str, tmp_path: Path, sampler: str
+    workbench: Any, sqlite: str, tmp_path: Path, sampler: str
 ) -> None:
-    monitor = workbench.monitor(lite, sampler={"type": sampler, "budget": 120})
+    monitor = workbench.monitor(sqlite, sampler={"type": sampler, "budget": 120})
     workbench.write_window(size=200)
     for _ in range(10):
         assert monitor.advance().problems == []
@@ -68,8 +63,8 @@ def test_every_sampler_from_inputs_to_the_whole_draw_in_mlflow(
 
 
 @pytest.mark.parametrize("sampler", ["srs", "gbs", "adaptive"])
-def test_a_round_that_nobody_can_answer_rests_until_somebody_can(workbench: Any, lite: str, sampler: str) -> None:
-    monitor = workbench.monitor(lite, sampler={"type": sampler, "budget": 120})
+def test_a_round_that_nobody_can_answer_rests_until_somebody_can(workbench: Any, sqlite: str, sampler: str) -> None:
+    monitor = workbench.monitor(sqlite, sampler={"type": sampler, "budget": 120})
     workbench.write_window()
     for _ in range(7):
         monitor.advance()
@@ -87,8 +82,8 @@ def test_a_round_that_nobody_can_answer_rests_until_somebody_can(workbench: Any,
     assert not monitor.has_work()
 
 
-def test_the_deadline_ends_the_waves(workbench: Any, lite: str, clock: Any) -> None:
-    monitor = workbench.monitor(lite, clock, sampler={"type": "gbs", "budget": 120})
+def test_the_deadline_ends_the_waves(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock, sampler={"type": "gbs", "budget": 120})
     workbench.write_window()
     monitor.advance()
     first = workbench.answer(monitor)
@@ -126,8 +121,8 @@ def test_a_label_that_comes_while_mlflow_is_down_is_estimated_before_it_is_told(
     assert revision.revision == 1
 
 
-def test_answers_taken_back_do_not_hang_a_round(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite, sampler={"type": "srs", "budget": 2})
+def test_answers_taken_back_do_not_hang_a_round(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, sampler={"type": "srs", "budget": 2})
     workbench.write_window()
     monitor.advance()
     task = a_task(monitor)
@@ -172,9 +167,9 @@ def test_a_model_version_deleted_meanwhile_does_not_hold_up_its_round(workbench:
     assert monitor.advance(open_new=False).closed == 1
 
 
-def test_a_round_that_cannot_go_on_is_tried_once_a_cycle(workbench: Any, lite: str) -> None:
+def test_a_round_that_cannot_go_on_is_tried_once_a_cycle(workbench: Any, sqlite: str) -> None:
     columns = {"id": "input_id", "model_version": "served_by"}
-    monitor = workbench.monitor(lite, columns=columns)
+    monitor = workbench.monitor(sqlite, columns=columns)
     for version in ("9", "1", "1", "1"):
         workbench.write_window(served_by=[version] * 200)
     cycle = monitor.advance()
@@ -183,8 +178,8 @@ def test_a_round_that_cannot_go_on_is_tried_once_a_cycle(workbench: Any, lite: s
     assert (cycle.opened, len(cycle.problems)) == (0, 1)
 
 
-def test_a_fault_in_one_round_does_not_stop_the_others(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite)
+def test_a_fault_in_one_round_does_not_stop_the_others(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite)
     workbench.write_window()
     workbench.write_window()
     monitor.advance()
@@ -217,8 +212,8 @@ def test_another_model_of_the_same_monitor_begins_its_history_anew(workbench: An
     assert states == ["ok", "ok"]
 
 
-def test_annotators_meet_the_rounds_that_wait_first(workbench: Any, lite: str, clock: Any) -> None:
-    monitor = workbench.monitor(lite, clock)
+def test_annotators_meet_the_rounds_that_wait_first(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock)
     workbench.write_window()
     monitor.advance()
     clock.pass_(days=8)
@@ -261,8 +256,8 @@ def test_text_with_nul_can_be_labelled(workbench: Any, database: str) -> None:
     assert monitor.advance().problems == []
 
 
-def test_a_full_disk_is_told_and_the_round_goes_on_when_there_is_room(workbench: Any, lite: str, clock: Any) -> None:
-    monitor = workbench.monitor(lite, clock)
+def test_a_full_disk_is_told_and_the_round_goes_on_when_there_is_room(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock)
     workbench.write_window()
     key = f"{workbench.name}/round/1/{clock().isoformat()}"
     file = monitor.folder / "rounds" / workbench.name / f"1-{zlib.crc32(key.encode()):08x}" / "draw.npz"

@@ -24,11 +24,6 @@ LIMITS = {"min_inputs": 200, "max_inputs": 200, "max_age": "3650d"}
 ANY = LIMITS | {"max_unscorable": 1.0, "max_skew": 1.0}
 
 
-@pytest.fixture
-def lite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 def one(monitor: Any, number: int = 1) -> rounds.Round:
     with monitor.store.read() as connection:
         return rounds.get(connection, monitor.settings.name, number)
@@ -40,8 +35,8 @@ def rewrite(path: Path, column: str, values: pa.Array) -> None:
 
 
 @pytest.mark.parametrize("bad", [{0}, {1}, {0, 1}])
-def test_a_batch_without_one_good_row_costs_only_itself(workbench: Any, lite: str, bad: set[int]) -> None:
-    monitor = workbench.monitor(lite, round=ANY)
+def test_a_batch_without_one_good_row_costs_only_itself(workbench: Any, sqlite: str, bad: set[int]) -> None:
+    monitor = workbench.monitor(sqlite, round=ANY)
     for number in range(2):
         path = workbench.write_window(size=100)
         pixels = pq.read_table(path)["pixels"].combine_chunks().cast(pa.list_(pa.float32()))
@@ -53,25 +48,25 @@ def test_a_batch_without_one_good_row_costs_only_itself(workbench: Any, lite: st
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", None])
-def test_a_prediction_that_was_not_logged_is_the_models_own(workbench: Any, lite: str, nothing: str | None) -> None:
-    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
+def test_a_prediction_that_was_not_logged_is_the_models_own(workbench: Any, sqlite: str, nothing: str | None) -> None:
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
     workbench.write_window(said=[nothing, "4"] * 100)
     assert monitor.advance().problems == []
     assert one(monitor).skew > 0.8  # type: ignore[operator]
 
 
-def test_a_prediction_that_is_not_a_number_is_none(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
+def test_a_prediction_that_is_not_a_number_is_none(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
     workbench.write_window(said=pa.array([float("nan"), 4.0] * 100, from_pandas=False))
     assert monitor.advance().problems == []
 
 
 @pytest.mark.parametrize("nothing", ["", None, float("nan")])
 def test_an_input_that_names_no_version_was_answered_by_the_current_one(
-    workbench: Any, lite: str, nothing: Any
+    workbench: Any, sqlite: str, nothing: Any
 ) -> None:
     one_ = 1.0 if isinstance(nothing, float) else "1"
-    monitor = workbench.monitor(lite, columns={"id": "input_id", "model_version": "served_by"})
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id", "model_version": "served_by"})
     workbench.write_window(served_by=pa.array([nothing, one_] * 100, from_pandas=False))
     assert monitor.advance().problems == []
     assert (one(monitor).model_version, one(monitor).inputs) == ("1", 200)
@@ -86,13 +81,13 @@ def test_versions_may_be_long_names_but_not_texts(workbench: Any, database: str)
     assert "model_version" in str(monitor.advance().problems[-1])
 
 
-def test_a_round_keeps_the_column_that_names_versions(workbench: Any, lite: str) -> None:
+def test_a_round_keeps_the_column_that_names_versions(workbench: Any, sqlite: str) -> None:
     columns = {"id": "input_id", "model_version": "served_by"}
-    monitor = workbench.monitor(lite, columns=columns, round=LIMITS | {"min_inputs": 100})
+    monitor = workbench.monitor(sqlite, columns=columns, round=LIMITS | {"min_inputs": 100})
     workbench.write_window(served_by=["1", "9"] * 100)
     with monitor._at_work() as work:
         open.open_round(work)
-    later = workbench.monitor(lite, columns={"id": "input_id"}, round=LIMITS | {"min_inputs": 100})
+    later = workbench.monitor(sqlite, columns={"id": "input_id"}, round=LIMITS | {"min_inputs": 100})
     later.advance()
     assert (one(later).received, one(later).inputs) == (100, 100)
 
@@ -109,16 +104,16 @@ def test_a_round_keeps_the_column_that_names_versions(workbench: Any, lite: str)
     ],
     ids=["nanoseconds", "fractions", "text", "dates", "zone", "whole"],
 )
-def test_times_in_every_form(workbench: Any, lite: str, times: pa.Array) -> None:
-    monitor = workbench.monitor(lite)
+def test_times_in_every_form(workbench: Any, sqlite: str, times: pa.Array) -> None:
+    monitor = workbench.monitor(sqlite)
     rewrite(workbench.write_window(), "at", times)
     assert monitor.advance().problems == []
     assert one(monitor).ends_at.astimezone(UTC).date() == date(2026, 2, 25)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("times", [[1772000000000] * 200, [True] * 200, ["0001-01-01T00:00:00Z"] * 200])
-def test_a_column_that_holds_no_times_is_named(workbench: Any, lite: str, times: list[Any]) -> None:
-    monitor = workbench.monitor(lite)
+def test_a_column_that_holds_no_times_is_named(workbench: Any, sqlite: str, times: list[Any]) -> None:
+    monitor = workbench.monitor(sqlite)
     rewrite(workbench.write_window(), "at", pa.array(times))
     (problem,) = monitor.advance().problems
     assert isinstance(problem, SourceError)
@@ -150,9 +145,9 @@ def test_ids_of_any_script_and_size_of_number(workbench: Any, database: str) -> 
     assert monitor.advance().problems == []
 
 
-def test_an_input_in_a_round_that_waits_counts_once(workbench: Any, lite: str) -> None:
+def test_an_input_in_a_round_that_waits_counts_once(workbench: Any, sqlite: str) -> None:
     """The second round is scored while the first one's file is away; the first must see its inputs there."""
-    monitor = workbench.monitor(lite)
+    monitor = workbench.monitor(sqlite)
     first = workbench.write_window()
     shutil.copy(first, first.with_name("window-again.parquet"))
     with monitor._at_work() as work:
@@ -164,8 +159,8 @@ def test_an_input_in_a_round_that_waits_counts_once(workbench: Any, lite: str) -
     assert [(one(monitor, n).inputs, one(monitor, n).duplicates) for n in (1, 2)] == [(0, 200), (200, 0)]
 
 
-def test_an_input_that_could_not_be_scored_is_counted_when_it_is_logged_again(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite, round=ANY)
+def test_an_input_that_could_not_be_scored_is_counted_when_it_is_logged_again(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, round=ANY)
     path = workbench.write_window()
     whole = pq.read_table(path)
     pixels = whole["pixels"].combine_chunks().cast(pa.list_(pa.float32()))
@@ -178,8 +173,8 @@ def test_an_input_that_could_not_be_scored_is_counted_when_it_is_logged_again(wo
     assert (second.inputs, second.unscorable, second.duplicates) == (150, 0, 50)
 
 
-def test_ids_of_rounds_long_past_are_forgotten(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite, round={"min_inputs": 5, "max_inputs": 5, "max_age": "1h"})
+def test_ids_of_rounds_long_past_are_forgotten(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, round={"min_inputs": 5, "max_inputs": 5, "max_age": "1h"})
     workbench.write_window(size=5 * (seen.REMEMBERED_ROUNDS + 4))
     monitor.advance()
     with monitor.store.read() as connection:
@@ -187,10 +182,10 @@ def test_ids_of_rounds_long_past_are_forgotten(workbench: Any, lite: str) -> Non
     assert kept == seen.REMEMBERED_ROUNDS + 1
 
 
-def test_lines_of_text_with_everything_missing(workbench: Any, lite: str) -> None:
+def test_lines_of_text_with_everything_missing(workbench: Any, sqlite: str) -> None:
     """JSON lines: null pixels, an empty id's neighbour, a prediction that comes and goes."""
     monitor = workbench.monitor(
-        lite, columns={"id": "id", "prediction": "said"}, source={"path": "production"}, round=ANY
+        sqlite, columns={"id": "id", "prediction": "said"}, source={"path": "production"}, round=ANY
     )
     rows = [{"id": f"é{k}", "pixels": None if k % 4 == 0 else [0.5] * 64, "said": "3"} for k in range(200)]
     for row in rows[::3]:
@@ -210,9 +205,9 @@ def spoil(path: Path, count: int) -> pa.Table:
 
 
 def test_a_stream_of_corrupt_inputs_stops_the_round_and_raising_the_limit_lets_it_go_on(
-    workbench: Any, lite: str
+    workbench: Any, sqlite: str
 ) -> None:
-    strict = workbench.monitor(lite, round=LIMITS)
+    strict = workbench.monitor(sqlite, round=LIMITS)
     spoil(workbench.write_window(), 21)
     workbench.write_window()
     for _ in range(2):
@@ -222,7 +217,7 @@ def test_a_stream_of_corrupt_inputs_stops_the_round_and_raising_the_limit_lets_i
         assert "column 'pixels' is empty (21)" in str(problem)
         assert "nothing is lost" in str(problem)
     assert (one(strict).state, one(strict, 2).state) == ("opened", "labelling")
-    monitor = workbench.monitor(lite, round=LIMITS | {"max_unscorable": 0.2})
+    monitor = workbench.monitor(sqlite, round=LIMITS | {"max_unscorable": 0.2})
     assert monitor.advance().problems == []
     assert (one(monitor).inputs, one(monitor).unscorable, one(monitor).state) == (179, 21, "labelling")
     workbench.answer(monitor)
@@ -233,28 +228,28 @@ def test_a_stream_of_corrupt_inputs_stops_the_round_and_raising_the_limit_lets_i
     assert note.startswith("21 of 200 inputs cannot be scored (10.5 %): this is of the others; over all of them it")
 
 
-def test_a_stopped_round_goes_on_once_its_inputs_are_read_rightly(workbench: Any, lite: str) -> None:
+def test_a_stopped_round_goes_on_once_its_inputs_are_read_rightly(workbench: Any, sqlite: str) -> None:
     path = workbench.write_window()
     table = pq.read_table(path)
     pq.write_table(table.append_column("old", pa.nulls(200, pa.list_(pa.float32()))), path)
-    (problem,) = workbench.monitor(lite, round=LIMITS, inputs={"tensor": "old"}).advance().problems
+    (problem,) = workbench.monitor(sqlite, round=LIMITS, inputs={"tensor": "old"}).advance().problems
     assert "200 of 200 inputs cannot be scored" in str(problem)
-    monitor = workbench.monitor(lite, round=LIMITS)
+    monitor = workbench.monitor(sqlite, round=LIMITS)
     assert monitor.advance().problems == []
     assert (one(monitor).inputs, one(monitor).unscorable) == (200, 0)
 
 
 @pytest.mark.parametrize(("bad", "stops"), [(0, False), (1, False), (2, True), (3, True)])
-def test_one_bad_input_of_three_stops_nothing(workbench: Any, lite: str, bad: int, stops: bool) -> None:
-    monitor = workbench.monitor(lite, round={"min_inputs": 3, "max_inputs": 3, "max_age": "3650d"})
+def test_one_bad_input_of_three_stops_nothing(workbench: Any, sqlite: str, bad: int, stops: bool) -> None:
+    monitor = workbench.monitor(sqlite, round={"min_inputs": 3, "max_inputs": 3, "max_age": "3650d"})
     spoil(workbench.write_window(size=3), bad)
     assert bool(monitor.advance().problems) == stops
     assert one(monitor).unscorable == (None if stops else bad)
 
 
-def test_missing_values_reach_the_model_which_answers_as_the_original_does(workbench: Any, lite: str) -> None:
+def test_missing_values_reach_the_model_which_answers_as_the_original_does(workbench: Any, sqlite: str) -> None:
     fitted, names, log = tabular(workbench, gaps=True)
-    monitor = workbench.monitor(lite, columns={"id": "input_id"}, inputs={}, round=LIMITS)
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id"}, inputs={}, round=LIMITS)
     assert monitor.advance().problems == []
     round_ = one(monitor)
     assert (round_.inputs, round_.unscorable, round_.classes) == (200, 0, ["default", "paid"])
@@ -265,17 +260,17 @@ def test_missing_values_reach_the_model_which_answers_as_the_original_does(workb
 
 
 def test_missing_values_that_the_model_refuses_are_counted_by_column(
-    workbench: Any, lite: str, caplog: pytest.LogCaptureFixture
+    workbench: Any, sqlite: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     tabular(workbench, gaps=False)
-    monitor = workbench.monitor(lite, columns={"id": "input_id"}, inputs={}, round=LIMITS)
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id"}, inputs={}, round=LIMITS)
     assert monitor.advance().problems == []
     assert (one(monitor).inputs, one(monitor).unscorable) == (185, 15)
     assert "column 'income' is empty, and the model gives no answer without it (5)" in caplog.text
 
 
 @pytest.mark.parametrize("whole", [0, 120])
-def test_a_column_that_was_renamed_stops_the_round(workbench: Any, lite: str, whole: int) -> None:
+def test_a_column_that_was_renamed_stops_the_round(workbench: Any, sqlite: str, whole: int) -> None:
     _, _, log = tabular(workbench, gaps=True)
     folder = workbench.folder / "production"
     (folder / "log.parquet").unlink()
@@ -284,23 +279,23 @@ def test_a_column_that_was_renamed_stops_the_round(workbench: Any, lite: str, wh
     if whole:
         pq.write_table(log[whole:].rename_columns({"income": "revenue"}), folder / "b.parquet")
     settings: dict[str, Any] = {"columns": {"id": "input_id"}, "round": LIMITS}
-    (problem,) = workbench.monitor(lite, inputs={}, **settings).advance().problems
+    (problem,) = workbench.monitor(sqlite, inputs={}, **settings).advance().problems
     assert f"the model takes 'income', which holds nothing in {200 - whole} inputs in a row" in str(problem)
-    meant = workbench.monitor(lite, inputs={"missing": {"empty": ["income"]}}, **settings)
+    meant = workbench.monitor(sqlite, inputs={"missing": {"empty": ["income"]}}, **settings)
     assert meant.advance().problems == []
 
 
-def test_predictions_in_other_words_stop_the_round_before_a_label_is_asked_for(workbench: Any, lite: str) -> None:
+def test_predictions_in_other_words_stop_the_round_before_a_label_is_asked_for(workbench: Any, sqlite: str) -> None:
     names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     workbench.write_window(said=["4"] * 200)
     settings: dict[str, Any] = {"classes": names, "round": LIMITS}
     (problem,) = (
-        workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, **settings).advance().problems
+        workbench.monitor(sqlite, columns={"id": "input_id", "prediction": "said"}, **settings).advance().problems
     )
     assert isinstance(problem, SourceError)
     assert "none of the model's classes: 4 (200), 200 of 200; the model's classes are zero, one, two" in str(problem)
     assert "nothing is lost" in str(problem)
-    monitor = workbench.monitor(lite, columns={"id": "input_id"}, **settings)
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id"}, **settings)
     assert (one(monitor).state, one(monitor).draw) == ("opened", None)
     assert monitor.advance().problems == []
     assert one(monitor).state == "labelling"
@@ -310,7 +305,7 @@ WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["in order", "in another order"])
-def test_the_model_the_log_and_labels_may_each_have_their_words(workbench: Any, database: str, backwards: bool) -> None:
+def test_the_model_the_log_and_labels_may_each_have_their_words(workbench: Any, sqlite: str, backwards: bool) -> None:
     """The model answers 4, production logged D4, the monitor speaks of four, and annotators say any of them."""
     spelt = {word: [number, f"D{number}"] for number, word in enumerate(WORDS)}
     spelt = dict(reversed(spelt.items())) if backwards else spelt
@@ -318,7 +313,7 @@ def test_the_model_the_log_and_labels_may_each_have_their_words(workbench: Any, 
     said = [f"D{workbench.truth[key]}" for key in pq.read_table(path)["input_id"].to_pylist()]
     rewrite_with(path, said=said)
     columns = {"id": "input_id", "prediction": "said"}
-    monitor = workbench.monitor(database, classes=spelt, columns=columns, round=LIMITS | {"max_skew": 0.2})
+    monitor = workbench.monitor(sqlite, classes=spelt, columns=columns, round=LIMITS | {"max_skew": 0.2})
     assert monitor.advance().problems == []
     with monitor.store.read() as connection:
         tasks = queue.open_tasks(connection)
@@ -344,22 +339,22 @@ def rewrite_with(path: Path, **columns: list[Any]) -> None:
     pq.write_table(table, path)
 
 
-def test_a_stray_prediction_makes_its_input_unscorable(workbench: Any, lite: str) -> None:
-    monitor = workbench.monitor(lite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
+def test_a_stray_prediction_makes_its_input_unscorable(workbench: Any, sqlite: str) -> None:
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id", "prediction": "said"}, round=ANY)
     workbench.write_window(said=["ERROR"] + ["4"] * 199)
     assert monitor.advance().problems == []
     assert (one(monitor).inputs, one(monitor).unscorable) == (199, 1)
 
 
-def test_a_skew_above_the_limit_stops_the_round_until_it_is_raised(workbench: Any, lite: str) -> None:
+def test_a_skew_above_the_limit_stops_the_round_until_it_is_raised(workbench: Any, sqlite: str) -> None:
     columns = {"id": "input_id", "prediction": "said"}
     workbench.write_window(said=["4"] * 200)
-    (problem,) = workbench.monitor(lite, columns=columns, round=LIMITS).advance().problems
+    (problem,) = workbench.monitor(sqlite, columns=columns, round=LIMITS).advance().problems
     assert "round.max_skew is 0.3" in str(problem)
-    assert workbench.monitor(lite, columns=columns, round=LIMITS | {"max_skew": 1.0}).advance().problems == []
+    assert workbench.monitor(sqlite, columns=columns, round=LIMITS | {"max_skew": 1.0}).advance().problems == []
 
 
-def test_labels_of_a_model_that_does_not_name_its_classes_must_be_their_numbers(workbench: Any, lite: str) -> None:
+def test_labels_of_a_model_that_does_not_name_its_classes_must_be_their_numbers(workbench: Any, sqlite: str) -> None:
     from onnx import TensorProto, helper, numpy_helper
 
     weights = np.random.default_rng(0).normal(size=(64, 10)).astype(np.float32)
@@ -369,7 +364,7 @@ def test_labels_of_a_model_that_does_not_name_its_classes_must_be_their_numbers(
     graph = helper.make_graph(nodes, "plain", given, gives, [numpy_helper.from_array(weights, "w")])
     workbench.register(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), "unnamed")
     workbench.write_window()
-    monitor = workbench.monitor(lite)
+    monitor = workbench.monitor(sqlite)
     assert monitor.advance().problems == []
     for truth in ("x", "11", "10", "-1"):
         with pytest.raises(InputError, match=rf"classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9; got '{truth}'"):

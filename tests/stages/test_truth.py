@@ -55,11 +55,6 @@ def some(truth: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
     return {key: truth[key] for key in ids}
 
 
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 def test_truth_that_comes_after_the_draw_closes_the_round_and_nobody_is_asked(workbench, database, clock) -> None:
     (workbench.folder / "truth").mkdir()
     workbench.write_window()

@@ -17,11 +17,6 @@ ANY = {"min_inputs": 200, "max_inputs": 400, "max_age": "3650d", "max_unscorable
 SKIP = {"path": "production", "broken": "skip"}
 
 
-@pytest.fixture
-def lite(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'opmon.db'}"
-
-
 def one(monitor: Any, number: int = 1) -> rounds.Round:
     with monitor.store.read() as connection:
         return rounds.get(connection, monitor.settings.name, number)
@@ -36,10 +31,10 @@ def damage(path: Path, group: int = 1, rows: int = 50) -> None:
     path.write_bytes(content)
 
 
-def test_a_damaged_row_group_is_counted_and_the_round_goes_on(workbench: Any, lite: str) -> None:
+def test_a_damaged_row_group_is_counted_and_the_round_goes_on(workbench: Any, sqlite: str) -> None:
     damage(workbench.write_window())
-    assert "cannot be read" in str(workbench.monitor(lite, round=ANY).advance().problems[0])
-    monitor = workbench.monitor(lite, round=ANY, source=SKIP)
+    assert "cannot be read" in str(workbench.monitor(sqlite, round=ANY).advance().problems[0])
+    monitor = workbench.monitor(sqlite, round=ANY, source=SKIP)
     assert monitor.advance().problems == []
     assert (one(monitor).received, one(monitor).inputs, one(monitor).unscorable) == (200, 150, 50)
     workbench.answer(monitor)
@@ -50,17 +45,17 @@ def test_a_damaged_row_group_is_counted_and_the_round_goes_on(workbench: Any, li
     assert any("50 of 200 inputs cannot be scored" in note for note in told.estimate.notes)
 
 
-def test_too_many_rows_that_cannot_be_read_stop_the_round(workbench: Any, lite: str) -> None:
+def test_too_many_rows_that_cannot_be_read_stop_the_round(workbench: Any, sqlite: str) -> None:
     damage(workbench.write_window())
-    monitor = workbench.monitor(lite, round=ANY | {"max_unscorable": 0.1}, source=SKIP)
+    monitor = workbench.monitor(sqlite, round=ANY | {"max_unscorable": 0.1}, source=SKIP)
     assert "50 of 200 inputs cannot be scored (25 %)" in str(monitor.advance().problems[0])
     assert "window-001.parquet cannot be read" in str(one(monitor).problem)
 
 
-def test_rows_that_cannot_be_read_are_of_the_version_that_has_most(workbench: Any, lite: str) -> None:
+def test_rows_that_cannot_be_read_are_of_the_version_that_has_most(workbench: Any, sqlite: str) -> None:
     path = workbench.write_window(served_by=["1"] * 120 + ["9"] * 80)
     columns = {"id": "input_id", "model_version": "served_by"}
-    monitor = workbench.monitor(lite, round=ANY | {"min_inputs": 50}, source=SKIP, columns=columns)
+    monitor = workbench.monitor(sqlite, round=ANY | {"min_inputs": 50}, source=SKIP, columns=columns)
     damage(path, group=0)
     monitor.advance()
     assert (one(monitor).received, one(monitor).inputs, one(monitor).unscorable) == (120, 70, 50)
@@ -70,11 +65,11 @@ def test_rows_that_cannot_be_read_are_of_the_version_that_has_most(workbench: An
 # a poisoned round
 
 
-def poisoned(workbench: Any, lite: str, **changes: Any) -> Any:
+def poisoned(workbench: Any, sqlite: str, **changes: Any) -> Any:
     """A monitor whose round 1 cannot be read: one of its two files was replaced."""
     workbench.write_window(size=150)
     second = workbench.write_window(size=50)
-    monitor = workbench.monitor(lite, round=ANY, **changes)
+    monitor = workbench.monitor(sqlite, round=ANY, **changes)
     with monitor._at_work() as work:
         assert open_round(work)
     pq.write_table(pq.read_table(second).slice(0, 40), second)
@@ -82,8 +77,8 @@ def poisoned(workbench: Any, lite: str, **changes: Any) -> Any:
     return monitor
 
 
-def test_the_good_inputs_of_a_poisoned_round_go_to_a_new_one(workbench: Any, lite: str) -> None:
-    monitor = poisoned(workbench, lite)
+def test_the_good_inputs_of_a_poisoned_round_go_to_a_new_one(workbench: Any, sqlite: str) -> None:
+    monitor = poisoned(workbench, sqlite)
     with pytest.raises(InputError, match="give it up first"):
         monitor.reopen(1)
     monitor.abandon(1, "window-002 was replaced")
@@ -107,9 +102,9 @@ def test_the_good_inputs_of_a_poisoned_round_go_to_a_new_one(workbench: Any, lit
     assert (one(monitor, 3).received, one(monitor, 3).duplicates) == (200, 0)
 
 
-def test_inputs_of_a_round_that_was_scored_are_no_duplicates_of_themselves(workbench: Any, lite: str) -> None:
+def test_inputs_of_a_round_that_was_scored_are_no_duplicates_of_themselves(workbench: Any, sqlite: str) -> None:
     workbench.write_window()
-    monitor = workbench.monitor(lite)
+    monitor = workbench.monitor(sqlite)
     monitor.advance()
     monitor.abandon(1, "the labels were of other inputs")
     assert monitor.reopen(1).number == 2
@@ -124,21 +119,21 @@ def test_inputs_of_a_round_that_was_scored_are_no_duplicates_of_themselves(workb
     assert one(monitor, 3).inputs == 200
 
 
-def test_a_round_of_one_version_keeps_its_version(workbench: Any, lite: str) -> None:
+def test_a_round_of_one_version_keeps_its_version(workbench: Any, sqlite: str) -> None:
     small = {"round": ANY | {"min_inputs": 50}}
     workbench.write_window(size=100, served_by=["1", "9"] * 50)
     workbench.write_window(size=100, served_by=["1", "9"] * 50)
-    monitor = workbench.monitor(lite, columns={"id": "input_id", "model_version": "served_by"}, **small)
+    monitor = workbench.monitor(sqlite, columns={"id": "input_id", "model_version": "served_by"}, **small)
     monitor.advance()
     numbers = {one(monitor, number).only_version: number for number in (1, 2)}
     monitor.abandon(numbers["1"], "read it anew")
-    found = workbench.monitor(lite, **small).reopen(numbers["1"], ["window-001*"])
+    found = workbench.monitor(sqlite, **small).reopen(numbers["1"], ["window-001*"])
     assert (found.number, found.received) == (3, 50)
-    assert workbench.monitor(lite, **small).advance().opened == 0
+    assert workbench.monitor(sqlite, **small).advance().opened == 0
     assert (one(monitor, 3).inputs, one(monitor, 3).only_version) == (50, "1")
 
 
-def test_types_and_broken_mend_a_round_that_is_open(workbench: Any, lite: str) -> None:
+def test_types_and_broken_mend_a_round_that_is_open(workbench: Any, sqlite: str) -> None:
     """A file of JSON whose last rows are of another type than its first."""
     path = workbench.write_window()
     rows = pq.read_table(path).to_pylist()
@@ -148,8 +143,8 @@ def test_types_and_broken_mend_a_round_that_is_open(workbench: Any, lite: str) -
     odd = [json.dumps({"input_id": "odd", "pixels": rows[0]["pixels"], "age": "four"})]
     path.with_suffix(".jsonl").write_text("\n".join([*filler, *lines, *odd]) + "\n")
     options = {"columns": {"id": "input_id"}, "round": ANY | {"max_inputs": 10_000}}
-    monitor = workbench.monitor(lite, **options)
+    monitor = workbench.monitor(sqlite, **options)
     assert "line 4201: column 'age' is int64" in str(monitor.advance().problems[0])
-    monitor = workbench.monitor(lite, source={"path": "production", "types": {"age": "string"}}, **options)
+    monitor = workbench.monitor(sqlite, source={"path": "production", "types": {"age": "string"}}, **options)
     assert monitor.advance().problems == []
     assert (one(monitor).inputs, one(monitor).unscorable) == (4201, 0)

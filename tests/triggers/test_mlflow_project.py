@@ -9,6 +9,7 @@ from opmon.abc import Action
 from opmon.errors import InputError, OpmonError
 from opmon.registry import MlflowRegistry
 from opmon.triggers.mlflow_project import MlflowProject
+from tests.made_once import new_mlflow_store
 
 SCRIPT = "import sys, pathlib; pathlib.Path(sys.argv[1]).open('a').write(' '.join(sys.argv[2:]) + chr(10))"
 
@@ -28,7 +29,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def registry(tmp_path: Path) -> MlflowRegistry:
-    return MlflowRegistry(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    return MlflowRegistry(new_mlflow_store(tmp_path))
 
 
 def test_an_alarm_starts_the_project_once(project: Path, registry: MlflowRegistry, event, tmp_path: Path) -> None:

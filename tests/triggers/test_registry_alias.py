@@ -9,6 +9,7 @@ from opmon.errors import DeliveryError, InputError
 from opmon.registry import MlflowRegistry
 from opmon.triggers.registry_alias import RegistryAlias
 from opmon.types import ModelVersion
+from tests.made_once import new_mlflow_store
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def registry(tmp_path: Path) -> MlflowRegistry:
     """A real registry with versions 1 to 3 of a model."""
     import mlflow
 
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    uri = new_mlflow_store(tmp_path)
     client = mlflow.MlflowClient(uri)
     client.create_registered_model("digits")
     for _ in range(3):

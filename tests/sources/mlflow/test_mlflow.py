@@ -18,6 +18,7 @@ from opmon.errors import InputError, NotFoundError, SourceError
 from opmon.sources.mlflow import mirror
 from opmon.sources.mlflow.mlflow import Mlflow
 from opmon.testing.sources import check_source, positions_after
+from tests.made_once import new_mlflow_store
 
 HOUR = 3_600_000
 NUMBERS = itertools.count()
@@ -59,7 +60,7 @@ class Runs:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("runs")
-    return f"sqlite:///{folder / 'mlflow.db'}", folder
+    return new_mlflow_store(folder), folder
 
 
 @pytest.fixture

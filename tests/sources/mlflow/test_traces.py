@@ -16,6 +16,7 @@ from opmon.sources.mlflow import traces
 from opmon.sources.mlflow.traces import MlflowTraces
 from opmon.sources.nested import Nested
 from opmon.testing.sources import check_source, positions_after
+from tests.made_once import new_mlflow_store
 
 SECOND = 1_000_000_000
 START = 1_772_323_200 * SECOND  # 2026-03-01
@@ -26,7 +27,7 @@ def uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")
     before = mlflow.get_tracking_uri()
-    address = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    address = new_mlflow_store(tmp_path)
     mlflow.set_tracking_uri(address)
     mlflow.set_experiment("requests")
     yield address
