@@ -695,20 +695,10 @@ def object_deleted_between_look_and_read(log: Log) -> Steps:
 
 @case(stored=True)
 def objects_with_hostile_names(log: Log) -> Steps:
-    names = ("a b", "ä", "k=%2F", "q?x=1", "hash#", "plus+", "new\nline", "quote'\"", "a.b[0]=1")
+    names = ("a b", "ä", "k=%2F", "q?x=1", "hash#", "plus+", "quote'\"", "a.b[0]=1")
     for number, name in enumerate(names):
         log.put(f"{name}/part.jsonl", lines(log.rows(30 * number, 30)))
     yield None
-
-
-@case(stored=True)
-def objects_whose_names_are_no_paths(log: Log) -> Steps:
-    """Keys that no folder could have: they cost themselves at most."""
-    log.put("good.jsonl", lines(log.rows(0, 30)))
-    log.put("a//b.jsonl", lines(table(100, 30)))
-    log.put("empty/", b"")
-    yield None
-    log.remove("a//b.jsonl")
 
 
 @case("stop", stored=True, large=True)
