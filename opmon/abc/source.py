@@ -51,8 +51,11 @@ class Source(Plugin, ABC):
         """The source as one monitor has it, whose own files may lie in ``folder``, below the configuration's state."""
         return self
 
-    def constants(self, part: str) -> Mapping[str, str | int | None]:
-        """Columns that have one value in all rows of a part, as far as its name tells: such as its folders."""
+    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
+        """Columns with one value in all rows of a slice, as far as the name of its part tells: such as its folders.
+
+        A column that the rows themselves have is none of them.
+        """
         return {}
 
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:

@@ -85,7 +85,7 @@ class Reading:
     def _excluded(self, piece: Slice) -> bool:
         """Whether the name of a slice's part tells that none of its rows is an input."""
         where = self.job.where
-        return where is not None and where.excludes(self.job.source.constants(piece.part))
+        return where is not None and where.excludes(self.job.source.constants(piece))
 
     def _ours(self, batch: Batch) -> tuple[pa.RecordBatch, NDArray[np.int64]]:
         numbers = np.arange(batch.first_row, batch.first_row + batch.rows.num_rows, dtype=np.int64)

@@ -87,6 +87,11 @@ class Columns:
         """The columns that stand in the folders' names, and perhaps in some of the files."""
         return frozenset(self._of_folders)
 
+    @property
+    def in_files(self) -> frozenset[str]:
+        """The columns that some file has itself."""
+        return frozenset(self._in_files)
+
     def schema(self, columns: Sequence[str] | None) -> pa.Schema:
         """The schema of all columns, or of some in this order; one that no file has is an error."""
         names = list(self._known) if columns is None else list(dict.fromkeys(columns))

@@ -141,6 +141,9 @@ class StoredFolder:
             part = found.path[len(folder) + 1 :]
             if not found.is_file or not _is_whole(part) or not self.matches(part):
                 continue
+            if ".." in part.split("/"):
+                leave_out(SourceError(f"{part!r} in {self.url} is no path that can be read again; give it another key"))
+                continue
             if len(part) > LONGEST_PART:
                 leave_out(SourceError(f"{part[:80]}… has a path of {len(part)} characters; {LONGEST_PART} is the most"))
                 continue

@@ -109,9 +109,14 @@ class Files(Source):
         declared_types(self.types)
         Csv(self.delimiter, self.max_row_bytes)
 
-    def constants(self, part: str) -> Mapping[str, str | int | None]:
+    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
         """What the folders of a file say of all its rows: ``country=DE/`` is a column ``country``."""
-        return partitions_of(part)
+        named = partitions_of(piece.part)
+        if not named:
+            return {}
+        reading = self._reading([piece])
+        reading.schema(None)
+        return {name: value for name, value in named.items() if name not in reading.columns.in_files}
 
     def begins(self) -> Mapping[str, str]:
         """Behind the files that are older than ``since``; a mark is kept even where there are none."""

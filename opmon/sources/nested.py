@@ -45,8 +45,8 @@ class Nested(Source):
     def inclusion(self) -> str | None:
         return self.source.inclusion
 
-    def constants(self, part: str) -> Mapping[str, str | int | None]:
-        return self.source.constants(part)
+    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
+        return self.source.constants(piece)
 
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         return self.source.lost(slices)

@@ -67,8 +67,8 @@ class Recorder(Source):
     def inclusion(self) -> str | None:
         return "inclusion"
 
-    def constants(self, part: str) -> Mapping[str, str | int | None]:
-        return self._files.constants(part)
+    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
+        return self._files.constants(piece)
 
     def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
         return self._files.flaws(positions, limit)

@@ -122,3 +122,10 @@ def test_since_now_a_file_that_grows_is_read_from_where_it_was(tmp_path: Path) -
 def test_since_something_else_is_refused() -> None:
     with pytest.raises(InputError, match="since must be a date"):
         Files("logs", since="yesterday")
+
+
+def test_a_column_of_the_file_is_no_constant_of_its_folder(tmp_path: Path) -> None:
+    write(tmp_path, "country=DE/day=3/a.parquet", country=["XX"] * 10)
+    source = Files(str(tmp_path))
+    (piece,) = source.pending({})
+    assert source.constants(piece) == {"day": 3}
