@@ -70,9 +70,7 @@ class Line:
     holds: bool
 
 
-def study(
-    name: str, draws: int, repetitions: int, moments: tuple[float, ...] = MOMENTS, seed: int = 0
-) -> Iterator[Line]:
+def study(name: str, draws: int, repetitions: int, moments: tuple[float, ...] = MOMENTS) -> Iterator[Line]:
     """The lines of one scene."""
     scene, rng = SCENES[name], np.random.default_rng([*name.encode()])
     fraud = rng.random(SIZE) < 0.05
