@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -34,18 +35,21 @@ def seen(
     columns: dict[str, Sequence[object]] = {}
     for title, name in (("id", monitor.columns.id), ("time", monitor.columns.timestamp)):
         if name is not None:
-            columns[title] = batch.rows.column(name).take(pa.array(places)).to_pylist()
+            columns[title] = [_plain(value) for value in batch.rows.column(name).take(pa.array(places)).to_pylist()]
     own = part.predictions[:_SHOWN].tolist()
     answers = own if judged is None else judged["prediction"].slice(0, len(own)).to_pylist()
     columns["judged"] = answers
-    if judged is not None:
-        columns["the model itself"] = [
-            "" if mine == theirs else mine for mine, theirs in zip(own, answers, strict=True)
-        ]
+    if judged is not None and any(mine != theirs for mine, theirs in zip(own, answers, strict=True)):
+        columns["the model says"] = ["" if mine == theirs else mine for mine, theirs in zip(own, answers, strict=True)]
     named = [*monitor.logged_variables, *part.variables]
     for name in list(dict.fromkeys(named))[:_VARIABLES]:
         columns[name] = part.variables[name][:_SHOWN].tolist()
     return (tuple(columns), *(tuple(map(_cell, row)) for row in zip(*columns.values(), strict=True)))
+
+
+def _plain(value: object) -> object:
+    """A time to the second, which is enough to know it again."""
+    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else value
 
 
 def _cell(value: object) -> str:

@@ -64,7 +64,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*rows[0], box=None, padding=(0, 2), header_style="bold")
+    table = Table(*rows[0], box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for row in rows[1:]:
         table.add_row(*map(Text, row))
     return table

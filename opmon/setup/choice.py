@@ -64,7 +64,7 @@ def _lines(
             continue
         text = f"{' ' * indent}{_flow(name)}: {_flow(value)}"
         why = " ".join(f"{'guessed: ' if choice.guessed else ''}{choice.why}".split())
-        yield f"{text:<{_COMMENT_AT}}# {why}" if why else text
+        yield f"{text:<{_COMMENT_AT - 1}} # {why}" if why else text
 
 
 def _flow(value: object) -> str:

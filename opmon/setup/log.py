@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,8 +15,9 @@ from opmon.errors import InputError, OpmonError
 from opmon.scoring.inputs.columns import decoded
 from opmon.setup.choice import Choice
 from opmon.setup.requests import layout_of
-from opmon.sources.nested import Nested
+from opmon.sources.nested import Nested, as_json
 from opmon.sources.recorder import is_recorded
+from opmon.types import Json
 
 _LOOKED_AT = 2000
 _OF_RECORDER = ("prediction", "scores", "model_version")
@@ -141,16 +141,21 @@ def _fields(name: str, kind: pa.DataType) -> list[str]:
 
 
 def _keys(texts: Sequence[str | None]) -> list[str]:
-    """The keys of JSON objects; none where a text is no such object."""
+    """The paths in JSON objects, such as ``customer.age``; none where a text is no such object."""
     found: dict[str, None] = {}
     for text in texts:
         if text is None:
             continue
-        try:
-            told = json.loads(text) if text.lstrip().startswith("{") else None
-        except ValueError:
-            return []
+        told = as_json(text) if text.lstrip().startswith("{") else None
         if not isinstance(told, dict):
             return []
-        found.update(dict.fromkeys(told))
-    return [*found]
+        found.update(dict.fromkeys(_paths(told)))
+    return [path for path in found if not any(other.startswith(f"{path}.") for other in found)]
+
+
+def _paths(told: Mapping[str, Json]) -> Iterator[str]:
+    for key, value in told.items():
+        if isinstance(value, dict) and value:
+            yield from (f"{key}.{path}" for path in _paths(value))
+        else:
+            yield key

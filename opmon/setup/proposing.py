@@ -36,7 +36,7 @@ _HEAD = """\
 # Every other key has its default: opmon init, without --from, writes an example with all of them.
 """
 _TAIL = """\
-    # rules:                              # when the first estimates are there; see opmon explain accuracy_level
+    # rules:                                # when the first estimates are there; see opmon explain accuracy_level
     #   - {type: accuracy_level, threshold: 0.9}
 """
 

@@ -103,7 +103,7 @@ def test_inputs_are_shown_as_opmon_sees_them(loans: Any, tmp_path: Path) -> None
     given = {"inputs": {}, **columns(prediction="swapped"), "round": LIMITS | {"max_skew": 1.0}}
     (trial,) = said(loans, tmp_path, given, "trial")
     head, *rows = trial.rows
-    assert head[:3] == ("id", "judged", "the model itself")
+    assert head[:3] == ("id", "judged", "the model says")
     assert [row[0] for row in rows] == ["r0", "r1", "r2", "r3", "r4"]
     assert all({row[1], row[2]} == {"default", "paid"} for row in rows)
 

@@ -17,6 +17,7 @@ import yaml
 from opmon.cli import DONE, WRONG
 from opmon.config import load
 from opmon.monitor import Monitor
+from opmon.setup.choice import Choice, written
 from tests.cli.test_commands import opmon
 from tests.conftest import Workbench, point_mlflow_at
 
@@ -154,6 +155,20 @@ def test_fields_inside_of_columns_are_found(init: Written) -> None:
     assert monitor["inputs"] == {"features": ["features.age", "features.income", "features.amount"]}
     assert monitor["columns"]["prediction"] == "response.label"
     assert monitor["classes"] == {"paid": 0, "default": 1}
+
+
+def test_fields_of_json_inside_of_json_are_found(init: Written) -> None:
+    inside = [json.dumps({"customer": dict(zip(NAMES, row, strict=True)), "v": "2"}) for row in VALUES.tolist()]
+    code, out, monitor = init("codes", {"payload": inside}, names=[])
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through"), out
+    assert monitor["inputs"]["features"] == [f"payload.customer.{name}" for name in NAMES]
+
+
+def test_a_reason_stands_apart_from_its_value_however_long_that_is() -> None:
+    uri = "models:/a-model-with-a-name-that-is-quite-long@champion"
+    for extra in range(20):
+        text = written([Choice(("model",), uri[: 30 + extra], "version 2")], indent=4)
+        assert yaml.safe_load(text) == {"model": uri[: 30 + extra]}
 
 
 def test_answers_of_another_version_are_not_held_against_this_one(init: Written, shop: Workbench) -> None:
