@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from opmon.abc.plugin import Plugin
 from opmon.errors import InputError
-from opmon.types import Task
+from opmon.types import Guide, Task
 from opmon.types.moments import require_aware
 
 
@@ -27,6 +27,10 @@ class Said:
     truth: str | None
     at: datetime
     input_id: str | None = None
+    why: str | None = None
+    """Why it was skipped, in the annotator's words."""
+    seconds: float | None = None
+    """How long the annotator took."""
 
     def __post_init__(self) -> None:
         require_aware(self.at, "at")
@@ -60,8 +64,8 @@ class LabelProvider(Plugin, ABC):
     batch: ClassVar[int] = 500
     """The most tasks that are handed over in one call."""
 
-    def bind(self, monitor: str) -> Self:
-        """Return the provider for the tasks of one monitor."""
+    def bind(self, monitor: str, guide: Guide) -> Self:
+        """Return the provider for the tasks of one monitor; ``guide`` is what its annotators are told."""
         return self
 
     def check(self) -> str:

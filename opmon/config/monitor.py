@@ -34,6 +34,7 @@ from opmon.errors import InputError
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
 from opmon.spellings import AS_SPELT, Spellings
+from opmon.types import Guide
 from opmon.values import canonical_class
 from opmon.where import Where, parse
 
@@ -159,6 +160,14 @@ class MonitorSettings(Part):
     def quantity(self) -> Quantity:
         """What the monitor estimates."""
         return quantities.of(self.problem, self.unit)
+
+    @property
+    def guide(self) -> Guide:
+        """What annotators are told."""
+        picture = self.columns.image or (None if self.inputs.image is None else self.inputs.image.column)
+        text = self.columns.text or (None if self.inputs.text is None else self.inputs.text.column)
+        classes = dict.fromkeys(self.class_names or (), "")
+        return Guide(self.problem, classes, unit=self.unit, picture=picture, text=text)
 
     @property
     def watch(self) -> Watch:

@@ -13,7 +13,7 @@ from typing import ClassVar
 from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import InputError, StateUnavailable
 from opmon.labels.files import SUFFIXES, Format, read_labels, task_keys, write_tasks
-from opmon.types import Task
+from opmon.types import Guide, Task
 
 FINISHED = "finished"
 
@@ -37,7 +37,7 @@ class LabelFolder(LabelProvider):
     annotator: str = "import"
     """Who answers where a row does not say."""
 
-    def bind(self, monitor: str) -> LabelFolder:
+    def bind(self, monitor: str, guide: Guide) -> LabelFolder:
         return replace(self, path=str(Path(self.path) / monitor))
 
     def check(self) -> str:

@@ -70,7 +70,7 @@ def desk_of(settings: MonitorSettings) -> Desk | None:
     chosen = settings.labels.provider
     if chosen is None:
         return None
-    return Desk(chosen.plugin.bind(settings.name), chosen.type, chosen.identity)
+    return Desk(chosen.plugin.bind(settings.name, settings.guide), chosen.type, chosen.identity)
 
 
 def pull_labels(work: Toolbox, desk: Desk | None) -> int:

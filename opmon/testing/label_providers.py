@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from opmon.abc import LabelProvider, Pulled, Said
-from opmon.types import Json, Task
+from opmon.types import Guide, Json, Task
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+CLASSES = ("cat", "dog", "dog, or 'wolf'")
+GUIDE = Guide(classes={"cat": "of any age", "dog": "", "dog, or 'wolf'": ""}, guidelines="Say what it **is**.")
 
 
 class Annotators(Protocol):
@@ -26,7 +28,7 @@ class Annotators(Protocol):
 def check_label_provider(provider: LabelProvider, annotators: Annotators) -> None:
     """Check a provider that has no tasks yet, with the ``annotators`` who look at it."""
     assert isinstance(provider, LabelProvider), f"{type(provider).__name__} does not subclass opmon.abc.LabelProvider"
-    bound = provider.bind("suite")
+    bound = provider.bind("suite", GUIDE)
     assert isinstance(bound, LabelProvider), "bind() gives the provider for one monitor"
     assert len(bound.check().splitlines()) == 1, "check() gives one line"
     tasks = [_task(number) for number in range(1, 9)]
@@ -98,4 +100,4 @@ def _task(number: int) -> Task:
         "picture": {"base64": "iVBORwA="},
     }
     key = f"t{number}-0123456789ab"
-    return Task(number, "suite", 1 + number // 5, f"input-{number}", payload, key, ("cat", "dog"), NOW)
+    return Task(number, "suite", 1 + number // 5, f"input-{number}", payload, key, CLASSES, NOW)

@@ -18,6 +18,7 @@ from opmon.types.documents import Document, Json
 from opmon.types.draw import Draw, Sample
 from opmon.types.estimate import Estimate
 from opmon.types.frame import Columns, Frame
+from opmon.types.guide import Guide
 from opmon.types.label import Label, Task
 from opmon.types.log import Batch, Slice
 from opmon.types.model import ModelVersion, Signature
@@ -32,6 +33,7 @@ __all__ = [
     "Estimate",
     "Floats",
     "Frame",
+    "Guide",
     "Json",
     "Label",
     "ModelVersion",

@@ -9,7 +9,7 @@ import pytest
 
 from opmon.labels.folder import LabelFolder
 from opmon.testing import check_label_provider
-from opmon.types import Task
+from opmon.types import Guide, Task
 
 TASKS = [Task(k, "pets", 1, f"i{k}", {"text": f"number {k}"}, f"t{k}-0123456789ab") for k in (1, 2, 3)]
 
@@ -55,7 +55,7 @@ def test_the_folder_keeps_the_contract(form: str, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_wrong_is_told_once_and_taken_when_it_is_mended(tmp_path: Path) -> None:
-    folder = LabelFolder(str(tmp_path)).bind("pets")
+    folder = LabelFolder(str(tmp_path)).bind("pets", Guide())
     folder.push(TASKS)
     answers = tmp_path / "pets" / "answers.jsonl"
     answers.write_text('{"task_key": "t1-0123456789ab", "label": "cat"}\n{"task_key"')
@@ -72,7 +72,7 @@ def test_a_file_that_is_wrong_is_told_once_and_taken_when_it_is_mended(tmp_path:
 
 
 def test_a_file_whose_tasks_are_answered_is_put_away(tmp_path: Path) -> None:
-    folder = LabelFolder(str(tmp_path)).bind("pets")
+    folder = LabelFolder(str(tmp_path)).bind("pets", Guide())
     folder.push(TASKS[:2])
     folder.push(TASKS[2:])
     folder.reconcile({TASKS[2].key})

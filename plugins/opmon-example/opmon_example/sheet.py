@@ -14,7 +14,7 @@ from typing import BinaryIO, ClassVar
 
 from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import UnavailableError
-from opmon.types import Task
+from opmon.types import Guide, Task
 
 COLUMNS = ("task", "input", "shown", "label", "skip", "who", "when")
 
@@ -31,7 +31,7 @@ class Sheet(LabelProvider):
 
     path: str
 
-    def bind(self, monitor: str) -> Sheet:
+    def bind(self, monitor: str, guide: Guide) -> Sheet:
         return replace(self, path=str(Path(self.path) / f"{monitor}.csv"))
 
     def check(self) -> str:

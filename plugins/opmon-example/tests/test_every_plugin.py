@@ -36,7 +36,7 @@ from opmon.testing import (
     check_source,
 )
 from opmon.testing.heads import network
-from opmon.types import Task
+from opmon.types import Guide, Task
 
 
 def write(folder: Path, name: str, table: pa.Table) -> None:
@@ -118,7 +118,7 @@ def test_label_provider(tmp_path: Path) -> None:
 
 
 def test_label_provider_is_given_again_what_a_spreadsheet_overwrote(tmp_path: Path) -> None:
-    sheet, people = Sheet(str(tmp_path)).bind("suite"), Spreadsheet(tmp_path / "suite.csv")
+    sheet, people = Sheet(str(tmp_path)).bind("suite", Guide()), Spreadsheet(tmp_path / "suite.csv")
     tasks = [Task(k, "suite", 1, f"i{k}", {}, f"t{k}-0123456789ab") for k in (1, 2)]
     sheet.push(tasks[:1])
     opened = people.rows()
