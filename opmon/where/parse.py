@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opmon.errors import InputError
+from opmon.grammar import Word
 from opmon.where.conditions import (
     SIGNS,
     Both,
@@ -20,7 +21,7 @@ from opmon.where.conditions import (
     Value,
     Where,
 )
-from opmon.where.words import Word, refused, words_of
+from opmon.where.words import CONDITION
 
 DEEPEST = 40
 _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "like", "true", "false"})
@@ -36,7 +37,7 @@ def parse(text: object) -> Where:
         raise InputError(f"a condition is text, such as country == 'DE'; got {type(text).__name__}")
     if not text.strip():
         raise InputError("the condition is empty; say for example: country == 'DE', or leave it out")
-    reader = _Reader(text, words_of(text))
+    reader = _Reader(text, CONDITION.words(text))
     condition = reader.condition()
     if reader.word.kind != "end":
         raise reader.refused(f"{reader.word.text!r} is not expected here; join two conditions with and, or")
@@ -55,7 +56,7 @@ class _Reader:
         return self.words[self.at]
 
     def refused(self, message: str, word: Word | None = None) -> InputError:
-        return refused(self.text, word or self.word, message)
+        return CONDITION.refused(self.text, word or self.word, message)
 
     def next(self) -> Word:
         word = self.word

@@ -97,7 +97,7 @@ HOSTILE = [
     ("zoom > nan", "there is no 'nan'"),
     ("zoom \x00 > 1", "U\\+0000"),
     ("\u202ezoom > 1", "U\\+202E"),
-    ("(" * 5000 + "zoom > 1" + ")" * 5000, "at most 2000 characters"),
+    ("(" * 5000 + "zoom > 1" + ")" * 5000, "at most 2,000 characters"),
     ("(" * 300 + "zoom > 1" + ")" * 300, "nested deeper"),
     ("not " * 200 + "zoom > 1", "nested deeper"),
     ("zоom > 1", "there is no"),  # a Cyrillic о

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opmon.errors import InputError
+from opmon.grammar import Word
 from opmon.robustness.query.conditions import COMPARISONS, Compared, Condition, Everything, Not, OneOf, Several
-from opmon.robustness.query.words import Word, marked, words_of
+from opmon.robustness.query.words import QUERY
 from opmon.wording import meant, nearest
 
 DEEPEST = 40
@@ -24,7 +25,7 @@ def parse(text: str, names: Sequence[str], levels: int, quality: bool = True) ->
         raise InputError(f"a query is text, such as 'zoom > 2'; got {type(text).__name__}")
     if not text.strip():
         raise InputError("the query is empty; ask for example: order <= 2, or all")
-    reader = _Reader(text, words_of(text), _meanings(names), tuple(names), levels, quality)
+    reader = _Reader(text, QUERY.words(text), _meanings(names), tuple(names), levels, quality)
     condition = reader.alternative()
     if reader.word.kind != "end":
         raise reader.error(f"{reader.word.text!r} is not expected here; join two conditions with and, or")
@@ -58,8 +59,7 @@ class _Reader:
         return self.words[self.at]
 
     def error(self, message: str, word: Word | None = None) -> InputError:
-        word = word or self.word
-        return marked(self.text, word.start, word.stop, message)
+        return QUERY.refused(self.text, word or self.word, message)
 
     def next(self) -> Word:
         word = self.word
