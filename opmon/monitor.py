@@ -41,7 +41,7 @@ from opmon.stages.reopen import Reopened, reopen_round
 from opmon.stages.report import report_round
 from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
-from opmon.stages.truth import pull_truths
+from opmon.stages.truth import judge_truths, pull_truths
 from opmon.store import cycles, readiness, revisions, rounds, set_aside
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
@@ -209,6 +209,7 @@ class Monitor:
                         return round_.state
                     score_round(work, round_)
                 case RoundState.SCORED:
+                    judge_truths(work, round_)
                     draw_round(work, round_)
                 case RoundState.DRAWN:
                     publish_draw(work, round_)

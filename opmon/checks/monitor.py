@@ -10,7 +10,7 @@ from opmon.abc import Registry
 from opmon.checks.conversion import compared
 from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
-from opmon.checks.sample import look_at_source
+from opmon.checks.sample import Sample, look_at_source
 from opmon.checks.trial import try_out
 from opmon.checks.truth import look_at_truth
 from opmon.config import MonitorSettings, Settings
@@ -31,24 +31,32 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
     looks = list(look_at_source(settings, monitor, model))
     yield from (finding for finding, _ in looks)
     sample = looks[-1][1]
-    truth = look_at_truth(monitor, sample)
-    if truth is not None:
-        yield truth
     desk = desk_of(monitor)
     if desk is not None:
         yield asked(f"{name}: labels", lambda: (desk.ask(desk.provider.check), None))[0]
     if model is None:
+        yield from _truth(monitor, sample, None)
         return
     with tempfile.TemporaryDirectory() as folder:
         finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, Path(folder)))
         yield finding
         if scorer is None or sample is None:
+            yield from _truth(monitor, sample, scorer)
             return
         if isinstance(scorer, Scorer) and has_original(model) and sample.rows.num_rows:
             yield compared(monitor, registry, model, scorer, sample, Path(folder))
         yield from try_out(monitor, registry, model, scorer, sample)
+        yield from _truth(monitor, sample, scorer)
         if isinstance(scorer, Scorer):
             yield from lost_digits(f"{name}: digits", scorer, sample.rows)
+
+
+def _truth(monitor: MonitorSettings, sample: Sample | None, scorer: Answering | None) -> Iterator[Finding]:
+    """Whether truth that arrives by itself can be used: last, for the model tells what it may say."""
+    classes = None if scorer is None else scorer.describe().get("classes")
+    found = look_at_truth(monitor, sample, [str(name) for name in classes] if isinstance(classes, list) else None)
+    if found is not None:
+        yield found
 
 
 def _model(monitor: MonitorSettings, registry: Registry) -> tuple[str, ModelVersion]:

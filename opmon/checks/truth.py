@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -17,12 +18,18 @@ from opmon.types import Slice
 from opmon.wording import counted, told
 
 
-def look_at_truth(monitor: MonitorSettings, sample: Sample | None) -> Finding | None:
-    """How many of the sampled inputs have a truth, and which truths cannot be used; None if none is configured."""
+def look_at_truth(
+    monitor: MonitorSettings, sample: Sample | None, classes: Sequence[str] | None = None
+) -> Finding | None:
+    """How many of the sampled inputs have a truth, and which truths cannot be used; None if none is configured.
+
+    ``classes`` are those of the model, where the configuration does not name them.
+    """
     if monitor.truth is None:
         return None
     about = f"{monitor.name}: truth"
-    vocabulary = vocabulary_of(monitor, None if sample is None or sample.round is None else sample.round.classes)
+    before = None if sample is None or sample.round is None else sample.round.classes
+    vocabulary = vocabulary_of(monitor, classes or before)
     try:
         if monitor.truth.column is not None:
             return None if sample is None else _of_the_log(about, monitor.truth.column, sample, vocabulary)
@@ -36,7 +43,8 @@ def _of_the_log(about: str, name: str, sample: Sample, vocabulary: Vocabulary) -
     known = len(named) - named.null_count
     message = f"{known:,} of {counted(len(named), 'input')} have a truth in their own row"
     if refused:
-        return Finding(about, "warning", f"{message}; others cannot be taken: {told(refused)}")
+        words = f"{message}; others cannot be taken: {told(refused)}{_allowed(vocabulary)}"
+        return _unlike(about, words) if not known else Finding(about, "warning", words)
     return Finding(about, "ok", message)
 
 
@@ -54,8 +62,24 @@ def _of_a_source(about: str, monitor: MonitorSettings, sample: Sample | None, vo
     if sample is not None and len(found.truths):
         joined, message = _joined(monitor, sample, found)
         level = level if joined else "warning"
-    refused = f"; rows that cannot be taken: {told(found.refused)}" if found.refused else ""
+    refused = f"; rows that cannot be taken: {told(found.refused)}{_allowed(vocabulary)}" if found.refused else ""
+    if found.refused and not len(found.truths):
+        return _unlike(about, message + refused)
     return Finding(about, "warning" if level == "warning" else "ok", message + refused)
+
+
+def _allowed(vocabulary: Vocabulary) -> str:
+    """What a truth may say."""
+    if vocabulary.spellings is None:
+        return "; a truth must be a finite number"
+    classes = sorted(vocabulary.classes or ())
+    listed = f"{', '.join(map(repr, classes[:10]))}{', …' if classes[10:] else ''}"
+    return f"; the classes are {listed}. 'classes' maps other words to them" if classes else ""
+
+
+def _unlike(about: str, message: str) -> Finding:
+    """The finding of truths of which none can be taken: another column, or another vocabulary, is what is needed."""
+    return Finding(about, "problem", message, needs_change=True)
 
 
 def _joined(monitor: MonitorSettings, sample: Sample, found: Found) -> tuple[int, str]:

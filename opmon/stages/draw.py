@@ -111,7 +111,7 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     waits_from = now if asks_at is None or asks_at == NEVER else max(now, asks_at)
     with work.write() as connection:
         queue.queue(connection, work.name, round_.id, round_.waves, [tasks[int(chosen[k])] for k in order], now)
-        truths.record_drawn(connection, round_.id, known, now)
+        problems = truths.record_drawn(connection, round_.id, known, now)
         rounds.update(
             connection,
             round_.id,
@@ -122,6 +122,9 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
             deadline_at=waits_from + work.settings.labels.max_wait,
             problem=None,
         )
+    if problems:
+        said = f"{'; '.join(problems[:3])}{'; …' if problems[3:] else ''}"
+        log.warning("round %d of %s: truths that cannot be taken: %s", round_.number, work.name, said)
 
 
 def _asks_at(work: Toolbox, round_: Round, now: datetime) -> datetime | None:

@@ -21,7 +21,7 @@ from opmon.store import rounds, truths
 from opmon.store.rounds import Round
 from opmon.store.truths import Known, Read
 from opmon.truth.awaited import Waiting
-from opmon.truth.kept import Books, Kept
+from opmon.truth.kept import REASONS, Books, Kept
 from opmon.truth.reading import Found, Vocabulary, column_of, known_at, read_truths
 from opmon.types import Slice
 from opmon.wording import told
@@ -30,7 +30,6 @@ log = logging.getLogger(__name__)
 
 ROWS = 1_000_000
 """About so many rows of a truth source are read at a time."""
-REASONS = 20
 FOLDER = "truth"
 POSITION = "position"
 """The column with the place of an input in the frame."""
@@ -51,11 +50,26 @@ def pull_truths(work: Toolbox) -> int:
     return pulled
 
 
+def judge_truths(work: Toolbox, round_: Round) -> None:
+    """Leave out, and count, what was kept before a round told the model's classes and is none of them."""
+    if work.settings.reads_truth is None:
+        return
+    kept = kept_truths(work)
+    books, vocabulary = kept.books(), vocabulary_of(work.settings, round_.classes)
+    if not books.unjudged or vocabulary.classes is None:
+        return
+    refused = kept.leave_out(vocabulary)
+    books = kept.books()
+    with work.write() as connection:
+        truths.note(connection, work.name, Read(work.clock(), books.known_until, books.taken, books.refused))
+    _warn(work, refused, [])
+
+
 def kept_truths(work: Toolbox) -> Kept:
-    """Where the truths of the monitor are kept; those of another source, or of other columns, lie elsewhere."""
+    """Where the truths of the monitor are kept; those of another source, other columns or other words lie elsewhere."""
     settings = work.settings
     said = None if settings.truth is None else settings.truth.model_dump(mode="json", exclude={"keep"})
-    of = json.dumps([said, settings.columns.id, settings.problem], sort_keys=True, default=str)
+    of = json.dumps([said, settings.columns.id, settings.problem, settings.classes], sort_keys=True, default=str)
     return Kept(work.folder / FOLDER / f"{work.name}@{hashlib.sha256(of.encode()).hexdigest()[:8]}")
 
 
@@ -120,7 +134,8 @@ def _pull(work: Toolbox, kept: Kept, source: Source, slices: Sequence[Slice]) ->
     truth = settings.truth
     assert truth is not None
     columns = (truth.id or settings.columns.id or "", truth.label or "", truth.at)
-    found = read_truths(source, slices, columns, vocabulary_of(settings, _classes(work)), now)
+    vocabulary = vocabulary_of(settings, _classes(work))
+    found = read_truths(source, slices, columns, vocabulary, now)
     stops = {piece.part: piece.stop for piece in slices}
     known = max(filter(None, (books.known_until, found.known_until)), default=None)
     new = Books(
@@ -128,16 +143,21 @@ def _pull(work: Toolbox, kept: Kept, source: Source, slices: Sequence[Slice]) ->
         known,
         books.taken + len(found.truths),
         dict(bounded(Counter(books.refused) + found.refused, REASONS)),
+        books.unjudged or vocabulary.is_open,
     )
     with work.write() as connection:
         problems = truths.record_named(connection, work.name, _by_id(found), now)
         truths.note(connection, work.name, Read(now, new.known_until, new.taken, new.refused))
     waiting(work).hear(found.truths.hashes, now - truth.keep)
     kept.add(found.truths, new, now - truth.keep)
-    if found.refused or problems:
-        said = [told(found.refused)] if found.refused else []
-        log.warning("%s: truths that cannot be taken: %s", work.name, "; ".join([*said, *problems[:3]]))
+    _warn(work, found.refused, problems)
     return len(found.truths)
+
+
+def _warn(work: Toolbox, refused: Counter[str], problems: Sequence[str]) -> None:
+    if refused or problems:
+        said = [told(refused)] if refused else []
+        log.warning("%s: truths that cannot be taken: %s", work.name, "; ".join([*said, *problems[:3]]))
 
 
 def _by_id(found: Found) -> dict[str, Known]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -25,11 +26,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from opmon.errors import StateUnavailable
+from opmon.jobs.counting import bounded
 from opmon.private import private_folder
+from opmon.truth.reading import Vocabulary
 from opmon.truth.truths import MOMENT, Truths
 from opmon.types import Document
 
 _SAID = b"opmon.truths"
+REASONS = 20
+"""So many reasons why rows could not be taken are kept apart."""
 _AS_LARGE = 2
 """A file is merged with the one before it where that has at most so many times its rows."""
 
@@ -42,11 +47,12 @@ class Books:
     known_until: datetime | None = None
     taken: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
+    unjudged: bool = False
+    """Whether some were kept before it was known which classes there are."""
 
     def stored(self) -> bytes:
         until = None if self.known_until is None else self.known_until.isoformat()
-        told = {"positions": self.positions, "known_until": until, "taken": self.taken, "refused": self.refused}
-        return json.dumps(told, separators=(",", ":")).encode()
+        return json.dumps(vars(self) | {"known_until": until}, separators=(",", ":")).encode()
 
     @classmethod
     def of(cls, stored: Document) -> Books:
@@ -81,6 +87,20 @@ class Kept:
         self._write(self.folder / f"{first:08}-{last:08}.parquet", whole, books)
         for path in (*self._covered(), *self._old(older)):
             path.unlink(missing_ok=True)
+
+    def leave_out(self, vocabulary: Vocabulary) -> Counter[str]:
+        """Leave out what says none of the classes, which are known now; gives how often it said what."""
+        files, books = self._files(), self.books()
+        whole = pa.concat_tables([_read(path) for path in files], promote_options="permissive").combine_chunks()
+        labels = whole["label"].cast(pa.string()).combine_chunks()
+        named, refused = vocabulary.named(labels)
+        left = whole.filter(pc.is_valid(named))
+        told = Counter(bounded(Counter(books.refused) + refused, REASONS))
+        judged = replace(books, taken=books.taken - sum(refused.values()), refused=told, unjudged=False)
+        self._write(self.folder / f"{_span(files[0])[0]:08}-{_span(files[-1])[1] + 1:08}.parquet", left, judged)
+        for path in self._covered():
+            path.unlink(missing_ok=True)
+        return refused
 
     def find(self, hashes: NDArray[np.uint64]) -> Truths:
         """The truths of the inputs with these hashes, as far as they are there."""

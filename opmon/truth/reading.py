@@ -34,6 +34,11 @@ class Vocabulary:
     """None: truths are numbers."""
     classes: Collection[str] | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has said yet which classes there are: any word may be one."""
+        return self.spellings is not None and self.classes is None
+
     def named(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
         """The truth of each row, null where it says none; and why rows that say something cannot be taken."""
         return self._numbers(values) if self.spellings is None else self._classes(values, self.spellings)

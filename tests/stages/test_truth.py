@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon.adjudication import TRUTH
+from opmon.checks.monitor import check_monitor
+from opmon.config import Settings
 from opmon.store import queue, revisions, rounds, truths
 
 SOURCE = {"truth": {"source": {"path": "truth"}, "id": "order", "label": "outcome", "at": "known_at"}}
@@ -133,6 +135,29 @@ def test_what_can_be_no_truth_is_counted_and_told(workbench, sqlite, clock, capl
     assert read.refused == {"'cat' is none of the classes": 2, "no id, or one that can be none": 1}
     assert read.taken == 1
     assert "'cat' is none of the classes" in caplog.text
+
+
+def test_truths_in_other_words_than_the_models_are_told_and_taken_once_classes_says_what_they_mean(
+    workbench, sqlite, clock
+) -> None:
+    workbench.write_window()
+    write_truth(workbench, {key: f"c{truth}" for key, truth in workbench.truth.items()})
+    settings = Settings.from_mapping(workbench.configuration(sqlite, **SOURCE), workbench.folder)
+    (found,) = (each for each in check_monitor(settings, workbench.name) if each.about.endswith("truth"))
+    assert (found.level, found.needs_change) == ("problem", True)
+    assert "'c0' is none of the classes" in found.message
+    assert "the classes are '0', '1', '2'" in found.message
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        read = truths.last_read(connection, [workbench.name])[workbench.name]
+    assert (read.taken, sum(read.refused.values())) == (0, len(workbench.truth))
+    assert said(monitor) == {}
+
+    named = {"classes": {f"{number}": [f"c{number}"] for number in range(10)}}
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **named)
+    assert monitor.advance().problems == []
+    assert set(said(monitor)) == set(drawn(monitor))
 
 
 def test_a_source_of_truth_in_trouble_stops_no_round_and_is_tried_again(workbench, sqlite, clock) -> None:
