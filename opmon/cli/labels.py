@@ -19,18 +19,25 @@ if TYPE_CHECKING:
     from opmon.types import Label
 
 _TOLD = 10
-FORMAT = click.option("--format", "kind", type=click.Choice(["jsonl", "csv"]), help="If the file's name does not say.")
+FORMAT = click.option(
+    "--format", "kind", type=click.Choice(["jsonl", "csv", "label-studio"]), help="If the file's name does not say."
+)
 
 
 @click.group()
 def labels() -> None:
-    """Hand tasks to annotators and take their labels back, as JSONL or CSV files."""
+    """Hand tasks to annotators and take their labels back, as JSONL, CSV or Label Studio's files."""
 
 
 @labels.command("export")
 @config_option()
 @monitor_option()
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .jsonl or .csv file [stdout].")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A .jsonl, .csv or (Label Studio) .json file [stdout].",
+)
 @click.option("-n", "--number", type=click.IntRange(min=1), help="At most so many tasks.")
 @FORMAT
 def export_tasks(
@@ -47,7 +54,8 @@ def export_tasks(
     store = open_store(settings.database.get_secret_value())
     with store.read() as connection:
         tasks = queue.open_tasks(connection, monitor, number, at=datetime.now(UTC))
-    written = write_tasks(tasks, output if output is not None else sys.stdout, kind)
+    guides = {name: settings.monitors[name].guide for name in {task.monitor for task in tasks} & set(settings.monitors)}
+    written = write_tasks(tasks, output if output is not None else sys.stdout, kind, guides)
     click.echo(f"{written} open tasks{f' written to {output}' if output else ''}", err=True)
 
 

@@ -1,40 +1,46 @@
-"""Label files: tasks go out, answers come in, as JSONL (one JSON object a line) or CSV.
+"""Label files: tasks go out, answers come in, as JSONL (one JSON object a line), CSV, or in Label Studio's own form.
 
-A task goes out as ``task_key, task_id, monitor, round, input_id``, an empty ``label``, and what the annotator is to
-see: under ``payload`` in JSONL, in columns ``input.<name>`` in CSV. The same file comes back with ``label`` filled in;
-or any other file that has ``task_key``, or ``monitor`` and ``input_id``, and ``label`` (or ``truth``). The key binds a
-row to the database that asked. ``skip`` says "I cannot tell"; ``annotator`` and ``at`` say who and when. A row without
-an answer is counted and left out.
+What goes out is written by :mod:`opmon.labels.writing`. The same file comes back with ``label`` filled in; or any other
+file that has ``task_key``, or ``monitor`` and ``input_id``, and ``label`` (or ``truth``); or what Label Studio exports.
+The key binds a row to the database that asked. ``skip`` says "I cannot tell"; ``annotator`` and ``at`` say who and
+when. A row without an answer is counted and left out.
 """
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, get_args
 
 from opmon.errors import InputError
-from opmon.labels._parsing import json_rows, lines, table_rows
-from opmon.labels.rows import ImportedLabel, RowError, as_json, cell, guarded, label_of
+from opmon.labels._parsing import Row, json_rows, lines, table_rows
+from opmon.labels.rows import ImportedLabel, RowError, label_of
+from opmon.labels.studio.exported import exported_rows
+from opmon.labels.writing import studio_configuration, write_csv, write_jsonl, write_studio
 from opmon.private import new_private
-from opmon.types import Task
+from opmon.types import Guide, Task
 
 __all__ = ["Format", "ImportedLabel", "LabelFile", "format_of", "read_labels", "write_tasks"]
 
-Format = Literal["jsonl", "csv"]
+Format = Literal["jsonl", "csv", "label-studio"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 MAX_LINE = 32 * 1024 * 1024
 MAX_FILE = 2 * 1024**3
 _TOLD = 10
-SUFFIXES: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
-_TASK_COLUMNS = ("task_key", "task_id", "monitor", "round", "input_id")
-_ANSWER_COLUMNS = ("label", "skip", "annotator")
+SUFFIXES: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "label-studio",
+}
+ENDINGS: dict[Format, str] = {"jsonl": ".jsonl", "csv": ".csv", "label-studio": ".json"}
+_WRITERS = {"jsonl": write_jsonl, "csv": write_csv, "label-studio": write_studio}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +54,34 @@ class LabelFile:
 def format_of(path: Path | str, format: Format | None = None) -> Format:
     """The format as given, else by the end of the file's name."""
     found = format or SUFFIXES.get(Path(path).suffix.lower())
-    if found not in ("jsonl", "csv"):
-        raise InputError(f"{path}: a label file is .jsonl, .ndjson, .csv or .tsv; or say which: --format jsonl or csv")
+    if found not in FORMATS:
+        raise InputError(
+            f"{path}: a label file is .jsonl, .ndjson, .csv, .tsv or Label Studio's .json; "
+            f"or say which: --format {' or '.join(FORMATS)}"
+        )
     return found
 
 
-def write_tasks(tasks: Iterable[Task], target: Path | str | IO[str], format: Format | None = None) -> int:
-    """Write the tasks and give their number. A file appears whole or not at all; a stream is written as it comes."""
-    if isinstance(target, Path | str):
-        write = _writer(format_of(target, format))
-        with _replacing(Path(target)) as stream:
-            return write(tasks, stream)
-    return _writer(format or "jsonl")(tasks, target)
+def write_tasks(
+    tasks: Iterable[Task],
+    target: Path | str | IO[str],
+    format: Format | None = None,
+    guides: Mapping[str, Guide] | None = None,
+) -> int:
+    """Write the tasks and give their number; ``guides`` by monitor are what annotators are told.
+
+    A file appears whole or not at all; a stream is written as it comes. Beside a file of Label Studio's lies the
+    labelling configuration of its project, ``.xml``.
+    """
+    told = guides or {}
+    if not isinstance(target, Path | str):
+        return _WRITERS[format or "jsonl"](tasks, target, told)
+    tasks, chosen = list(tasks), format_of(target, format)
+    if chosen == "label-studio" and (configuration := studio_configuration(tasks, told)) is not None:
+        with _replacing(Path(target).with_suffix(".xml")) as stream:
+            stream.write(configuration)
+    with _replacing(Path(target)) as stream:
+        return _WRITERS[chosen](tasks, stream, told)
 
 
 def read_labels(
@@ -90,9 +112,8 @@ def read_labels(
 
 def task_keys(path: Path) -> frozenset[str]:
     """The keys of the tasks in a file, answered or not; rows that cannot be read have none."""
-    rows = json_rows if format_of(path) == "jsonl" else table_rows
     with path.open("rb") as stream:
-        found = [row for _, row in rows(lines(stream, str(path), MAX_LINE, MAX_FILE), str(path))]
+        found = [row for _, row in _rows(stream, format_of(path), str(path))]
     return frozenset(str(row["task_key"]) for row in found if not isinstance(row, RowError) and row.get("task_key"))
 
 
@@ -100,8 +121,7 @@ def _read(stream: IO[str] | IO[bytes], format: Format, name: str, annotator: str
     problems: list[str] = []
     labels: dict[tuple[object, ...], ImportedLabel] = {}
     unanswered = 0
-    rows = json_rows if format == "jsonl" else table_rows
-    for line, row in rows(lines(stream, name, MAX_LINE, MAX_FILE), name):
+    for line, row in _rows(stream, format, name):
         try:
             if isinstance(row, RowError):
                 raise row
@@ -122,37 +142,11 @@ def _read(stream: IO[str] | IO[bytes], format: Format, name: str, annotator: str
     return LabelFile(tuple(labels.values()), unanswered)
 
 
-def _writer(format: Format) -> Callable[[Iterable[Task], IO[str]], int]:
-    return _write_jsonl if format == "jsonl" else _write_csv
-
-
-def _write_jsonl(tasks: Iterable[Task], stream: IO[str]) -> int:
-    number = 0
-    for task in tasks:
-        out = {"task_key": task.key, "task_id": task.id, "monitor": task.monitor, "round": task.round,
-               "input_id": task.input_id, "label": None, "payload": as_json(task.payload)}  # fmt: skip
-        stream.write(json.dumps(out, ensure_ascii=False, allow_nan=False) + "\n")
-        number += 1
-    return number
-
-
-def _write_csv(tasks: Iterable[Task], stream: IO[str]) -> int:
-    tasks = list(tasks)
-    names = list(dict.fromkeys(name for task in tasks for name in task.payload))
-    stream.write("\ufeff")  # a spreadsheet takes the file for UTF-8 by this mark alone
-    table = csv.writer(stream, lineterminator="\r\n")
-    table.writerow([*_TASK_COLUMNS, *_ANSWER_COLUMNS, *(f"input.{name}" for name in names)])
-    for task in tasks:
-        known = [
-            task.key,
-            task.id,
-            guarded(task.monitor),
-            task.round,
-            guarded(task.input_id),
-            *("" for _ in _ANSWER_COLUMNS),
-        ]
-        table.writerow([*known, *(cell(task.payload.get(name)) for name in names)])
-    return len(tasks)
+def _rows(stream: IO[str] | IO[bytes], format: Format, name: str) -> Iterator[tuple[int, Row]]:
+    if format == "label-studio":
+        return exported_rows(stream, name)
+    rows = json_rows if format == "jsonl" else table_rows
+    return rows(lines(stream, name, MAX_LINE, MAX_FILE), name)
 
 
 @contextmanager

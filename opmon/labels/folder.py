@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
 from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import InputError, StateUnavailable
-from opmon.labels.files import SUFFIXES, Format, read_labels, task_keys, write_tasks
+from opmon.labels.files import ENDINGS, SUFFIXES, Format, read_labels, task_keys, write_tasks
 from opmon.types import Guide, Task
 
 FINISHED = "finished"
@@ -36,9 +36,12 @@ class LabelFolder(LabelProvider):
     """How the files are written."""
     annotator: str = "import"
     """Who answers where a row does not say."""
+    _guide: Guide = field(default=Guide(), init=False, repr=False)
 
     def bind(self, monitor: str, guide: Guide) -> LabelFolder:
-        return replace(self, path=str(Path(self.path) / monitor))
+        bound = replace(self, path=str(Path(self.path) / monitor))
+        object.__setattr__(bound, "_guide", guide)
+        return bound
 
     def check(self) -> str:
         folder = self._made()
@@ -53,7 +56,8 @@ class LabelFolder(LabelProvider):
                 by_round.setdefault(task.round, []).append(task)
         for number, some in by_round.items():
             mark = hashlib.sha256(" ".join(task.key for task in some).encode()).hexdigest()[:8]
-            write_tasks(some, folder / f"{_prefix(number)}{mark}.{self.form}", self.form)
+            path = folder / f"{_prefix(number)}{mark}{ENDINGS[self.form]}"
+            write_tasks(some, path, self.form, {task.monitor: self._guide for task in some})
 
     def pull(self, since: str) -> Pulled:
         before: Mapping[str, str] = json.loads(since) if since else {}
@@ -76,7 +80,9 @@ class LabelFolder(LabelProvider):
             keys = task_keys(path)
             if keys and keys.isdisjoint(open_keys):
                 (path.parent / FINISHED).mkdir(exist_ok=True)
-                path.rename(path.parent / FINISHED / path.name)
+                for each in (path, path.with_suffix(".xml")):
+                    if each.exists():
+                        each.rename(path.parent / FINISHED / each.name)
         return open_keys
 
     def _said(self, path: Path, changed: datetime) -> Iterator[Said]:

@@ -90,7 +90,7 @@ def label_of(row: Mapping[str, object], line: int, annotator: str, monitor: str 
         raise RowError("names neither a task_key nor an input_id")
     if key is None and task_id is None and monitor is None:
         raise RowError(f"names input_id {input_id!r} without its monitor; add a column monitor or a task_key")
-    truth, skipped = _truth(row.get("label")), _skip(row.get("skip"))
+    truth, skipped = as_truth(row.get("label")), _skip(row.get("skip"))
     if truth is not None and skipped:
         raise RowError(f"holds a label, {truth!r}, and says skip; keep one of them")
     if truth is None and not skipped:
@@ -152,7 +152,8 @@ def _blank(value: object) -> bool:
     return isinstance(value, str) and value.strip().lower() in ("", "nan")
 
 
-def _truth(value: object) -> str | None:
+def as_truth(value: object) -> str | None:
+    """An answer as text; None where there is none."""
     if _empty(value):
         return None
     if isinstance(value, bool):

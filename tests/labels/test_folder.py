@@ -21,11 +21,15 @@ class Editor:
         self.folder = folder
 
     def tasks(self) -> list[str]:
-        return [row["task_key"] for path in sorted(self.folder.glob("*.*")) for row in rows(path)]
+        return [
+            row["task_key"] for path in sorted(self.folder.glob("*.*")) if path.suffix != ".xml" for row in rows(path)
+        ]
 
     def say(self, key: str, truth: str | None, annotator: str, at: datetime) -> None:
         answer = {"label": truth or "", "skip": "" if truth else "x", "annotator": annotator, "at": at.isoformat()}
         for path in sorted(self.folder.glob("*.*")):
+            if path.suffix == ".xml":
+                continue
             there = rows(path)
             if any(row["task_key"] == key for row in there):
                 save(path, [row | answer if row["task_key"] == key else row for row in there])
@@ -35,6 +39,8 @@ def rows(path: Path) -> list[dict[str, str]]:
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".csv":
         return list(csv.DictReader(text.splitlines()))
+    if path.suffix == ".json":
+        return [task | {"task_key": task["data"]["opmon"]} for task in json.loads(text)]
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -45,11 +51,22 @@ def save(path: Path, told: list[dict[str, str]]) -> None:
             table = csv.DictWriter(stream, list(names))
             table.writeheader()
             table.writerows(told)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps([annotated(row) for row in told]))
     else:
         path.write_text("".join(json.dumps(row) + "\n" for row in told))
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def annotated(task: dict) -> dict:
+    """The task as Label Studio exports it, once somebody has answered it."""
+    if "at" not in task:
+        return task
+    result = [{"type": "choices", "value": {"choices": [task["label"]]}}] if task["label"] else []
+    said = {"result": result, "was_cancelled": not result, "completed_by": {"id": 1, "email": task["annotator"]}}
+    return task | {"annotations": [*task.get("annotations", []), said | {"updated_at": task["at"]}]}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "label-studio"])
 def test_the_folder_keeps_the_contract(form: str, tmp_path: Path) -> None:
     check_label_provider(LabelFolder(str(tmp_path), form), Editor(tmp_path / "suite"))
 

@@ -1,0 +1,1 @@
+"""Label Studio's forms: its tasks, its labelling configuration, its annotations."""

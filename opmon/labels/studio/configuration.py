@@ -1,0 +1,75 @@
+"""The labelling configuration of a project: what annotators see, and what they may answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from xml.sax.saxutils import quoteattr
+
+from opmon.types import Guide
+
+MARK = "<!-- made by opmon, which keeps it up to date until this line is taken out -->"
+"""Begins a configuration that opmon made: one without it is somebody's own, and stays as it is."""
+ANSWER = "answer"
+"""What the control is called in which annotators answer."""
+_MANY = 20
+_PICTURE = 'zoom="true" zoomControl="true" brightnessControl="true" contrastControl="true" rotateControl="true"'
+_SHOWN = re.compile(r'value="\$(\w+)"')
+
+
+def labelling_configuration(shown: Collection[str], guide: Guide, classes: Mapping[str, str]) -> str:
+    """The configuration that shows these keys of ``data``; ``classes`` may be answered, each with its description."""
+    pictures = sorted(key for key in shown if key.startswith("picture"))
+    objects = [f"<Image name={quoteattr(key)} value={quoteattr(f'${key}')} {_PICTURE}/>" for key in pictures]
+    if "text" in shown:
+        objects.append('<Text name="text" value="$text"/>')
+    if "row" in shown:
+        objects.append('<Table name="row" value="$row"/>')
+    if "lines" in shown:
+        objects.append('<Header size="5" value="$lines" style="white-space: pre-wrap; font-weight: normal"/>')
+    about = next(key for key in (*pictures, "text", "row") if key in shown)
+    seen, answered = "\n      ".join(objects), "\n      ".join(_answer(about, guide, classes))
+    return f"""{MARK}
+<View>
+  <View style="display: flex; gap: 24px; align-items: flex-start">
+    <View style="flex: 1 1 60%; min-width: 0">
+      {seen}
+    </View>
+    <View style="flex: 1 1 30%; min-width: 12em">
+      {answered}
+    </View>
+  </View>
+</View>
+"""
+
+
+def shown_in(configuration: str) -> frozenset[str]:
+    """The keys of ``data`` that a configuration shows.
+
+    >>> sorted(shown_in(labelling_configuration({"picture", "lines"}, Guide(), {"cat": "", "dog": ""})))
+    ['lines', 'picture']
+    """
+    return frozenset(_SHOWN.findall(configuration))
+
+
+def is_ours(configuration: str) -> bool:
+    """Whether opmon made the configuration, or nobody has made one yet."""
+    plain = re.sub(r"\s", "", configuration)
+    return configuration.lstrip().startswith(MARK) or plain in ("", "<View></View>", "<View/>")
+
+
+def _answer(about: str, guide: Guide, classes: Mapping[str, str]) -> list[str]:
+    to = f'name="{ANSWER}" toName={quoteattr(about)} required="true"'
+    if guide.problem == "regression":
+        unit = "" if guide.unit is None else f" in {guide.unit}"
+        return [f'<Header size="5" value={quoteattr(f"The number{unit}")}/>', f'<Number {to} step="any"/>']
+    choices = [f"  {_choice(name, described)}" for name, described in classes.items()]
+    layout = ' layout="select"' if len(classes) > _MANY else ' showInLine="false"'
+    return [f'<Choices {to} choice="single-radio"{layout}>', *choices, "</Choices>"]
+
+
+def _choice(name: str, described: str) -> str:
+    """A class with its description behind it; the answer is its name."""
+    if not described:
+        return f"<Choice value={quoteattr(name)}/>"
+    return f"<Choice value={quoteattr(f'{name}: {described}')} alias={quoteattr(name)}/>"
