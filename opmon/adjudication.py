@@ -39,6 +39,14 @@ class Asked:
     """All labels that were given, in the order they came."""
     input_at: datetime | None = None
     """When production answered the input, where that is known."""
+    needs: int = 1
+    """How many annotators are to speak of it."""
+    confirm: int = 0
+    """How many are to answer where an answer makes it a failure of the model; 0: as many as of any other."""
+    lacks: int = 1
+    """How many are still to speak of it; 0: it is settled."""
+    gold: str | None = None
+    """Its known truth, where it is a gold task: nobody drew it, and annotators are measured by it."""
 
     @property
     def is_spoken_of(self) -> bool:

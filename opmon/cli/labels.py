@@ -53,7 +53,7 @@ def export_tasks(
         settings.monitor(monitor)
     store = open_store(settings.database.get_secret_value())
     with store.read() as connection:
-        tasks = queue.open_tasks(connection, monitor, number, at=datetime.now(UTC))
+        tasks = queue.with_bytes(connection, queue.open_tasks(connection, monitor, number, at=datetime.now(UTC)))
     guides = {name: settings.monitors[name].guide for name in {task.monitor for task in tasks} & set(settings.monitors)}
     written = write_tasks(tasks, output if output is not None else sys.stdout, kind, guides)
     click.echo(f"{written} open tasks{f' written to {output}' if output else ''}", err=True)

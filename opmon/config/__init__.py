@@ -13,13 +13,13 @@ from opmon.config.groups import (
     ColumnSettings,
     DriftSettings,
     InputSettings,
-    LabelSettings,
     MissingSettings,
     MlflowSettings,
     RollingSettings,
     RoundSettings,
 )
 from opmon.config.kinds import HeadSettings, SamplerSettings, SourceSettings
+from opmon.config.labels import LabelSettings
 from opmon.config.monitor import MonitorSettings
 from opmon.config.plugged import Plugged
 from opmon.config.redaction import Address

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from opmon.config.fields import Count, Duration, LocalPath, Number, Place, TrackingAddress
-from opmon.config.kinds import ProviderSettings
 from opmon.config.part import Part, at_key
 from opmon.errors import InputError
 from opmon.where import parse
@@ -161,21 +160,6 @@ class RoundSettings(Part):
         if self.max_inputs < self.min_inputs:
             raise at_key("max_inputs", f"must be at least min_inputs, which is {self.min_inputs}")
         return self
-
-
-class LabelSettings(Part):
-    """Where the tasks go, how long answers are waited for, and what annotators see."""
-
-    provider: ProviderSettings | None = None
-    """None: they wait for ``opmon labels export``."""
-    annotators: Literal["asked", "none"] = "asked"
-    """``none``: nobody is asked, and only truth that arrives by itself answers."""
-    wait_for_truth: Duration | None = None
-    """How long after their round's inputs tasks wait for truth that arrives by itself, before annotators are asked."""
-    max_wait: Duration = Field(default="7d")  # type: ignore[assignment]
-    max_open: Count | None = None
-    """While so many tasks are open no round is opened: inputs gather, and the next round is of all of them."""
-    show_prediction: bool = False
 
 
 class DriftSettings(Part):

@@ -18,11 +18,11 @@ from opmon.config.groups import (
     ColumnSettings,
     DriftSettings,
     InputSettings,
-    LabelSettings,
     RollingSettings,
     RoundSettings,
 )
 from opmon.config.kinds import ExecutorSettings, HeadSettings, SamplerSettings, SourceSettings
+from opmon.config.labels import LabelSettings
 from opmon.config.part import Part
 from opmon.config.robustness import RobustnessSettings
 from opmon.config.rules import RuleSettings
@@ -31,6 +31,7 @@ from opmon.config.scoring import ScoringSettings
 from opmon.config.truth import TruthSettings
 from opmon.durations import duration
 from opmon.errors import InputError
+from opmon.labels.terms import QueueTerms
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
 from opmon.spellings import AS_SPELT, Spellings
@@ -188,6 +189,12 @@ class MonitorSettings(Part):
             next_after=self.schedule.next_after,
             provider=None if self.labels.provider is None else self.labels.provider.identity,
         )
+
+    @property
+    def queue_terms(self) -> QueueTerms:
+        """How its tasks are handed out to annotators."""
+        provider = self.labels.provider
+        return QueueTerms(self.labels.lease, None if provider is None else provider.identity)
 
     @property
     def model_name(self) -> str:

@@ -22,6 +22,7 @@ from opmon.config.part import Part, at_key, unknown
 from opmon.config.problems import config_error
 from opmon.config.registry import MLFLOW, told_once
 from opmon.errors import NotFoundError
+from opmon.labels.terms import QueueTerms
 from opmon.types import Document, Json
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
@@ -111,6 +112,11 @@ class Settings(Part):
             return self.monitors[name]
         except KeyError:
             raise NotFoundError(f"{name!r}: {unknown(name, self.monitors, 'monitor')}") from None
+
+    @property
+    def queue_terms(self) -> dict[str, QueueTerms]:
+        """By monitor how its tasks are handed out to annotators."""
+        return {name: monitor.queue_terms for name, monitor in self.monitors.items()}
 
     def dump(self) -> dict[str, Json]:
         """The settings with all defaults as JSON-ready values; secrets and passwords are hidden."""

@@ -22,6 +22,7 @@ from opmon.errors import NotFoundError
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.inputs.encoded import encoded_all
 from opmon.stages.toolbox import Toolbox
+from opmon.store import attachments
 from opmon.store.rounds import Round
 from opmon.types import Json
 
@@ -61,7 +62,9 @@ def captured(work: Toolbox, round_: Round, positions: NDArray[np.int64]) -> pa.T
 def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mapping[str, Json]]:
     """What annotators saw of the inputs; with a picture itself where they saw its path."""
     image = work.settings.inputs.image
-    own = [task.payload for task in tasks]
+    with work.store.read() as connection:
+        files = attachments.of_tasks(connection, [task.task_id for task in tasks if task.task_id is not None])
+    own: list[Mapping[str, Json]] = [attachments.restored(task.payload, task.task_id or 0, files) for task in tasks]
     if image is None or not any(_is_path(payload.get(image.column)) for payload in own):
         return own
     positions = np.unique([task.position for task in tasks])
@@ -70,8 +73,8 @@ def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mappi
         return own
     pictures = dict(zip(positions.tolist(), rows[image.column].to_pylist(), strict=True))
     return [
-        {**task.payload, image.column: _as_json(pictures[task.position])} if pictures[task.position] else task.payload
-        for task in tasks
+        {**payload, image.column: _as_json(pictures[task.position])} if pictures[task.position] else payload
+        for task, payload in zip(tasks, own, strict=True)
     ]
 
 

@@ -46,8 +46,8 @@ class Answers:
 
     @property
     def settled(self) -> bool:
-        """Whether every task has been spoken of: answered or skipped."""
-        return all(task.is_spoken_of for task in self.tasks)
+        """Whether of every task all was said that was asked."""
+        return not any(task.lacks for task in self.tasks)
 
     @property
     def failures(self) -> list[Asked]:

@@ -14,12 +14,13 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.store.queue import select_open, task_of
+from opmon.store.queue import select_open, task_of, with_bytes
 from opmon.store.schema import Query, Row, handed, providers, rounds, tasks
 from opmon.store.states import RoundState
 from opmon.types import Task
 
 _AT_ONCE = 500
+_ORDER = rounds.c.urgent.desc(), rounds.c.number, tasks.c.wave, tasks.c.place
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ def unhanded(connection: Connection, monitor: str, provider: str, limit: int, at
 
     Those that still wait for truth at the moment ``at`` are left out.
     """
-    query = _waiting(monitor, at).where(~_given(provider)).order_by(rounds.c.number, tasks.c.wave, tasks.c.place)
-    return [task_of(row) for row in connection.execute(query.limit(limit))]
+    query = _waiting(monitor, at).where(~_given(provider)).order_by(*_ORDER)
+    return with_bytes(connection, [task_of(row) for row in connection.execute(query.limit(limit))])
 
 
 def note_handed(connection: Connection, provider: str, task_ids: Sequence[int], at: datetime) -> None:

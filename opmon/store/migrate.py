@@ -11,7 +11,7 @@ from opmon.errors import DatabaseUnavailable
 from opmon.store.engine import Store
 from opmon.store.schema import metadata
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013")
+REVISIONS = tuple(f"{number:04}" for number in range(1, 15))
 """The files in ``migrations/versions``, oldest first; a test keeps the two in step."""
 HEAD = REVISIONS[-1]
 

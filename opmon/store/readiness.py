@@ -1,6 +1,6 @@
 """Which monitors have something to do before their schedule says so: one indexed query for all of them.
 
-A round is *ready* where labels let it go on: all its tasks were spoken of, it has an estimate that is not told yet, or
+A round is *ready* where labels let it go on: all its tasks are settled, it has an estimate that is not told yet, or
 labels came after that. One that is told and waits for its turn to be judged goes on with the round it waits for. The
 mark is kept in the transactions that change what it depends on: those that record labels and those that move a round;
 so nobody has to look through the labels to find out.
@@ -45,8 +45,9 @@ def mark(connection: Connection, round_ids: Collection[int]) -> None:
 
 _SEEN = sa.select(sa.func.max(estimates.c.labels_seen)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
 _REVISION = sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
-_HAVE = sa.select(sa.func.count()).where(labels.c.round_id == rounds.c.id).scalar_subquery()
-_ANSWERS = sa.select(sa.func.count(labels.c.truth)).where(labels.c.round_id == rounds.c.id).scalar_subquery()
+_OWN = labels.c.round_id == rounds.c.id, ~labels.c.gold
+_HAVE = sa.select(sa.func.count()).where(*_OWN).scalar_subquery()
+_ANSWERS = sa.select(sa.func.count(labels.c.truth)).where(*_OWN).scalar_subquery()
 
 _READY = sa.case(
     (rounds.c.state == RoundState.LABELLING, rounds.c.spoken >= rounds.c.asked),

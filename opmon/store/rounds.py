@@ -64,7 +64,12 @@ class Round:
     asked: int = 0
     """Its tasks."""
     spoken: int = 0
-    """Those of its tasks that somebody has spoken of."""
+    """Those of its tasks of which all was said that was asked."""
+    gold_asked: int = 0
+    """Its gold tasks, which are in no other count of it."""
+    gold_spoken: int = 0
+    urgent: bool = False
+    """Whether annotators meet its tasks before those of other rounds."""
 
     @classmethod
     def of(cls, row: Row) -> Round:
@@ -189,7 +194,7 @@ class Unfinished:
     problem: str | None
     deadline_at: datetime | None
     open: int
-    """Its tasks that annotators are asked about, and nobody has spoken of."""
+    """Its tasks that annotators are asked about, and that are not settled."""
 
 
 def open_at(at: datetime) -> sa.ColumnElement[int]:
@@ -222,7 +227,7 @@ def abandon(connection: Connection, round_: Round, why: str, at: datetime) -> No
 
 
 def waiting(connection: Connection, monitor: str) -> int:
-    """How many rounds wait for labels: those with a task that nobody has spoken of."""
+    """How many rounds wait for labels: those with a task that is not settled."""
     query = sa.select(sa.func.count()).select_from(rounds)
     return (
         connection.scalar(

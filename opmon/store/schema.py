@@ -4,6 +4,7 @@ A row of ``rounds`` moves through ``opened → scored → drawn → labelling �
 up (``abandoned``). ``slices`` is the cursor: what a monitor has read is the union of its slices, and its unique
 constraint makes reading a piece twice impossible.
 ``labels``, ``estimates`` and ``verdicts`` are only ever added to.
+A task is settled where it ``lacks`` nothing: as many annotators as it needs have spoken of it, or its truth is there.
 """
 
 from __future__ import annotations
@@ -91,7 +92,10 @@ rounds = sa.Table(
     sa.Column("problem", sa.Text),  # why the last attempt to move it did not succeed
     sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.false()),  # labels let it go on: see readiness
     sa.Column("asked", sa.Integer, nullable=False, server_default="0"),  # its tasks
-    sa.Column("spoken", sa.Integer, nullable=False, server_default="0"),  # those that somebody has spoken of
+    sa.Column("spoken", sa.Integer, nullable=False, server_default="0"),  # those of which all was said that was asked
+    sa.Column("gold_asked", sa.Integer, nullable=False, server_default="0"),  # its gold tasks: in no other count of it
+    sa.Column("gold_spoken", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("urgent", sa.Boolean, nullable=False, server_default=sa.false()),  # annotators meet its tasks first
     sa.UniqueConstraint("monitor", "number"),
     sa.Index("ix_rounds_progress", "monitor", "state", "asked", "spoken"),
     sa.Index(
@@ -154,8 +158,42 @@ tasks = sa.Table(
     sa.Column("payload", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("input_at", UtcDateTime),  # when production answered it: what the lag of its truth is counted from
+    sa.Column("needs", sa.Integer, nullable=False, server_default="1"),  # so many annotators are to speak of it
+    sa.Column("confirm", sa.Integer, nullable=False, server_default="0"),  # so many are to answer an apparent failure
+    sa.Column("lacks", sa.Integer, nullable=False, server_default="1"),  # so many are still to speak; 0: settled
+    sa.Column("gold", sa.Text),  # the known truth of an input that nobody drew: it is in no estimate and no count
+    sa.Column("erased_at", UtcDateTime),  # when its payload was pruned
     sa.UniqueConstraint("round_id", "position"),
     sa.Index("ix_tasks_monitor_input_id", "monitor", "input_id"),
+    sa.Index(
+        "ix_tasks_open",
+        *("round_id", "wave", "place"),
+        sqlite_where=sa.text("lacks > 0"),
+        postgresql_where=sa.text("lacks > 0"),
+    ),
+    sa.Index(
+        "ix_tasks_gold",
+        *("monitor", "input_id"),
+        sqlite_where=sa.text("gold IS NOT NULL"),
+        postgresql_where=sa.text("gold IS NOT NULL"),
+    ),
+)
+
+attachments = sa.Table(
+    "attachments",
+    metadata,
+    sa.Column("task_id", Key, sa.ForeignKey("tasks.id"), primary_key=True),
+    sa.Column("field", sa.String(300), primary_key=True),  # where in the payload it belongs
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+assignments = sa.Table(
+    "assignments",
+    metadata,
+    sa.Column("task_id", Key, sa.ForeignKey("tasks.id"), primary_key=True),
+    sa.Column("annotator", sa.String(200), primary_key=True),
+    sa.Column("until", UtcDateTime, nullable=False),  # then somebody else may have it
+    sa.Index("ix_assignments_annotator", "annotator"),
 )
 
 labels = sa.Table(
@@ -166,10 +204,14 @@ labels = sa.Table(
     _round_id(),
     sa.Column("annotator", sa.String(200), nullable=False),
     sa.Column("truth", sa.Text),  # NULL: a skip
+    sa.Column("why", sa.Text),  # why it was skipped
+    sa.Column("seconds", sa.Float),  # how long the annotator took
+    sa.Column("gold", sa.Boolean, nullable=False, server_default=sa.false()),  # of a gold task
     sa.Column("at", UtcDateTime, nullable=False),
     sa.Column("received_at", UtcDateTime, nullable=False),
     sa.Index("ix_labels_task_id", "task_id"),
     sa.Index("ix_labels_round_id", "round_id"),
+    sa.Index("ix_labels_annotator_round_id", "annotator", "round_id"),
 )
 
 handed = sa.Table(

@@ -69,6 +69,7 @@ def record_named(connection: Connection, monitor: str, known: Mapping[str, Known
     found: list[tuple[int, Known]] = []
     for some in _chunks(list(known)):
         query = sa.select(tasks.c.id, tasks.c.input_id).where(tasks.c.monitor == monitor, tasks.c.input_id.in_(some))
+        query = query.where(tasks.c.gold.is_(None))
         found += [(row.id, known[row.input_id]) for row in connection.execute(query)]
     return _record(connection, found, now)
 

@@ -25,6 +25,8 @@ class Task:
     """What may be answered; empty where that is a number, or not known."""
     due_at: datetime | None = None
     """When its round is estimated with the answers there are."""
+    prediction: str | None = None
+    """The model's answer, where the monitor shows it to annotators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,10 @@ class Label:
     annotator: str
     truth: str | None
     at: datetime
+    why: str | None = None
+    """Why it was skipped, in the annotator's words."""
+    seconds: float | None = None
+    """How long the annotator took."""
 
     def __post_init__(self) -> None:
         require_aware(self.at, "at")

@@ -1,0 +1,157 @@
+"""The queue as annotators meet it: what the labelling page, the HTTP API and the commands use.
+
+Each method is one short transaction. Whatever it says was done is in the database when it returns, and doing it again
+changes nothing: a page that was reloaded, or did not hear the answer, asks once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from opmon.adjudication import TRUTH
+from opmon.errors import InputError, NotFoundError
+from opmon.labels.terms import QueueTerms
+from opmon.store import assigning, attachments, speaking
+from opmon.store import queue as tasks_queue
+from opmon.store.engine import Store
+from opmon.store.speaking import Progress, Spoken
+from opmon.types import Label, Task
+
+__all__ = ["Answer", "LabelQueue", "Progress", "QueueTerms", "Recorded", "Spoken", "Taken"]
+
+MOST = 500
+"""So many tasks are taken at once at most."""
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Tasks for an annotator, in the order in which they are to be met."""
+
+    tasks: tuple[Task, ...]
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an annotator says of a task; ``truth`` is None for "I cannot tell"."""
+
+    key: str
+    """The key of the task."""
+    truth: str | None
+    why: str | None = None
+    """Why it is skipped."""
+    seconds: float | None = None
+    """How long it took."""
+    at: datetime | None = None
+    """When it was said; None: now. The same answer sent again is known by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of some answers. All but the refused ones are in the database."""
+
+    new: int
+    unchanged: int
+    """Those that had been said before."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """By key why an answer cannot be taken; sending it again would not help."""
+
+
+@dataclass(frozen=True)
+class LabelQueue:
+    """The tasks of the monitors, for annotators: ``LabelQueue(store, settings.queue_terms)``."""
+
+    store: Store
+    terms: Mapping[str, QueueTerms] = field(default_factory=dict)
+    """By monitor; one that is not there has the usual ones."""
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def take(self, annotator: str, monitor: str, count: int = 1) -> Taken:
+        """Up to ``count`` tasks, the annotator's for a while: first those that they have already.
+
+        Urgent rounds come first, then those that are due first; inside a round the order is random.
+        """
+        _check_name(annotator)
+        terms, now = self.terms.get(monitor, QueueTerms()), self.clock()
+        with self.store.write() as connection:
+            ids = assigning.assign(
+                *(connection, annotator, monitor, max(1, min(count, MOST))),
+                at=now,
+                until=now + terms.lease,
+                provider=terms.provider,
+            )
+            tasks = speaking.tasks_by_id(connection, ids)
+            progress = speaking.progress(connection, monitor, now, annotator)
+        return Taken(tuple(tasks[task_id] for task_id in ids), progress)
+
+    def answer(self, annotator: str, answers: Sequence[Answer]) -> Recorded:
+        """Record what an annotator says; a correction is a new label beside the one that it corrects.
+
+        What was said before their last word of a task changes nothing, such as an answer that a connection held up.
+        """
+        _check_name(annotator)
+        now = self.clock()
+        with self.store.write() as connection:
+            known = speaking.tasks_by_key(connection, [answer.key for answer in answers])
+            refused = {answer.key: _NO_TASK.format(answer.key[:60]) for answer in answers if answer.key not in known}
+            refused |= {answer.key: problem for answer in answers if (problem := _problem(answer)) is not None}
+            taken = [answer for answer in answers if answer.key not in refused]
+            labels = [_label(known[answer.key], annotator, answer, now) for answer in taken]
+            recorded, problems = tasks_queue.record_each(connection, labels, now, by_time=True)
+        pairs = zip(taken, problems, strict=True)
+        refused |= {answer.key: problem for answer, problem in pairs if problem is not None}
+        return Recorded(recorded.new, recorded.unchanged, refused)
+
+    def give_back(self, annotator: str, keys: Sequence[str]) -> int:
+        """Let others have these tasks; gives how many of them the annotator had."""
+        with self.store.write() as connection:
+            known = speaking.tasks_by_key(connection, keys)
+            return assigning.give_back(connection, annotator, [task.id for task in known.values()])
+
+    def said(self, annotator: str, monitor: str, last: int = 20) -> tuple[Spoken, ...]:
+        """What an annotator said last of the tasks that they spoke of last, newest first."""
+        with self.store.read() as connection:
+            return tuple(speaking.said(connection, annotator, monitor, max(1, min(last, MOST))))
+
+    def progress(self, monitor: str, annotator: str | None = None) -> Progress:
+        """How far the rounds are that wait for annotators."""
+        with self.store.read() as connection:
+            return speaking.progress(connection, monitor, self.clock(), annotator)
+
+    def picture(self, key: str, field: str) -> bytes:
+        """The bytes that the payload of a task refers to as ``attached``."""
+        with self.store.read() as connection:
+            task = speaking.tasks_by_key(connection, [key]).get(key)
+            if task is None:
+                raise NotFoundError(_NO_TASK.format(key[:60]))
+            content = attachments.one(connection, task.id, field)
+        if content is not None:
+            return content
+        if attachments.ERASED in task.payload and len(task.payload) == 1:
+            raise NotFoundError(f"what task {key} showed was erased {task.payload[attachments.ERASED]}")
+        raise NotFoundError(f"task {key} has no picture in its field {field[:60]!r}")
+
+
+_NO_TASK = "there is no task {} in this database; was it given out by another one?"
+
+
+def _check_name(annotator: str) -> None:
+    if not 0 < len(annotator) <= LONGEST_NAME or "\0" in annotator:
+        raise InputError(f"an annotator's name has 1 to {LONGEST_NAME} characters; got {annotator[:60]!r}")
+    if annotator == TRUTH:
+        raise InputError(f"no annotator may be called {TRUTH!r}: it is the name of truth that arrives by itself")
+
+
+def _label(task: Task, annotator: str, answer: Answer, now: datetime) -> Label:
+    at = now if answer.at is None else min(answer.at, now)
+    return Label(task.id, annotator, answer.truth, at, answer.why, answer.seconds)
+
+
+def _problem(answer: Answer) -> str | None:
+    """What no label may hold, whatever its task."""
+    if answer.at is not None and answer.at.tzinfo is None:
+        return f"the time of an answer must carry its zone; got {answer.at.isoformat()}"
+    return None

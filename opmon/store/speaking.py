@@ -1,0 +1,109 @@
+"""Annotators and their tasks, in SQL: which tasks keys name, what an annotator said, how far the work is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.store._among import among
+from opmon.store.queue import task_of
+from opmon.store.schema import Query, labels, rounds, tasks
+from opmon.store.states import RoundState
+from opmon.store.task_keys import number_in
+from opmon.types import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the rounds are that are being labelled.
+
+    What an annotator is shown must not tell them which of their tasks were gold, or second opinions of failures: only
+    ``mine`` and ``open`` are for them. Each answer of theirs, whatever its task, moves both by one.
+    """
+
+    asked: int
+    """The tasks of these rounds."""
+    spoken: int
+    """Those that are settled."""
+    open: int
+    """Those that the annotator may still be given; without an annotator, those that are not settled."""
+    mine: int
+    """Those that the annotator has spoken of."""
+    due_at: datetime | None
+    """When the first of the rounds stops waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What an annotator said last of a task; ``truth`` is None for a skip."""
+
+    task: Task
+    truth: str | None
+    why: str | None
+    at: datetime
+
+
+def tasks_by_id(connection: Connection, task_ids: Collection[int]) -> dict[int, Task]:
+    """The tasks by their numbers, as they are handed out."""
+    query = _tasks().where(among(connection, tasks.c.id, sorted(task_ids)))
+    return {row.id: task_of(row) for row in connection.execute(query)}
+
+
+def tasks_by_key(connection: Connection, keys: Sequence[str]) -> dict[str, Task]:
+    """The tasks that keys name; one that another database made names none."""
+    numbers = {number for key in keys if (number := number_in(key)) is not None}
+    known = {task.key: task for task in tasks_by_id(connection, numbers).values()}
+    return {key: known[key] for key in keys if key in known}
+
+
+def said(connection: Connection, annotator: str, monitor: str, last: int) -> list[Spoken]:
+    """What an annotator said last of the ``last`` tasks of a monitor that they spoke of last, newest first."""
+    newest = sa.func.max(labels.c.id).label("newest")
+    query = (
+        sa.select(newest)
+        .join(tasks, tasks.c.id == labels.c.task_id)
+        .where(labels.c.annotator == annotator, tasks.c.monitor == monitor)
+        .group_by(labels.c.task_id)
+        .order_by(newest.desc())
+        .limit(last)
+    )
+    ids = list(connection.scalars(query))
+    found = connection.execute(sa.select(labels).where(among(connection, labels.c.id, ids))).all()
+    known = tasks_by_id(connection, [row.task_id for row in found])
+    ordered = sorted(found, key=lambda row: -row.id)
+    return [Spoken(known[row.task_id], row.truth, row.why, row.at) for row in ordered]
+
+
+def progress(connection: Connection, monitor: str, at: datetime, annotator: str | None = None) -> Progress:
+    """How far the rounds of a monitor are that are being labelled."""
+    asks = sa.or_(rounds.c.asks_at.is_(None), rounds.c.asks_at <= at)
+    in_labelling = rounds.c.state.in_((RoundState.DRAWN, RoundState.LABELLING))
+    gold = sa.case((rounds.c.spoken < rounds.c.asked, rounds.c.gold_asked - rounds.c.gold_spoken), else_=0)
+    query = sa.select(rounds.c.id, rounds.c.asked, rounds.c.spoken, gold.label("gold"), rounds.c.deadline_at)
+    found = connection.execute(query.where(rounds.c.monitor == monitor, in_labelling, asks)).all()
+    waiting = [row.id for row in found]
+    asked, spoken = sum(row.asked for row in found), sum(row.spoken for row in found)
+    due_at = min((row.deadline_at for row in found if row.deadline_at and row.spoken < row.asked), default=None)
+    if annotator is None:
+        return Progress(asked, spoken, asked - spoken, 0, due_at)
+    own = (
+        sa.select(labels.c.task_id, tasks.c.lacks)
+        .join(tasks, tasks.c.id == labels.c.task_id)
+        .where(labels.c.annotator == annotator, labels.c.round_id.in_(waiting))
+        .distinct()
+        .subquery()
+    )
+    still = sa.func.count(sa.case((own.c.lacks > 0, 1)))
+    mine, mine_open = connection.execute(sa.select(sa.func.count(), still).select_from(own)).one()
+    return Progress(asked, spoken, asked - spoken + sum(row.gold for row in found) - mine_open, mine, due_at)
+
+
+def _tasks() -> Query:
+    since = rounds.c.plan["since"].as_string().label("since")
+    return sa.select(tasks, rounds.c.number, rounds.c.classes, rounds.c.deadline_at, since).join(
+        rounds, rounds.c.id == tasks.c.round_id
+    )
