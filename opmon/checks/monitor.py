@@ -68,4 +68,4 @@ def _scorer(monitor: MonitorSettings, registry: Registry, model: ModelVersion, f
     traced = monitor.sampler.plugin.activation_levels is not None
     scorer = way_of(monitor, registry, model, folder, traced).open()
     told = scorer.describe()
-    return ", ".join(f"{key} {short(value)}" for key, value in told.items()), scorer
+    return ", ".join(f"{key} {short(value)}" for key, value in told.items() if value is not None), scorer

@@ -15,6 +15,7 @@ from opmon.registry.originals import is_pickled, runnable
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
 from opmon.types import Document, ModelVersion, Signature
+from opmon.wording import counted
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -44,8 +45,8 @@ class MlflowRegistry(Tracking):
             experiments = len(self._client.search_experiments(max_results=1000))
             known = len(self._client.search_registered_models(max_results=1000))
         return (
-            f"MLflow at {self.address} answers: {known} registered models, {experiments} experiments "
-            f"(client {mlflow.__version__})"
+            f"MLflow at {self.address} answers: {counted(known, 'registered model')}, "
+            f"{counted(experiments, 'experiment')} (client {mlflow.__version__})"
         )
 
     def resolve(self, uri: str) -> ModelVersion:

@@ -35,10 +35,12 @@ _HEAD = """\
 # Written by opmon init from what the model and the log say: behind each key is why. Look at what is guessed.
 # Every other key has its default: opmon init, without --from, writes an example with all of them.
 """
-_TAIL = """\
-    # rules:                                # when the first estimates are there; see opmon explain accuracy_level
-    #   - {type: accuracy_level, threshold: 0.9}
-"""
+_RULES = "    # rules:                                # when the first estimates are there; see opmon explain"
+_EXAMPLES = {
+    "classification": ("accuracy_level", "{type: accuracy_level, threshold: 0.9}"),
+    "regression": ("completeness", "{type: completeness, answered: 0.8}"),
+}
+"""A rule that can watch the problem."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,14 @@ def _text(name: str, choices: Sequence[Choice], tracking_uri: str, folder: Path,
         ]
     )
     notes = "".join(f"# {remark}\n" for remark in remarks)
-    return f"{_HEAD}{notes}\n{services}\n\nmonitors:\n  {name}:\n{written(choices, 4)}\n{_TAIL}"
+    return f"{_HEAD}{notes}\n{services}\n\nmonitors:\n  {name}:\n{written(choices, 4)}\n{_rules(choices)}"
+
+
+def _rules(choices: Sequence[Choice]) -> str:
+    """An example of a rule that can watch the problem, as a comment."""
+    said = {choice.key: choice.value for choice in choices}
+    rule, example = _EXAMPLES[str(said.get(("problem",), "classification"))]
+    return f"{_RULES} {rule}\n    #   - {example}\n"
 
 
 def _address(tracking_uri: str, folder: Path) -> str:

@@ -353,6 +353,14 @@ def test_a_number_in_the_same_unit_is_judged(init: Written) -> None:
     assert monitor["columns"]["prediction"] == "predicted_price", out
 
 
+@pytest.mark.parametrize(("model", "answer"), [("codes", CODES), ("price", 10.0 * VALUES[:, 0] + 50)])
+def test_the_rule_in_the_comment_can_watch_the_model(init: Written, tmp_path: Path, model: str, answer: Any) -> None:
+    init(model, {"prediction": answer})
+    path = tmp_path / "opmon.yaml"
+    path.write_text(path.read_text().replace("    # rules:", "    rules:").replace("    #   - {", "      - {"))
+    assert [len(monitor.rules) for monitor in load(path).monitors.values()] == [1]
+
+
 def test_three_numbers_for_each_input_are_refused_in_words(init: Written, tmp_path: Path) -> None:
     code, out, _ = init("three", {})
     assert code == WRONG
