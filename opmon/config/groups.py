@@ -147,6 +147,8 @@ class RoundSettings(Part):
     It stops where more than the share ``max_unscorable`` of its inputs cannot be scored: the rest would not speak for
     them. One alone stops nothing. It stops, too, where production's own predictions differ from the registered model's
     on more than the share ``max_skew``: they are then of another model, of other inputs or in other words.
+
+    A version whose round has fewer than ``min_inputs`` at ``max_age`` asks for its share of the labels, or for all.
     """
 
     min_inputs: Count = 1000
@@ -154,6 +156,7 @@ class RoundSettings(Part):
     max_inputs: Count = 1_000_000
     max_unscorable: Annotated[Number, Field(gt=0, le=1)] = 0.1
     max_skew: Annotated[Number, Field(gt=0, le=1)] = 0.3
+    canary: Literal["share", "whole"] = "share"
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

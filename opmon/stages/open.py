@@ -2,7 +2,7 @@
 
 Where the log names model versions, each has rounds of its own, and ``min_inputs`` and ``max_age`` hold for each: a
 canary's few inputs gather in one round until they are enough to be judged. One that ends its wait with fewer asks for
-its share of the budget: so many labels as its inputs are of all that came.
+its share of the budget (so many labels as its inputs are of all that came), or with ``canary: whole`` for all of it.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ class Budget(TypedDict):
 
 def _budget(work: Toolbox, received: int, whole: int, earned: float) -> Budget:
     """How many labels a version's round asks for: all of the budget once it is as large as a round should be."""
-    small = received < work.settings.round.min_inputs
+    limits = work.settings.round
+    small = limits.canary == "share" and received < limits.min_inputs
     budget = min(whole, max(math.ceil(earned), FEWEST_LABELS)) if small else whole
     return {"budget": budget, "whole_budget": whole, "earned": earned}
 

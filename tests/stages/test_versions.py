@@ -83,11 +83,13 @@ def workbench(registry_of_two: str, tmp_path: Path, request: pytest.FixtureReque
     return Workbench(tmp_path, registry_of_two, name, "models:/digits/1")
 
 
+LIMITS = {"min_inputs": 200, "max_inputs": 400, "max_age": "3650d"}
+
+
 @pytest.fixture
 def canary(workbench: Any, database: str, clock: Any) -> Any:
     """A monitor, and windows of which a second version answers a share."""
-    limits = {"min_inputs": 200, "max_inputs": 400, "max_age": "3650d"}
-    monitor = workbench.monitor(database, clock, columns=COLUMNS, round=limits)
+    monitor = workbench.monitor(database, clock, columns=COLUMNS, round=LIMITS)
 
     def window(more: int) -> None:
         rows = 200 + more
@@ -128,6 +130,15 @@ def test_a_canary_that_has_waited_long_enough_asks_for_its_share_of_the_labels(c
     round_ = of(monitor, 2)
     assert (round_.state, round_.inputs, round_.plan.budget) == ("labelling", 81, 15)
     assert len(draws.unpack_draw(round_.draw or b"")) == 15
+
+
+def test_a_canary_asks_for_all_of_the_budget_where_that_is_said(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock, columns=COLUMNS, round=LIMITS | {"canary": "whole"})
+    workbench.write_window(size=227, served_by=["v1"] * 200 + ["models:/digits/2"] * 27)
+    monitor.advance()
+    clock.pass_(days=3651)
+    monitor.advance()
+    assert [(of(monitor, number).inputs, of(monitor, number).plan.budget) for number in (1, 2)] == [(200, 40), (27, 40)]
 
 
 def test_an_alias_that_moved_does_not_mix_two_versions_in_one_round(workbench: Any, tmp_path: Path) -> None:
