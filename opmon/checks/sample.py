@@ -53,7 +53,9 @@ def _look(
     try:
         slices, remark = _slices(settings, monitor, round_, positions)
         if not slices:
-            return Finding(about, "warning", "nothing to read yet: nothing is there, or nothing that is complete and settled"), None
+            return Finding(
+                about, "warning", "nothing to read yet: nothing is there, or nothing that is complete and settled"
+            ), None
         rows = first_rows(monitor.reads, slices)
         seen = rows.num_rows
         rows = _inputs(monitor, rows)

@@ -105,6 +105,10 @@ def _show(out: Console, view: MonitorView) -> None:
         out.print(Text(f"  {word}  {verdict.rule}: {verdict.message}", style=_WORDS.get(word, "")))
     if view.newest:
         out.print(_rounds(view))
+    for row in view.newest:
+        left = _left_out(row)
+        if left:
+            out.print(f"  round {row.number}, {left}", style="dim")
     if any(round_.waits_for == "run" for round_ in view.newest):
         out.print("  what does not wait for labels goes on with the next run: opmon run", style="dim")
     for need in view.needs:
@@ -148,6 +152,19 @@ def _rounds(view: MonitorView) -> Table:
     return table
 
 
+_LEFT_OUT = {"filtered": "filtered", "thinned": "thinned", "unlogged": "never logged"}
+
+
+def _left_out(row: RoundView) -> str:
+    """What is left out of a round, and what came late, in words; empty where nothing is."""
+    counts = {kind: sum(reasons.values()) for kind, reasons in row.losses.items()}
+    found = {"unscorable": row.unscorable, "logged twice": row.duplicates}
+    found |= {name: counts.get(kind) for kind, name in _LEFT_OUT.items()}
+    words = ", ".join(f"{count:,} {name}" for name, count in found.items() if count)
+    late = f"{counts['late']:,} of its inputs came late" if counts.get("late") else ""
+    return "; ".join(filter(None, (words and f"left out: {words}", late)))
+
+
 def _table(*columns: tuple[str, str]) -> Table:
     from rich.table import Table
 
@@ -171,5 +188,5 @@ def _state(row: RoundView) -> str:
 def _interval(estimate: Estimate | None) -> str:
     if estimate is None:
         return "–"
-    mark = " provisional" if estimate.provisional else ""
+    mark = " provisional" if estimate.provisional else " census" if estimate.method == "census" else ""
     return f"{estimate.quantity.interval(estimate.value, estimate.low, estimate.high)}{mark}"

@@ -20,6 +20,8 @@ from opmon.setup.world import World, answers_of
 from opmon.stages.models import way_of
 from opmon.types import Document
 
+_PATIENCE = "1m"
+"""A model that takes longer for some inputs is asked for fewer at a time: an input on which it hangs is left out."""
 _FEW = 50
 """More different whole numbers than that are numbers, and no classes."""
 
@@ -28,11 +30,12 @@ def by_flavor(world: World) -> Found:
     """The keys of a monitor that asks the model itself, in a process of its own."""
     why = "the model as MLflow runs it, in a process of its own: it runs code in the model, as --trust allows"
     base = [Choice(("scoring",), {"by": "flavor", "trust": True}, why)]
+    asked = Choice(("scoring",), {"by": "flavor", "trust": True, "timeout": _PATIENCE})
     reason = "no column of the log fits what the model takes"
     for fit in fits_flavor(world.signature, world.log):
         try:
             scorer: Any = way_of(
-                world.settings([*base, *fit.choices]), world.registry, world.model, world.folder
+                world.settings([asked, *fit.choices]), world.registry, world.model, world.folder
             ).open()
             problem = _problem(world, scorer, fit)
             scorer = replace(scorer, problem=problem.value)

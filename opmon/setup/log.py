@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from opmon import plugins
 from opmon.abc import Source
 from opmon.checks.sample import first_rows
-from opmon.errors import InputError, OpmonError
+from opmon.errors import InputError, OpmonError, SourceError
 from opmon.scoring.inputs.columns import decoded
 from opmon.setup.choice import Choice
 from opmon.setup.requests import layout_of
@@ -36,16 +36,20 @@ class Log:
     """The layout, if it is a log of requests to a model server."""
     recorded: bool = False
     """Whether ``opmon.Recorder`` wrote it."""
+    damage: str | None = None
+    """What of it cannot be read, where something cannot."""
 
     @property
     def source(self) -> tuple[Choice, ...]:
         """The keys of the source that reads it, beside its path."""
         if self.recorded:
             return (Choice(("source", "type"), "recorder", "opmon.Recorder wrote the log: what it dropped is told"),)
+        why = f"such files are listed by opmon inputs, and the rest is read: {self.damage}"
+        aside = () if self.damage is None else (Choice(("source", "broken"), "quarantine", why),)
         if self.layout is None:
-            return ()
+            return aside
         why = "the log holds whole requests and responses: each row that a request asks about is an input"
-        return (Choice(("source", "type"), "requests", why), Choice(("source", "layout"), self.layout))
+        return (Choice(("source", "type"), "requests", why), Choice(("source", "layout"), self.layout), *aside)
 
     def column(self, name: str) -> pa.Array:
         return decoded(self.rows[name].combine_chunks())
@@ -85,37 +89,48 @@ class Log:
 
 def look(path: str) -> Log:
     """Read the first rows of Parquet, CSV or JSON lines; an error where there is none."""
-    source: Source = plugins.make("source", "files", {"path": path})
     try:
-        slices = source.pending({}, _COUNTED)
+        return _look(path, {"path": path}, None)
+    except SourceError as exc:
+        damage = str(exc)
     except OpmonError as exc:
         raise InputError(f"--source {path} cannot be read: {exc}") from exc
+    try:
+        return _look(path, {"path": path, "broken": "quarantine"}, damage)
+    except OpmonError as exc:
+        raise InputError(f"--source {path} cannot be read: {damage}") from exc
+
+
+def _look(path: str, given: Mapping[str, str], damage: str | None) -> Log:
+    source: Source = plugins.make("source", "files", given)
+    slices = source.pending({}, _COUNTED)
     if not slices:
-        raise InputError(f"--source {path} has no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
+        raise InputError(f"{path} has no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
     rows = first_rows(source, slices, _LOOKED_AT)
+    total = sum(piece.rows for piece in slices)
     if all(is_recorded(piece.part) for piece in slices):
         kept = [name for name in rows.column_names if name not in _OF_RECORDER or rows[name].null_count < rows.num_rows]
-        return Log(rows.select(kept).drop_columns("inclusion"), sum(piece.rows for piece in slices), recorded=True)
+        return Log(rows.select(kept).drop_columns("inclusion"), total, recorded=True)
     layout = layout_of(rows)
     if layout is not None:
-        return _of_requests(path, layout)
+        return _of_requests(given, layout, damage)
     paths, roots = _inside(rows)
     if paths:
         rows = first_rows(Nested(source, paths), slices, _LOOKED_AT).drop_columns(roots)
-    return Log(rows, sum(piece.rows for piece in slices))
+    return Log(rows, total, damage=damage)
 
 
-def _of_requests(path: str, layout: str) -> Log:
+def _of_requests(given: Mapping[str, str], layout: str, damage: str | None) -> Log:
     """The inputs that requests asked about, without columns that hold nothing, and answers that others tell."""
-    source: Source = plugins.make("source", "requests", {"path": path, "layout": layout})
+    source: Source = plugins.make("source", "requests", {**given, "layout": layout})
     slices = source.pending({}, _COUNTED)
     rows = first_rows(source, slices, _LOOKED_AT)
     empty = [name for name in rows.column_names if rows[name].null_count == rows.num_rows]
     told = {"prediction", "scores"} - set(empty)
     kept = [name for name in rows.column_names if name not in empty and not (name == "response" and told)]
     if not kept:
-        raise InputError(f"--source {path} holds requests that cannot be understood; see opmon explain source requests")
-    return Log(rows.select(kept), sum(piece.rows for piece in slices), layout)
+        raise InputError(f"{given['path']} holds requests that cannot be understood; see opmon explain source requests")
+    return Log(rows.select(kept), sum(piece.rows for piece in slices), layout, damage=damage)
 
 
 def _inside(rows: pa.Table) -> tuple[tuple[str, ...], list[str]]:

@@ -31,6 +31,9 @@ _ANSWERS = re.compile(
 )
 _SCORES = re.compile(r"(^|_)(score|prob\w*|p|logit|confidence)s?($|_|\d)", re.IGNORECASE)
 
+_SPARSE = 0.95
+"""In a column called an id so many values must differ: clients send some requests again."""
+
 
 def is_truth(name: str) -> bool:
     """Whether a column is named like a truth and not like an answer.
@@ -60,7 +63,7 @@ def is_aside(log: Log, name: str) -> bool:
 
 def _is_time(log: Log, name: str) -> bool:
     return pa.types.is_timestamp(log.column(name).type) or (
-        bool(_TIMES.search(_flat(name))) and _holds_times(log, name)
+        (log.is_text(name) or bool(_TIMES.search(_flat(name)))) and _holds_times(log, name)
     )
 
 
@@ -82,7 +85,7 @@ def place_columns(log: Log, taken: Sequence[str], registry: Registry, model: Mod
     left = [name for name in log.rows.column_names if name not in taken]
     key = _id(log, left)
     if key is not None:
-        yield Choice(("columns", "id"), key, f"{counted(log.different(key), 'different id')} in the rows looked at")
+        yield _told_id(log, key)
     when = _time(log, [name for name in left if name != key])
     if when is not None:
         yield Choice(("columns", "timestamp"), *when)
@@ -98,12 +101,26 @@ def place_columns(log: Log, taken: Sequence[str], registry: Registry, model: Mod
                 return
 
 
+def _told_id(log: Log, key: str) -> Choice:
+    different = log.different(key)
+    why = f"{counted(different, 'different id')} in the rows looked at"
+    if different == log.rows.num_rows:
+        return Choice(("columns", "id"), key, why)
+    why = f"{different:,} different ids in {counted(log.rows.num_rows, 'row')}: what comes twice is taken once"
+    return Choice(("columns", "id"), key, why, guessed=True)
+
+
 def _id(log: Log, names: Sequence[str]) -> str | None:
-    """The column with another value in every row: one called an id, else the only one with text."""
+    """The column with another value in every row: one called an id, else the only one with text, else one called an id
+    in which hardly a value comes twice."""
     whole = [name for name in names if log.different(name) == log.rows.num_rows and _may_be_id(log, name)]
     called = [name for name in whole if _IDS.search(name)]
     if called:
         return called[0]
+    nearly = [name for name in names if _IDS.search(name) and log.different(name) >= _SPARSE * log.rows.num_rows]
+    nearly = [name for name in nearly if _may_be_id(log, name)]
+    if nearly:
+        return nearly[0]
     texts = [name for name in whole if log.is_text(name) and not _holds_times(log, name) and log.rows.num_rows > 20]
     return texts[0] if len(texts) == 1 else None
 
@@ -120,7 +137,8 @@ def _may_be_id(log: Log, name: str) -> bool:
 def _time(log: Log, names: Sequence[str]) -> tuple[str, str] | None:
     typed = [name for name in names if pa.types.is_timestamp(log.column(name).type)]
     called = [name for name in names if _TIMES.search(_flat(name)) and _holds_times(log, name)]
-    for name in [*(name for name in typed if name in called), *typed, *called]:
+    texts = [name for name in names if log.is_text(name) and _holds_times(log, name)]
+    for name in [*(name for name in typed if name in called), *typed, *called, *texts]:
         span = span_of(log.column(name), name)
         if span is not None:
             return name, f"from {span[0]:%Y-%m-%d %H:%M} to {span[1]:%Y-%m-%d %H:%M} UTC in the rows looked at"

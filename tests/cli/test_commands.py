@@ -220,6 +220,14 @@ def test_a_fault_in_one_monitor_comes_after_the_others(workbench: Any, tmp_path:
     assert [entry["rounds"] for entry in found] == [2, 2]
 
 
+def test_status_tells_what_each_round_leaves_out(workbench: Any, tmp_path: Path) -> None:
+    inputs = {"tensor": "pixels", "where": "country == 'DE'"}
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", inputs=inputs))
+    workbench.write_window(country=["DE"] * 160 + ["FR"] * 40)
+    assert opmon("run", "-c", config)[0] == 0
+    assert "round 1, left out: 40 filtered" in opmon("status", "-c", config)[1]
+
+
 def test_events_are_listed_shown_and_replayed(workbench: Any, tmp_path: Path) -> None:
     rules = [{"type": "accuracy_below", "threshold": 0.999, "name": "floor", "certainty": "estimate"}]
     config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", rules=rules))

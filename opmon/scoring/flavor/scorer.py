@@ -66,8 +66,17 @@ class FlavorScorer:
         }
 
     def ask(self, rows: pa.RecordBatch) -> _Answer:
-        """The model's own answer to some rows: a header, and a table with ``labels``, ``scores`` or both."""
-        return self._answer(self._given(rows))
+        """The model's own answer to those of some rows that it can answer: a header, and a table with ``labels``,
+        ``scores`` or both; an error where it can answer none."""
+        answers, reason = [], "there are no rows"
+        for _, answer in self._asked(self._given(rows)):
+            if isinstance(answer, str):
+                reason = answer
+            else:
+                answers.append(answer)
+        if not answers:
+            raise ModelError(reason)
+        return answers[0][0], pa.concat_tables([table for _, table in answers], promote_options="permissive")
 
     def close(self) -> None:
         self.worker.stop()

@@ -229,6 +229,16 @@ def test_a_bad_input_costs_only_itself(custom: FlavorScorer) -> None:
     assert found.predictions.tolist() == TRUE[:77] + TRUE[81:]
 
 
+def test_what_kind_of_answers_a_model_gives_is_learned_beside_a_bad_input(folder: Path) -> None:
+    scorer, bad = scorer_of(folder), ROWS.copy()
+    bad.loc[7, "a"] = RAISES
+    _, table = scorer.ask(pa.RecordBatch.from_pandas(bad, preserve_index=False))
+    assert table.num_rows == len(ROWS) - 1
+    with pytest.raises(ModelError, match="a is too large"):
+        scorer.ask(pa.RecordBatch.from_pandas(bad.iloc[7:8], preserve_index=False))
+    scorer.close()
+
+
 def test_a_model_that_prints_or_forks_does_no_harm(folder: Path) -> None:
     scorer = scorer_of(folder)
     for _ in range(20):

@@ -1,0 +1,50 @@
+"""``opmon init --from`` looks at logs as they are: with damage, with ids that come twice, with times under any name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from opmon.errors import InputError
+from opmon.setup.choice import nested
+from opmon.setup.log import Log, look
+from opmon.setup.roles import place_columns
+
+LINES = [json.dumps({"key": f"r{number}", "payload": json.dumps({"a": {"b": number}})}) for number in range(30)]
+
+
+def placed(**columns: Any) -> dict[str, Any]:
+    log = Log(pa.table(columns), 100)
+    return nested(place_columns(log, (), None, None)).get("columns", {})  # type: ignore[arg-type,return-value]
+
+
+def test_what_of_a_log_cannot_be_read_is_set_aside_and_told(tmp_path: Path) -> None:
+    (tmp_path / "good.jsonl").write_text("\n".join(LINES) + "\n")
+    (tmp_path / "other.parquet").write_bytes(b"PAR1 is no table PAR1")
+    (tmp_path / "other.jsonl").write_text("no line of JSON\n")
+    log = look(str(tmp_path))
+    (broken,) = log.source
+    assert (broken.key, broken.value) == (("source", "broken"), "quarantine")
+    assert "other." in broken.why
+    assert log.rows.column_names == ["key", "payload.a.b"]
+
+
+def test_a_log_of_which_nothing_can_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "other.jsonl").write_text("no line of JSON\n")
+    with pytest.raises(InputError, match="cannot be read: other.jsonl, line 1: a line must be a JSON object"):
+        look(str(tmp_path))
+
+
+def test_ids_of_which_some_come_twice_are_ids_and_a_customer_is_none() -> None:
+    twice = [f"r{number}" for number in [*range(98), 5, 6]]
+    assert placed(request_id=twice) == {"id": "request_id"}
+    assert placed(request_id=[f"r{number % 50}" for number in range(100)]) == {}
+
+
+def test_text_with_times_is_the_time_whatever_it_is_called() -> None:
+    times = [f"2026-03-01T{number // 60:02}:{number % 60:02}:00Z" for number in range(100)]
+    assert placed(zeit=times, number=list(range(100))) == {"timestamp": "zeit"}
