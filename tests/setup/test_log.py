@@ -35,7 +35,7 @@ def test_what_of_a_log_cannot_be_read_is_set_aside_and_told(tmp_path: Path) -> N
 
 def test_a_log_of_which_nothing_can_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text("no line of JSON\n")
-    with pytest.raises(InputError, match="cannot be read: other.jsonl, line 1: a line must be a JSON object"):
+    with pytest.raises(InputError, match=r"cannot be read: other\.jsonl, line 1: a line must be a JSON object"):
         look(str(tmp_path))
 
 
