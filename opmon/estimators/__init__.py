@@ -21,7 +21,7 @@ from opmon.estimators.adaptive import AdaptiveEstimator
 from opmon.estimators.ces import CrossEntropyEstimator
 from opmon.estimators.deepest import DeepEstEstimator
 from opmon.estimators.gbs import GradientBasedEstimator
-from opmon.estimators.model_assisted import ModelAssisted
+from opmon.estimators.model_assisted import ModelAssisted, assisted
 from opmon.estimators.propensity import weighed
 from opmon.estimators.proxies import Proxy, cross_fitted
 from opmon.estimators.ratios import class_accuracy, precision, ratio, recall, slice_accuracy
@@ -45,6 +45,7 @@ __all__ = [
     "SimpleRandomEstimator",
     "StratifiedEstimator",
     "TwoStageEstimator",
+    "assisted",
     "class_accuracy",
     "combine",
     "cross_fitted",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from opmon.types import Draw, Numbers, Sample
 CHUNK = 1 << 16
 GRID = 256
 RIDGE = 2.0
+VALUE, MEAN, MEAN_VARIANCE = "proxy", "proxy_mean", "proxy_mean_variance"
+"""The column and the constants of a draw that carries a proxy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,8 @@ class Proxy:
 
     value: NDArray[np.float64]
     frame_mean: NDArray[np.float64]
+    mean_variance: float = 0.0
+    """The variance of the mean, where it is that of a random sample of the frame; 0 where all inputs have a guess."""
 
     def __post_init__(self) -> None:
         if self.value.shape != self.frame_mean.shape:
@@ -40,6 +44,30 @@ class Proxy:
             raise InputError(f"a guess for each of the frame's {draw.frame_size} inputs is needed; got {len(guesses)}")
         mean = float(guesses.mean(dtype=np.float64))
         return cls(guesses[draw.positions].astype(np.float64), np.full(len(draw), mean))
+
+    @classmethod
+    def of_sample(cls, value: NDArray[np.float64], others: NDArray[np.float64], frame_size: int) -> Proxy:
+        """The proxy of guesses for the draws and for ``others``: a simple random sample of the frame, drawn without
+        replacement and independently of the draws, which the mean is taken over."""
+        n = len(others)
+        if not 0 < n <= frame_size:
+            raise InputError(f"guesses for 1 to {frame_size} other inputs are needed for the mean; got {n}")
+        spread = float(others.var(ddof=1)) if n > 1 else float(value.var())
+        return cls(value, np.full(len(value), float(others.mean())), (1 - n / frame_size) * spread / n)
+
+    @classmethod
+    def of_draw(cls, draw: Draw) -> Proxy | None:
+        """The proxy that a draw carries (:meth:`carried_by`); None where it carries none."""
+        if VALUE not in draw.columns:
+            return None
+        mean, variance = (float(draw.constants[name]) for name in (MEAN, MEAN_VARIANCE))
+        return cls(draw.columns[VALUE].astype(np.float64), np.full(len(draw), mean), variance)
+
+    def carried_by(self, draw: Draw) -> Draw:
+        """The draw with this proxy: whatever keeps the draw keeps what its estimate is assisted by."""
+        mean = float(self.frame_mean[0]) if len(self.frame_mean) else 0.0
+        constants = {**draw.constants, MEAN: np.array(mean), MEAN_VARIANCE: np.array(self.mean_variance)}
+        return replace(draw, columns={**draw.columns, VALUE: self.value}, constants=constants)
 
 
 def cross_fitted(variables: Mapping[str, Numbers], sample: Sample, rng: np.random.Generator, folds: int = 5) -> Proxy:
