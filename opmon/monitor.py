@@ -35,6 +35,7 @@ from opmon.stages.cycle import Cycle, attempt
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.estimate import estimate_round
+from opmon.stages.judged_labels import label_by_judge
 from opmon.stages.labelling import Desk, desk_of, pull_labels, push_tasks
 from opmon.stages.open import open_round
 from opmon.stages.reopen import Reopened, reopen_round
@@ -214,6 +215,7 @@ class Monitor:
                 case RoundState.DRAWN:
                     publish_draw(work, round_)
                 case RoundState.LABELLING | RoundState.ESTIMATED | RoundState.CLOSED:
+                    label_by_judge(work, round_)
                     new = estimate_round(work, round_)
                     round_ = self._again(round_)
                     judged = round_.state == RoundState.ESTIMATED and decide_round(work, round_)

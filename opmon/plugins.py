@@ -33,6 +33,7 @@ GROUPS: Mapping[str, str] = {
     "registry": "opmon.registries",
     "label_provider": "opmon.label_providers",
     "executor": "opmon.executors",
+    "judge": "opmon.judges",
 }
 """What can be plugged in, and the entry-point group it is looked for in."""
 
@@ -47,6 +48,7 @@ CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "registry": abc.Registry,
     "label_provider": abc.LabelProvider,
     "executor": abc.Executor,
+    "judge": abc.Judge,
 }
 """What a plugin of each kind subclasses."""
 
@@ -114,6 +116,8 @@ def make(kind: Literal["registry"], name: str, arguments: Document | None = None
 def make(kind: Literal["label_provider"], name: str, arguments: Document | None = None) -> abc.LabelProvider: ...
 @overload
 def make(kind: Literal["executor"], name: str, arguments: Document | None = None) -> abc.Executor: ...
+@overload
+def make(kind: Literal["judge"], name: str, arguments: Document | None = None) -> abc.Judge: ...
 @overload
 def make(kind: str, name: str, arguments: Document | None = None) -> abc.Plugin: ...
 def make(kind: str, name: str, arguments: Document | None = None) -> abc.Plugin:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 HIDDEN = "***"
 _SECRET_NAME = re.compile(
-    r"secret|password|passwd|passphrase|token|credential|authorization|headers|signature|api_?key|access_?key|^pwd$|^sig$",
+    r"secret|password|passwd|passphrase|token|credential|authorization|headers|signature|api_?key|access_?key|^key$|^pwd$|^sig$",
     re.IGNORECASE,
 )
 _USER_AND_PASSWORD = re.compile(r"://([^:/@\s]*):(\S*)@")

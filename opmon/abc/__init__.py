@@ -25,6 +25,7 @@ from opmon.abc.action import Action
 from opmon.abc.estimator import Estimator
 from opmon.abc.executor import Executor, J, R
 from opmon.abc.head import ArrayFunction, Head, Training
+from opmon.abc.judge import Judge, Opinion, Question
 from opmon.abc.label_provider import LabelProvider, Pulled, Said
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
@@ -42,11 +43,14 @@ __all__ = [
     "Executor",
     "Head",
     "J",
+    "Judge",
     "LabelProvider",
     "ModelFile",
+    "Opinion",
     "Perturbation",
     "Plugin",
     "Pulled",
+    "Question",
     "R",
     "Registry",
     "Rule",

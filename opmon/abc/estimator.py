@@ -37,6 +37,10 @@ class Estimator(Plugin, ABC):
         """The estimated variance of ``Σ a_k values_k``; None where the design does not tell."""
         return None
 
+    assisted: ClassVar[bool] = False
+    """Whether a proxy may assist its estimates: it tells :meth:`coefficients` and :meth:`variance`, and its draws do
+    not follow a variable already."""
+
     bets: ClassVar[bool] = False
     """Whether :meth:`terms` tells something, so that rules may bet on the design's draws."""
 

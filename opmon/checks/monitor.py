@@ -10,6 +10,7 @@ from opmon.abc import Registry
 from opmon.checks.conversion import compared
 from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
+from opmon.checks.judge import look_at_judge
 from opmon.checks.sample import Sample, look_at_source
 from opmon.checks.trial import try_out
 from opmon.checks.truth import look_at_truth
@@ -47,6 +48,9 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
             yield compared(monitor, registry, model, scorer, sample, Path(folder))
         yield from try_out(monitor, registry, model, scorer, sample)
         yield from _truth(monitor, sample, scorer)
+        judge = look_at_judge(monitor, registry, scorer, sample, Path(folder))
+        if judge is not None:
+            yield judge
         if isinstance(scorer, Scorer):
             yield from lost_digits(f"{name}: digits", scorer, sample.rows)
 

@@ -20,6 +20,7 @@ EXAMPLES: Mapping[str, object] = {
     "rival": "models:/digits@challenger",
     "url": "https://hooks.example.com/opmon",
     "argv": ["./retrain.sh"],
+    "command": ["./judge.py"],
     "uri": "https://git.example.com/retraining",
     "column": "risk_score",
     "model": "models:/denoiser/1",
@@ -30,7 +31,11 @@ EXAMPLES: Mapping[str, object] = {
 }
 """A value for each parameter that must be given."""
 
-ALSO: Mapping[tuple[str, str], Mapping[str, object]] = {("source", "sql"): {"table": "requests"}}
+ALSO: Mapping[tuple[str, str], Mapping[str, object]] = {
+    ("source", "sql"): {"table": "requests"},
+    ("judge", "model"): {"model": "models:/larger@champion"},
+    ("judge", "openai"): {"url": "http://localhost:8000/v1", "model": "qwen3-8b", "at_most": 1000},
+}
 """What examples show beside it, by kind and name: one of several keys of which one must be given."""
 
 

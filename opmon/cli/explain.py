@@ -24,6 +24,7 @@ _KEYS = {
     "registry": "registry",
     "label_provider": "labels.provider",
     "executor": "executor",
+    "judge": "judge",
 }
 """Where each kind is named in opmon.yaml; estimators follow from the sampler."""
 _LISTS = frozenset({"rule", "action", "head", "perturbation"})

@@ -125,6 +125,46 @@ def _truth_is_joined(monitor: MonitorSettings) -> None:
         raise at_key("labels", "wait_for_truth waits for nothing: say where truth arrives from in 'truth'")
 
 
+def _proxy_can_assist(monitor: MonitorSettings) -> None:
+    """A proxy is there, is used, and is of a design that it can assist."""
+    judge, chosen = monitor.judge, monitor.estimate.proxy
+    if chosen == "judge" and (judge is None or judge.as_labels):
+        why = "its answers are labels (as_labels)" if judge else "there is none: say who it is in 'judge'"
+        raise at_key("estimate", f"proxy: judge takes the answers of the judge, and {why}")
+    if judge is not None and not judge.as_labels and chosen not in (None, "judge"):
+        raise at_key("judge", "would be asked for nothing: estimate.proxy names something else; leave one of them out")
+    if monitor.proxy is None:
+        return
+    key = "estimate" if judge is None else "judge"
+    design = monitor.sampler.plugin.design or monitor.sampler.type
+    if design not in plugins.names("estimator") or not plugins.class_of("estimator", design).assisted:
+        can = ", ".join(name for name in plugins.names("estimator") if plugins.class_of("estimator", name).assisted)
+        raise at_key(key, f"a proxy cannot assist the sampler {monitor.sampler.type!r}; the samplers it can: {can}")
+    if monitor.proxy_column is not None and monitor.proxy_column.says == "right" and monitor.problem == "regression":
+        raise at_key("estimate", "says: right is of classes; of a regression say answer, or wrong (its squared error)")
+    if chosen == "learned" and not monitor.at_hand:
+        raise at_key("estimate", "proxy: learned learns from variables, and this monitor has none")
+
+
+def _judge_is_asked_enough(monitor: MonitorSettings) -> None:
+    """A judge is asked about the drawn inputs and about others, and is not the model that it judges."""
+    judge = monitor.judge
+    if judge is None:
+        return
+    if judge.plugin.registered == monitor.model:
+        raise at_key("judge", f"{monitor.model} would judge itself; name another model")
+    if judge.plugin.registered is not None and monitor.scoring.by == "logged":
+        raise at_key("judge", "asks another model, and scoring: {by: logged} runs none; use by: onnx, or another judge")
+    if not judge.as_labels and judge.most is not None and judge.most < 2 * monitor.sampler.budget:
+        raise at_key(
+            "judge",
+            f"at_most: {judge.most} leaves too few inputs beside those that are drawn: at least twice the sampler's "
+            f"budget, {2 * monitor.sampler.budget}, and ten times is better",
+        )
+    if judge.as_labels and judge.at_most is not None and judge.at_most < monitor.sampler.budget:
+        raise at_key("judge", f"at_most: {judge.at_most} is less than the budget of {monitor.sampler.budget} labels")
+
+
 def _names_differ(monitor: MonitorSettings) -> None:
     for key, names in (
         ("variables", [head.name for head in monitor.variables]),
@@ -145,6 +185,8 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _graph_is_run_where_needed,
     _design_can_be_bet_on,
     _truth_is_joined,
+    _proxy_can_assist,
+    _judge_is_asked_enough,
     _names_differ,
 )
 

@@ -10,8 +10,8 @@ from typing import Self
 
 from pydantic import Field, InstanceOf, model_validator
 
-from opmon.abc import Executor, Head, LabelProvider, Registry, Sampler, Source
-from opmon.config.fields import Count
+from opmon.abc import Executor, Head, Judge, LabelProvider, Registry, Sampler, Source
+from opmon.config.fields import Count, Duration
 from opmon.config.plugged import Plugged
 
 
@@ -68,6 +68,32 @@ class ExecutorSettings(Plugged):
     @classmethod
     def _named(cls, data: object) -> object:
         return {"type": data} if isinstance(data, str) else data
+
+
+class JudgeSettings(Plugged):
+    """Who answers before people do, about how many inputs of a round, and whether that counts as a label."""
+
+    kind = "judge"
+    own = ("type", "at_most", "as_labels", "wait")
+    plugin: InstanceOf[Judge] = Field(repr=False)
+    at_most: Count | None = None
+    """The most inputs of a round that it is asked about, the drawn ones among them; None: as many as its kind says."""
+    as_labels: bool = False
+    """Its answers are the labels of the drawn inputs, and nobody is asked: they are then taken to be right."""
+    wait: Duration = Field(default="1h")  # type: ignore[assignment]
+    """For how long a round waits for one that does not answer, before it is drawn without."""
+
+    @property
+    def most(self) -> int | None:
+        """The most inputs of a round that it is asked about; None: all of them."""
+        return self.plugin.most if self.at_most is None else self.at_most
+
+    @property
+    def identity(self) -> str:
+        """What tells this judge from another one: opinions are kept under it."""
+        said = self.model_dump(mode="json")
+        values = json.dumps([self.type, {key: said.get(key) for key in self.parameters}], sort_keys=True, default=str)
+        return f"{self.type}-{hashlib.sha256(values.encode()).hexdigest()[:12]}"
 
 
 class HeadSettings(Plugged):

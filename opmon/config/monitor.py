@@ -13,6 +13,7 @@ from opmon.abc import Head, Source
 from opmon.config.actions import ActionSettings
 from opmon.config.consistency import FREE, check
 from opmon.config.device import DeviceChoice, DeviceSettings
+from opmon.config.estimate import EstimateSettings, ProxySettings
 from opmon.config.fields import Count, LocalPath, Number, whole
 from opmon.config.groups import (
     ColumnSettings,
@@ -21,7 +22,7 @@ from opmon.config.groups import (
     RollingSettings,
     RoundSettings,
 )
-from opmon.config.kinds import ExecutorSettings, HeadSettings, SamplerSettings, SourceSettings
+from opmon.config.kinds import ExecutorSettings, HeadSettings, JudgeSettings, SamplerSettings, SourceSettings
 from opmon.config.labels import LabelSettings
 from opmon.config.part import Part
 from opmon.config.robustness import RobustnessSettings
@@ -35,7 +36,7 @@ from opmon.labels.terms import QueueTerms
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Guide
+from opmon.types import Document, Guide
 from opmon.values import canonical_class
 from opmon.where import Where, parse
 
@@ -83,6 +84,8 @@ class MonitorSettings(Part):
     round: RoundSettings = RoundSettings()
     sampler: SamplerSettings
     level: Number = 0.95
+    estimate: EstimateSettings = EstimateSettings()
+    judge: JudgeSettings | None = None
     truth: TruthSettings | None = None
     labels: LabelSettings = LabelSettings()
     rolling: RollingSettings = RollingSettings(rounds=5)
@@ -213,6 +216,7 @@ class MonitorSettings(Part):
         named += [] if self.where is None else self.where.columns
         named += [column for head in self.logged_variables.values() for column in head.columns]
         named += [name for _, name in self.truth_columns]
+        named += [self.proxy_column.column] if self.proxy_column else []
         return _with_inner(self.source.plugin, named)
 
     @property
@@ -230,6 +234,28 @@ class MonitorSettings(Part):
             return ()
         named = (("column", self.truth.column), ("at", self.truth.at))
         return tuple((key, name) for key, name in named if name is not None)
+
+    @property
+    def proxy_column(self) -> ProxySettings | None:
+        """The column of the log that assists the estimate; None where none does."""
+        return self.estimate.proxy if isinstance(self.estimate.proxy, ProxySettings) else None
+
+    @property
+    def proxy(self) -> Document | None:
+        """What assists the estimate, as the plan of a round keeps it; None where the labels alone make it."""
+        if self.proxy_column is not None:
+            return {"by": "column", "column": self.proxy_column.column, "says": self.proxy_column.says}
+        if self.estimate.proxy == "learned":
+            return {"by": "learned"}
+        if self.judge is None or self.judge.as_labels:
+            return None
+        return {"by": "judge", "judge": self.judge.identity, "at_most": self.judge.most}
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What annotators and judges see nothing of, beside production's own answers: truths and proxies."""
+        known = tuple(name for _, name in self.truth_columns)
+        return (*self.reads.answers, *known, *((self.proxy_column.column,) if self.proxy_column else ()))
 
     @property
     def where(self) -> Where | None:

@@ -52,6 +52,7 @@ class AdaptiveEstimator(Estimator):
     """
 
     bets: ClassVar[bool] = True
+    assisted: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:

@@ -85,26 +85,26 @@ def cross_fitted(variables: Mapping[str, Numbers], sample: Sample, rng: np.rando
     inputs, which = np.unique(draw.positions, return_inverse=True)
     fold = rng.permutation(len(inputs))[which] % folds
     binary = is_binary(sample.outcomes[answers], sample.problem)
-    features = {name: _Quantiles.of(values) for name, values in variables.items()}
-    design = _design(variables, features, draw.positions)
+    features = {name: Quantiles.of(values) for name, values in variables.items()}
+    design = design_of(variables, features, draw.positions)
     value, frame_mean = np.zeros(len(draw)), np.zeros(len(draw))
     for number in np.unique(fold):
         mine = fold == number
         use = answers & ~mine
-        weights = _fit(design[use], sample.outcomes[use], binary)
-        value[mine] = _guess(design[mine], weights, binary)
+        weights = fitted(design[use], sample.outcomes[use], binary)
+        value[mine] = guessed(design[mine], weights, binary)
         frame_mean[mine] = _mean_over(variables, features, draw.frame_size, weights, binary)
     return Proxy(value, frame_mean)
 
 
 @dataclass(frozen=True, eq=False)
-class _Quantiles:
+class Quantiles:
     """The distribution function of a variable over the frame, on a grid of at most ``GRID`` steps."""
 
     steps: NDArray[np.float64]
 
     @classmethod
-    def of(cls, values: Numbers) -> _Quantiles:
+    def of(cls, values: Numbers) -> Quantiles:
         some = values[:: max(1, len(values) // 100_000)]
         return cls(np.quantile(some.astype(np.float64), np.linspace(0, 1, GRID)))
 
@@ -112,14 +112,14 @@ class _Quantiles:
         return np.asarray(np.searchsorted(self.steps, values, side="right") / GRID - 0.5)
 
 
-def _design(
-    variables: Mapping[str, Numbers], features: Mapping[str, _Quantiles], where: NDArray[np.int64] | slice
+def design_of(
+    variables: Mapping[str, Numbers], features: Mapping[str, Quantiles], where: NDArray[np.int64] | slice
 ) -> NDArray[np.float64]:
     columns = [features[name].at(values[where]) for name, values in variables.items()]
     return np.stack([np.ones(len(columns[0])), *columns, *(2 * column**2 for column in columns)], axis=1)
 
 
-def _fit(X: NDArray[np.float64], y: NDArray[np.float64], binary: bool) -> NDArray[np.float64]:
+def fitted(X: NDArray[np.float64], y: NDArray[np.float64], binary: bool) -> NDArray[np.float64]:
     """Ridge regression; logistic by Newton's method, targets drawn in a little so that one class alone fits."""
     k = X.shape[1]
     weights = np.zeros(k)
@@ -133,23 +133,23 @@ def _fit(X: NDArray[np.float64], y: NDArray[np.float64], binary: bool) -> NDArra
     weights[0] = np.log(rate / (1 - rate))
     target = (y * len(y) + rate) / (len(y) + 1)
     for _ in range(15):
-        p = _guess(X, weights, True)
+        p = guessed(X, weights, True)
         gradient = X.T @ (target - p) - penalty @ weights
         weights = weights + np.linalg.solve((X * (p * (1 - p) + 1e-6)[:, None]).T @ X + penalty, gradient)
     return weights
 
 
-def _guess(X: NDArray[np.float64], weights: NDArray[np.float64], binary: bool) -> NDArray[np.float64]:
+def guessed(X: NDArray[np.float64], weights: NDArray[np.float64], binary: bool) -> NDArray[np.float64]:
     score = X @ weights
     return np.asarray(1 / (1 + np.exp(-np.clip(score, -30, 30))) if binary else np.maximum(score, 0.0))
 
 
 def _mean_over(
     variables: Mapping[str, Numbers],
-    features: Mapping[str, _Quantiles],
+    features: Mapping[str, Quantiles],
     size: int,
     weights: NDArray[np.float64],
     binary: bool,
 ) -> float:
     parts = [slice(start, min(start + CHUNK, size)) for start in range(0, size, CHUNK)]
-    return sum(float(_guess(_design(variables, features, part), weights, binary).sum()) for part in parts) / size
+    return sum(float(guessed(design_of(variables, features, part), weights, binary).sum()) for part in parts) / size

@@ -38,6 +38,7 @@ class SimpleRandomEstimator(Estimator):
     """
 
     bets: ClassVar[bool] = True
+    assisted: ClassVar[bool] = True
 
     interval: ProportionInterval = "mid-p"
     """How the interval is made."""

@@ -44,6 +44,7 @@ class StratifiedEstimator(Estimator):
     """
 
     bets: ClassVar[bool] = True
+    assisted: ClassVar[bool] = True
 
     @unit_free
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:

@@ -13,23 +13,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from opmon.errors import NotFoundError
 from opmon.estimators.census import METHOD, census, is_census
 from opmon.jobs.ids import hashes_of
-from opmon.stages.draw import frame_path
+from opmon.stages.beside import beside_frame, frame_column, frame_path, losses_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.truth import kept_truths, vocabulary_of, waiting
 from opmon.store import rounds
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
-from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.truth.awaited import Awaited
-from opmon.truth.reading import column_of
 from opmon.types import Estimate, Floats
 
 
@@ -81,7 +77,7 @@ def _has_all(work: Toolbox, round_: Round) -> bool:
     if awaited is None and round_.state.is_over:
         return False
     if awaited is None:
-        hashes = np.sort(hashes_of(_column(frame_path(work, round_), "id")))
+        hashes = np.sort(hashes_of(frame_column(frame_path(work, round_), "id")))
         missing = hashes[kept_truths(work).find(hashes).places(hashes) < 0]
         awaited = Awaited(name, missing, len(hashes), work.clock())
         waiting(work).put(awaited)
@@ -94,11 +90,11 @@ def _name(round_: Round) -> str:
 
 
 def _joined(work: Toolbox, round_: Round, path: Path) -> Floats:
-    hashes = hashes_of(_column(path, "id"))
+    hashes = hashes_of(frame_column(path, "id"))
     found = kept_truths(work).find(hashes)
     places = found.places(hashes)
     labels = found.labels.take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
-    return _losses(round_, labels, _column(path, "prediction"))
+    return losses_of(round_, labels, frame_column(path, "prediction"))
 
 
 def _of_the_log(work: Toolbox, round_: Round, path: Path) -> Floats:
@@ -106,34 +102,8 @@ def _of_the_log(work: Toolbox, round_: Round, path: Path) -> Floats:
     truth = work.settings.truth
     assert truth is not None
     assert truth.column is not None
-    with work.store.read() as connection:
-        slices = slices_of(connection, round_.id)
-    starts = np.cumsum([0, *(piece.rows for piece in slices)])
-    place = starts[_column(path, "slice").to_numpy()] + _column(path, "row").to_numpy()
-    said = _column(path, "prediction")
-    at = np.full(starts[-1], -1)
-    at[place] = np.arange(len(place))
-    vocabulary = vocabulary_of(work.settings, round_.classes)
-    found = np.full(len(place), np.nan)
-    for batch in work.source.read(slices, [truth.column]):
-        first = starts[batch.slice_index] + batch.first_row
-        positions = at[first : first + batch.rows.num_rows]
-        mine = positions >= 0
-        labels = vocabulary.named(column_of(batch.rows, truth.column))[0].filter(pa.array(mine))
-        found[positions[mine]] = _losses(round_, labels, said.take(pa.array(positions[mine])))
+    said, vocabulary = frame_column(path, "prediction"), vocabulary_of(work.settings, round_.classes)
+    found = np.full(len(said), np.nan)
+    for positions, values in beside_frame(work, round_, path, truth.column):
+        found[positions] = losses_of(round_, vocabulary.named(values)[0], said.take(pa.array(positions)))
     return found
-
-
-def _losses(round_: Round, labels: pa.Array, predictions: pa.Array) -> Floats:
-    """The loss of each prediction, NaN without a truth."""
-    if round_.plan.problem == "regression":
-        return np.asarray((labels.cast(pa.float64()).to_numpy(False) - predictions.to_numpy(False)) ** 2)
-    labels = labels.cast(pa.string())
-    if round_.classes:
-        labels = pc.if_else(pc.is_in(labels, pa.array(round_.classes, pa.string())), labels, None)
-    return np.asarray(pc.cast(pc.not_equal(labels, predictions.cast(pa.string())), pa.float64()).to_numpy(False))
-
-
-def _column(path: Path, name: str) -> pa.Array:
-    with pq.ParquetFile(path) as file:
-        return file.read(columns=[name])[name].combine_chunks()

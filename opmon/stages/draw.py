@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from opmon.abc import Sampler
 from opmon.adjudication import Asked
-from opmon.errors import NotFoundError, SourceError
+from opmon.stages.beside import fetch_table, frame_path
 from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
-from opmon.stages.frames import NAME, VARIABLE, read_frame, read_inputs
+from opmon.stages.frames import VARIABLE, read_frame, read_inputs
 from opmon.stages.payloads import payload_of
+from opmon.stages.proxies import with_proxy
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.stages.truth import POSITION, answered_at, truths_of_drawn
 from opmon.store import draws, queue, rounds, truths
 from opmon.store.rounds import NEVER, Round
-from opmon.store.slices import slices_of
 from opmon.store.states import RoundState
 from opmon.types import Draw, Frame, Sample
 
@@ -82,16 +82,6 @@ def generator(round_: Round, wave: int) -> np.random.Generator:
     return np.random.default_rng([round_.plan.seed, zlib.crc32(round_.monitor.encode()), round_.number, wave])
 
 
-def frame_path(work: Toolbox, round_: Round) -> Path:
-    """The round's frame, in the work folder, or from MLflow where another machine made it."""
-    path = work.round_folder(round_) / NAME
-    if not path.exists():
-        if round_.run_id is None:
-            raise NotFoundError(f"round {round_.number} of {round_.monitor} has no frame yet")
-        path = work.registry.download(round_.run_id, NAME, path.parent)
-    return Path(path)
-
-
 def _seen_by(sampler: Sampler, path: Path) -> Frame:
     """The frame as far as the sampler looks at it."""
     return read_frame(path, activations=sampler.activation_levels is not None, predictions=sampler.looks_at_predictions)
@@ -99,7 +89,7 @@ def _seen_by(sampler: Sampler, path: Path) -> Frame:
 
 def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
     """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them."""
-    ordered = np.sort(chosen)
+    drawn, ordered = with_proxy(work, round_, path, drawn), np.sort(chosen)
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
     capture(work, round_, ordered, rows)
@@ -139,7 +129,7 @@ def _asks_at(work: Toolbox, round_: Round, now: datetime) -> datetime | None:
 
 def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
-    hidden = (*work.source.answers, *(name for _, name in work.settings.truth_columns))
+    hidden = work.settings.hidden
     moments = answered_at(work.settings, rows)
     listed = zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), moments, strict=True)
     for position, known, row, at in listed:
@@ -148,19 +138,3 @@ def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: 
         variables = {name.removeprefix(VARIABLE): known[name] for name in known if name.startswith(VARIABLE)}
         payload = payload_of(row, work.settings.columns, hidden) | shown
         yield Asked(position, str(known["id"]), prediction, variables, payload, input_at=at)
-
-
-def fetch_table(work: Toolbox, round_: Round, inputs: pa.Table) -> pa.Table:
-    """The rows of inputs of the frame, read again from the log, in the same order, which is that of the frame."""
-    with work.store.read() as connection:
-        slices = slices_of(connection, round_.id)
-    wanted: dict[int, list[int]] = {}
-    for index, row in zip(inputs["slice"].to_pylist(), inputs["row"].to_pylist(), strict=True):
-        wanted.setdefault(index, []).append(row)
-    table: pa.Table = work.source.fetch(slices, wanted)
-    if table.num_rows != len(inputs):
-        raise SourceError(
-            f"{len(inputs)} inputs of round {round_.number} were drawn and the log gives {table.num_rows} back; "
-            "were its files changed or removed? Put them back and run again."
-        )
-    return table

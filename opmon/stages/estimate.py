@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,11 @@ from numpy.typing import NDArray
 from opmon import plugins
 from opmon.adjudication import Asked
 from opmon.errors import InputError
+from opmon.estimators._linear import LinearEstimator
 from opmon.estimators.lagged import Arrived
+from opmon.estimators.model_assisted import assisted
 from opmon.estimators.propensity import weighed
+from opmon.estimators.proxies import Proxy
 from opmon.estimators.worst_case import worst_case
 from opmon.jobs.thinning import Thinning
 from opmon.quantities import Problem, loss
@@ -20,6 +24,7 @@ from opmon.stages import losses
 from opmon.stages.census import measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
+from opmon.stages.judged_labels import unchecked
 from opmon.stages.lags import arrived_of, asked_for_the_rest, by_lags, waits_alone
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
@@ -30,6 +35,7 @@ from opmon.store.states import RoundState
 from opmon.types import Draw, Estimate, Sample
 from opmon.wording import percent
 
+UNASSISTED = "the proxy that was to assist is not known of this round: the estimate is by the labels alone"
 LOW = 0.8
 """With a smaller share of answers an estimate says how far the missing ones could lead."""
 
@@ -134,7 +140,7 @@ def _loss(task: Asked, problem: Problem) -> float:
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimate = _told(round_, by_lags(round_, answers.sample, answers.arrived) or _of_design(round_, answers))
-    notes = estimate.notes
+    notes = (*estimate.notes, *unchecked(answers.tasks))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
     return replace(estimate, provisional=provisional, notes=notes)
@@ -143,7 +149,13 @@ def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate
 def _of_design(round_: Round, answers: Answers) -> Estimate:
     """The estimate by the design; where only truths have come, and not all, with what it then takes for granted."""
     estimator = plugins.make("estimator", answers.sample.draw.design)
-    estimate: Estimate = estimator.estimate(answers.sample, round_.plan.level)
+    known = Proxy.of_draw(answers.sample.draw) is not None
+    if known:
+        estimate = assisted(cast(LinearEstimator, estimator), answers.sample, round_.plan.level)
+    else:
+        estimate = estimator.estimate(answers.sample, round_.plan.level)
+    if round_.plan.proxy is not None and not known:
+        estimate = replace(estimate, notes=(*estimate.notes, UNASSISTED))
     if not waits_alone(answers.tasks):
         return estimate
     note = (

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from opmon.adjudication import Asked
 from opmon.jobs.model import Answering
 from opmon.quantities import Problem, loss
+from opmon.stages.beside import fetch_table, frame_path
 from opmon.stages.captured import captured
-from opmon.stages.draw import fetch_table, frame_path
 from opmon.stages.frames import read_inputs
 from opmon.stages.models import way_of
 from opmon.stages.toolbox import Toolbox

@@ -181,4 +181,5 @@ def plan_of(settings: MonitorSettings) -> RoundPlan:
         seed=settings.seed,
         where=settings.inputs.where,
         version_column=settings.columns.model_version,
+        proxy=settings.proxy,
     )

@@ -39,6 +39,8 @@ class RoundPlan:
     """The version behind the monitor's address when the round opened: rows that name none are its."""
     versions: Mapping[str, str] | None = None
     """What the log says of versions -> the version it means."""
+    proxy: Document | None = None
+    """What assists the estimate, chosen before any label; None: the labels alone make it."""
     whole_budget: int | None = None
     """The budget of a round of full size, where this one has a share of it."""
     earned: float | None = None

@@ -7,6 +7,7 @@ One call is one test: ``check_sampler(Mine())`` raises AssertionError that says 
 from opmon.testing.actions import check_action
 from opmon.testing.executors import check_executor
 from opmon.testing.heads import check_head
+from opmon.testing.judges import check_judge
 from opmon.testing.label_providers import Annotators, check_label_provider
 from opmon.testing.perturbations import check_perturbation
 from opmon.testing.registries import check_registry
@@ -19,6 +20,7 @@ __all__ = [
     "check_action",
     "check_executor",
     "check_head",
+    "check_judge",
     "check_label_provider",
     "check_perturbation",
     "check_registry",

@@ -1,4 +1,4 @@
-"""The pure parts of a webhook: its address, body and signature, and the receiver's answer."""
+"""The pure parts of a webhook: its body, signature and headers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from opmon.errors import InputError
 from opmon.types import Document
@@ -23,8 +19,6 @@ _MAKE_ONE = "python -c \"import base64, secrets; print('whsec_' + base64.b64enco
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?\Z")
 _OURS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
-_UNQUOTED = "/%:@!$&'()*+,;=~-._"
-_LONGEST_WAIT = 7 * 86400.0
 _LONGEST_MESSAGE = 3000
 _LINKS = (("run_uri", "run"), ("failures_uri", "failures"))
 
@@ -67,27 +61,6 @@ def signature(secret: str, identifier: str, timestamp: str, content: bytes) -> s
     return "v1," + base64.b64encode(hmac.new(key(secret), signed, hashlib.sha256).digest()).decode()
 
 
-def retry_after(value: str | None, now: datetime | None = None) -> float | None:
-    """The seconds that a ``Retry-After`` header asks for, given as a number or a date; None if it is neither.
-
-    >>> retry_after("120")
-    120.0
-    >>> retry_after("Wed, 21 Oct 2026 07:28:30 GMT", datetime(2026, 10, 21, 7, 28, tzinfo=UTC))
-    30.0
-    """
-    if value is None:
-        return None
-    value = value.strip()
-    if re.fullmatch(r"\d{1,12}", value, re.ASCII):
-        return min(float(value), _LONGEST_WAIT)
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return min(max((moment - (now or datetime.now(UTC))).total_seconds(), 0.0), _LONGEST_WAIT)
-
-
 def key(secret: str) -> bytes:
     problem = InputError(
         f"secret must be {PREFIX} followed by the base64 of at least 24 random bytes; make one: {_MAKE_ONE}"
@@ -102,56 +75,6 @@ def key(secret: str) -> bytes:
     if len(decoded) < 24:
         raise problem
     return decoded
-
-
-@dataclass(frozen=True)
-class Target:
-    """The parts of a webhook's address. Its path and query can be secret: only ``shown`` may be told."""
-
-    scheme: str
-    host: str
-    port: int | None
-    path: str
-    authorization: str | None
-
-    @property
-    def netloc(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port is None else f"{host}:{self.port}"
-
-    @property
-    def shown(self) -> str:
-        return f"{self.scheme}://{self.netloc}"
-
-
-def target(url: str) -> Target:
-    """The address taken apart, or an error that does not hold it.
-
-    >>> target("https://hooks.example.com/opmon?key=1").shown
-    'https://hooks.example.com'
-    """
-    problem = InputError("url must be an address such as https://example.com/hooks/opmon, without spaces")
-    if not isinstance(url, str) or re.search(r"[\x00-\x20\x7f\\]", url):
-        raise problem
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-        host = host if ":" in host else host.encode("idna").decode()
-    except (ValueError, UnicodeError):
-        raise problem from None
-    if parts.scheme not in ("http", "https") or not host or port == 0:
-        raise problem
-    path = quote(parts.path or "/", safe=_UNQUOTED)
-    query = f"?{quote(parts.query, safe=_UNQUOTED + '?')}" if parts.query else ""
-    return Target(parts.scheme, host, port, path + query, _basic(parts))
-
-
-def _basic(parts: SplitResult) -> str | None:
-    """The header of HTTP's basic authorization for ``user:password@`` in the address."""
-    if parts.username is None:
-        return None
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return "Basic " + base64.b64encode(pair.encode()).decode()
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

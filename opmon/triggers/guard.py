@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import queue
 import socket
-import ssl
 import threading
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import httpcore
 
 from opmon.errors import DeliveryError
+from opmon.outgoing.stream import TimedStream, left
 from opmon.triggers._guard import Guard, is_public
 
-__all__ = ["Guard", "GuardedBackend", "GuardedStream", "Resolve", "is_public", "system_addresses"]
+__all__ = ["Guard", "GuardedBackend", "Resolve", "is_public", "system_addresses"]
 
 Resolve = Callable[[str, int], Iterable[str]]
 
@@ -45,7 +44,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         failure: OSError | None = None
         for address in self.addresses(host, port):
             try:
-                return GuardedStream(socket.create_connection((address, port), self.left()), self.deadline)
+                return TimedStream(socket.create_connection((address, port), self.left()), self.deadline)
             except OSError as exc:
                 failure = exc
         if isinstance(failure, TimeoutError):
@@ -67,53 +66,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         return found
 
     def left(self) -> float:
-        return _left(self.deadline, httpcore.ConnectTimeout)
-
-
-class GuardedStream(httpcore.NetworkStream):
-    """A socket on which every step has only what is left of the whole time, however slowly the bytes come."""
-
-    def __init__(self, connection: socket.socket, deadline: float) -> None:
-        self.connection = connection
-        self.deadline = deadline
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self.connection.settimeout(_left(self.deadline, httpcore.ReadTimeout))
-        try:
-            return self.connection.recv(max_bytes)
-        except TimeoutError as exc:
-            raise httpcore.ReadTimeout(str(exc)) from exc
-        except OSError as exc:
-            raise httpcore.ReadError(str(exc)) from exc
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self.connection.settimeout(_left(self.deadline, httpcore.WriteTimeout))
-        try:
-            self.connection.sendall(buffer)
-        except TimeoutError as exc:
-            raise httpcore.WriteTimeout(str(exc)) from exc
-        except OSError as exc:
-            raise httpcore.WriteError(str(exc)) from exc
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        self.connection.settimeout(_left(self.deadline, httpcore.ConnectTimeout))
-        try:
-            wrapped = ssl_context.wrap_socket(self.connection, server_hostname=server_hostname)
-        except TimeoutError as exc:
-            self.close()
-            raise httpcore.ConnectTimeout(str(exc)) from exc
-        except OSError as exc:
-            self.close()
-            raise httpcore.ConnectError(str(exc)) from exc
-        return GuardedStream(wrapped, self.deadline)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self.connection if info == "socket" else None
+        return left(self.deadline, httpcore.ConnectTimeout)
 
 
 def system_addresses(host: str, port: int) -> list[str]:
@@ -142,10 +95,3 @@ def _within(seconds: float, work: Callable[[], list[str]]) -> list[str]:
     if isinstance(result, Exception):
         raise result
     return result
-
-
-def _left(deadline: float, error: type[Exception]) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise error("the time is up")
-    return left

@@ -17,7 +17,8 @@ import httpcore
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
-from opmon.triggers._webhook import TEMPLATES, Target, check_headers, key, retry_after, signature, target
+from opmon.outgoing.address import Target, retry_after, target
+from opmon.triggers._webhook import TEMPLATES, check_headers, key, signature
 from opmon.triggers.guard import Guard, GuardedBackend
 from opmon.types import Document
 

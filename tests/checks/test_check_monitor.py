@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,35 @@ def test_check_tries_what_the_next_run_would_take(workbench: Any, tmp_path: Path
     assert "round 2 waits for them" in source.message
     assert trial.level == "ok"
     assert workbench.monitor(database, **mended).advance().problems == []
+
+
+JUDGE = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"key": json.loads(line)["key"], "answer": "SAID"}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "level", "told"),
+    [("7", "ok", "command answered 5 of 5 inputs"), ("seven", "problem", "command answered 0 of 5 inputs")],
+)
+def test_the_judge_is_tried_on_five_inputs(workbench, sqlite, said, level, told) -> None:
+    workbench.write_window()
+    script = workbench.folder / "judge.py"
+    script.write_text(JUDGE.replace("SAID", said))
+    judge = {"type": "command", "command": [sys.executable, str(script)]}
+    changes = {"judge": judge, "sampler": {"type": "srs", "budget": 40}}
+    settings = Settings.from_mapping(workbench.configuration(sqlite, **changes), workbench.folder)
+    (found,) = [each for each in check_monitor(settings, workbench.name) if each.about.endswith(": judge")]
+    assert (found.level, told in found.message) == (level, True)
+
+
+def test_a_judge_that_cannot_be_had_is_told_with_what_follows(workbench, sqlite) -> None:
+    workbench.write_window()
+    changes = {"judge": {"type": "command", "command": ["/nowhere"]}, "sampler": {"type": "srs", "budget": 40}}
+    settings = Settings.from_mapping(workbench.configuration(sqlite, **changes), workbench.folder)
+    (found,) = [each for each in check_monitor(settings, workbench.name) if each.about.endswith(": judge")]
+    assert found.level == "problem"
+    assert "cannot be started" in found.message
+    assert "A round waits 1h for it, and then goes on without" in found.message

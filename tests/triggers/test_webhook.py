@@ -12,8 +12,9 @@ import pytest
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
+from opmon.outgoing.address import retry_after
 from opmon.plugins import make
-from opmon.triggers._webhook import retry_after, signature
+from opmon.triggers._webhook import signature
 from opmon.triggers.webhook import Webhook
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

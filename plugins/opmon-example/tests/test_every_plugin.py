@@ -20,14 +20,17 @@ from opmon_example.sheet import COLUMNS, Sheet
 from opmon_example.spent import LabelsSpent
 from opmon_example.systematic import Systematic, SystematicEstimator
 from opmon_example.vignette import Vignette
+from opmon_example.words import Words
 
 from opmon import plugins
+from opmon.abc import Question
 from opmon.decisions.case import Case
 from opmon.errors import NotFoundError, SourceError, UnavailableError
 from opmon.testing import (
     check_action,
     check_executor,
     check_head,
+    check_judge,
     check_label_provider,
     check_perturbation,
     check_registry,
@@ -129,6 +132,17 @@ def test_label_provider_is_given_again_what_a_spreadsheet_overwrote(tmp_path: Pa
     assert people.tasks() == [task.key for task in tasks]
 
 
+def test_judge() -> None:
+    check_judge(Words({"cat": ["3", "number"], "dog": ["2"]}))
+
+
+def test_judge_says_how_sure_it_is() -> None:
+    judge = Words({"spam": ["prize", "win"], "ham": ["meeting"]})
+    texts = ["Win a prize! A PRIZE!", "prize meeting", "nothing"]
+    said = list(judge.answer([Question(text, {"text": text}) for text in texts], Guide()))
+    assert [each.scores for each in said] == [{"spam": 1.0, "ham": 0.0}, {"spam": 0.5, "ham": 0.5}, {}]
+
+
 def test_registry(tmp_path: Path) -> None:
     (tmp_path / "models" / "digits" / "1").mkdir(parents=True)
     network(tmp_path / "models" / "digits" / "1" / "model.onnx")
@@ -175,6 +189,7 @@ def test_perturbation() -> None:
         ("action", "append"),
         ("perturbation", "image.vignette"),
         ("registry", "folder"),
+        ("judge", "words"),
         ("label_provider", "sheet"),
     ],
 )

@@ -1,0 +1,1 @@
+"""Judges: who answers before people do. Their answers assist the estimate, and are no labels."""

@@ -1,0 +1,1 @@
+"""Requests that opmon sends: their addresses, and connections with a deadline."""

@@ -1,0 +1,36 @@
+"""Proxies of any quality leave estimates unbiased and intervals that cover; good ones make them narrower."""
+
+from __future__ import annotations
+
+import pytest
+from scipy import stats
+
+from tests.benchmarks.proxies import NOTHING, STRONG, USELESS, study
+
+REPETITIONS = 120
+
+
+@pytest.mark.parametrize(
+    ("design", "accuracy", "labels"),
+    [("srs", "0.8", 200), ("srs", "0.95", 400), ("ssrs", "0.9", 200), ("gbs", "0.9", 200), ("adaptive", "0.9", 200)],
+)
+def test_a_proxy_narrows_where_it_is_good_and_harms_nowhere(design: str, accuracy: str, labels: int) -> None:
+    lines = {line.proxy: line for line in study(design, accuracy, labels, REPETITIONS, size=5000)}
+    least = stats.binom.ppf(0.0005, REPETITIONS, 0.93) / REPETITIONS
+    assert [line for line in lines.values() if line.coverage < least] == []
+    assert [line for line in lines.values() if abs(line.bias) > 4] == []
+    assert [name for name in NOTHING if lines[name].width > USELESS] == []
+    assert lines["says the reverse"].width <= USELESS
+    assert lines["almost always right"].width < 0.75
+    if design == "srs":
+        assert [name for name in STRONG if not name.startswith("two") and lines[name].width > 0.8] == []
+        assert lines["continuous 0.7"].width < lines["two phases 0.7"].width < 0.85
+    else:
+        assert max(lines[name].width for name in STRONG) < 0.95
+
+
+def test_losses_are_assisted_too() -> None:
+    lines = {line.proxy: line for line in study("srs", "losses", 200, REPETITIONS, size=5000)}
+    assert [line for line in lines.values() if abs(line.bias) > 4] == []
+    assert lines["continuous 0.7"].width < 0.85
+    assert [name for name in NOTHING if lines[name].width > USELESS] == []
