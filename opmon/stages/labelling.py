@@ -180,7 +180,7 @@ def _keep(connection: Connection, work: Toolbox, pulled: Pulled) -> tuple[int, l
 
 
 def _label(said: Said, task_id: int) -> Label:
-    return Label(task_id, said.annotator, said.truth, said.at)
+    return Label(task_id, said.annotator, said.truth, said.at, said.why, said.seconds)
 
 
 def _run(function: Callable[[], T], future: Future[T]) -> None:

@@ -116,7 +116,9 @@ def task_of(row: Row) -> Task:
     shown = payload.get(SHOWN)
     prediction = shown if isinstance(shown, str) else None
     classes = tuple(row.classes or ())
-    return Task(row.id, row.monitor, row.number, row.input_id, payload, key, classes, row.deadline_at, prediction)
+    return Task(
+        row.id, row.monitor, row.number, row.input_id, payload, key, classes, row.deadline_at, prediction, row.needs
+    )
 
 
 def with_bytes(connection: Connection, some: Sequence[Task]) -> list[Task]:

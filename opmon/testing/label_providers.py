@@ -9,6 +9,7 @@ from opmon.abc import LabelProvider, Pulled, Said
 from opmon.types import Guide, Json, Task
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+ANN, BOB = "ann@example.com", "bob@example.com"
 CLASSES = ("cat", "dog", "dog, or 'wolf'")
 GUIDE = Guide(classes={"cat": "of any age", "dog": "", "dog, or 'wolf'": ""}, guidelines="Say what it **is**.")
 
@@ -56,9 +57,9 @@ def _hands_over_once(provider: LabelProvider, annotators: Annotators, tasks: lis
 def _hears_once(provider: LabelProvider, annotators: Annotators, keys: list[str]) -> None:
     begun = provider.pull("")
     assert list(begun.said) == [], "answers came though nobody has said anything"
-    annotators.say(keys[0], "cat", "ann", NOW)
+    annotators.say(keys[0], "cat", ANN, NOW)
     heard = provider.pull(begun.cursor)
-    assert _words(heard) == {(keys[0], "ann", "cat")}, f"ann said cat of the first task, and pull() gave {heard.said}"
+    assert _words(heard) == {(keys[0], ANN, "cat")}, f"ann said cat of the first task, and pull() gave {heard.said}"
     assert _words(provider.pull(begun.cursor)) == _words(heard), "the same cursor gives something else"
     again = provider.pull(heard.cursor)
     assert _words(again) <= _words(heard), f"nobody said anything since, and pull() gave {again.said}"
@@ -69,19 +70,19 @@ def _hears_once(provider: LabelProvider, annotators: Annotators, keys: list[str]
 
 def _hears_of_skips_and_corrections(provider: LabelProvider, annotators: Annotators, keys: list[str]) -> None:
     cursor = provider.pull("").cursor
-    annotators.say(keys[1], None, "bob", NOW + timedelta(minutes=1))
-    annotators.say(keys[2], "dog, or 'wolf'", "bob", NOW + timedelta(minutes=2))
+    annotators.say(keys[1], None, BOB, NOW + timedelta(minutes=1))
+    annotators.say(keys[2], "dog, or 'wolf'", BOB, NOW + timedelta(minutes=2))
     skipped = provider.pull(cursor)
-    assert {(keys[1], "bob", None), (keys[2], "bob", "dog, or 'wolf'")} <= _words(skipped), (
+    assert {(keys[1], BOB, None), (keys[2], BOB, "dog, or 'wolf'")} <= _words(skipped), (
         f"bob skipped the second task and spoke of the third, and pull() gave {skipped.said}"
     )
-    annotators.say(keys[0], "dog", "ann", NOW + timedelta(minutes=3))
+    annotators.say(keys[0], "dog", ANN, NOW + timedelta(minutes=3))
     corrected = provider.pull(skipped.cursor)
-    ann = [said for said in corrected.said if (said.task_key, said.annotator) == (keys[0], "ann")]
+    ann = [said for said in corrected.said if (said.task_key, said.annotator) == (keys[0], ANN)]
     assert ann, "a correction is not heard"
     assert ann[-1].truth == "dog", f"ann corrected cat to dog, and pull() gave {ann}"
     whole = {(said.task_key, said.annotator): said.truth for said in provider.pull("").said}
-    expected = {(keys[0], "ann"): "dog", (keys[1], "bob"): None, (keys[2], "bob"): "dog, or 'wolf'"}
+    expected = {(keys[0], ANN): "dog", (keys[1], BOB): None, (keys[2], BOB): "dog, or 'wolf'"}
     assert whole == expected, f"from the beginning, pull() amounts to {whole}"
 
 

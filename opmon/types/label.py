@@ -27,6 +27,8 @@ class Task:
     """When its round is estimated with the answers there are."""
     prediction: str | None = None
     """The model's answer, where the monitor shows it to annotators."""
+    needs: int = 1
+    """How many annotators are to speak of it; nothing for them to see."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def test_a_whole_round_without_mlflow(tmp_path: Path) -> None:
         writer.write_table(table)
     (tmp_path / "opmon.yaml").write_text(CONFIGURATION)
 
-    done = subprocess.run(  # noqa: S603 - this very interpreter
+    done = subprocess.run(
         [sys.executable, "-c", ROUND], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr

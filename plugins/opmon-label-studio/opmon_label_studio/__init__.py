@@ -1,0 +1,1 @@
+"""opmon's labelling tasks in Label Studio."""
