@@ -40,6 +40,7 @@ COMMANDS = {
     "rounds": ("opmon.cli.rounds:rounds", "Give up a round that cannot go on."),
     "inputs": ("opmon.cli.inputs:inputs", "What of the log cannot be read, and give it back."),
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
+    "annotators": ("opmon.cli.annotators:annotators", "Who may use the labelling page and the API."),
     "robustness": ("opmon.cli.robustness:robustness", "How right the model stays under combined perturbations."),
     "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),
     "compare": ("opmon.cli.compare:compare", "Is another version of the model better, on the same inputs?"),

@@ -13,11 +13,15 @@ from opmon.cli.common import config_option, settings_of
 @click.command()
 @config_option()
 def serve(path: Path | None) -> None:
-    """Run every monitor on its schedule, and take what model servers send, until SIGTERM or Ctrl-C."""
+    """Run every monitor on its schedule, with the labelling page, until SIGTERM or Ctrl-C.
+
+    It also takes what model servers send, where a monitor reads that.
+    """
     from opmon.ingest.endpoint import Standby, streams_of
     from opmon.ingest.pruning import Pruning
     from opmon.service.repeats import Repeats
     from opmon.service.scheduler import Service
+    from opmon.web.server import beside
 
     logger = logging.getLogger("opmon")
     if logger.level == logging.WARNING:
@@ -27,5 +31,5 @@ def serve(path: Path | None) -> None:
     settings = settings_of(path)
     service = Service(settings)
     pruning = Pruning(service.store, streams_of(settings), settings.ingest.keep.total_seconds())
-    with Standby(settings, pruning.prune):
+    with beside(settings, service.store), Standby(settings, pruning.prune):
         service.run()

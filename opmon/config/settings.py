@@ -21,6 +21,7 @@ from opmon.config.monitor import MonitorSettings
 from opmon.config.part import Part, at_key, unknown
 from opmon.config.problems import config_error
 from opmon.config.registry import MLFLOW, told_once
+from opmon.config.web import WebSettings
 from opmon.errors import NotFoundError
 from opmon.labels.terms import QueueTerms
 from opmon.types import Document, Json
@@ -40,6 +41,7 @@ class Settings(Part):
     database: DatabaseAddress = Field(default="sqlite:///opmon.db")  # type: ignore[assignment]
     state: LocalPath = Field(default=".opmon")  # type: ignore[assignment]
     ingest: IngestSettings = IngestSettings()
+    web: WebSettings = WebSettings()
     monitors: dict[str, MonitorSettings]
 
     @field_validator("monitors", mode="before")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -12,16 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import uvicorn
-
 from opmon.config import Settings
 from opmon.errors import ConfigError, LeaseHeld
 from opmon.ingest.app import App
 from opmon.ingest.folding import Folding
 from opmon.ingest.journal import Journal
-from opmon.ingest.protocol import Hurried
 from opmon.ingest.segments import Segments
 from opmon.ingest.writer import Writer
+from opmon.listening import listen, server_of
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +47,7 @@ class Endpoint:
         ingest, streams = self.settings.ingest, streams_of(self.settings)
         self._segments = Segments(self.settings.state / "ingest" / "@journal")
         try:
-            self._socket = _listen(ingest.host, ingest.port)
+            self._socket = listen(ingest.host, ingest.port, "ingest")
         except BaseException:
             self._segments.close()
             raise
@@ -60,7 +57,7 @@ class Endpoint:
         self._writer = Writer(journal)
         token = None if ingest.token is None else ingest.token.get_secret_value()
         self.app = App(self._writer, frozenset(streams), token, ingest.max_body)
-        self._server = _server(self.app)
+        self._server = server_of(self.app, _CONNECTIONS, _LAST_SECONDS)
         self._threads = [
             threading.Thread(target=self._serve, name="ingest", daemon=True),
             threading.Thread(target=self._tend, name="ingest-rows", daemon=True),
@@ -145,33 +142,3 @@ class Standby:
                     return
             except ConfigError as exc:
                 log.warning("%s", exc)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
-    except (OSError, UnicodeError) as exc:
-        raise ConfigError(
-            f"opmon cannot listen on {host}:{port}: {exc}. End what listens there, or say another address in "
-            f"ingest: {{listen: 127.0.0.1:8788}}"
-        ) from exc
-
-
-def _server(app: App) -> uvicorn.Server:
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            interface="asgi3",
-            http=Hurried,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=_LAST_SECONDS,
-            limit_concurrency=_CONNECTIONS,
-        )
-    )

@@ -365,3 +365,24 @@ ticks = sa.Table(
     sa.Column("monitor", sa.String(200), primary_key=True),
     sa.Column("at", UtcDateTime, nullable=False),  # when the schedule last began on this monitor: what was missed since
 )
+
+annotators = sa.Table(
+    "annotators",
+    metadata,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("monitors", sa.JSON(none_as_null=True)),  # NULL: all of them
+    sa.Column("token_hash", sa.String(64), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("revoked_at", UtcDateTime),
+    sa.UniqueConstraint("token_hash"),
+)
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("session_hash", sa.String(64), primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("annotator", sa.String(200)),  # NULL: nobody had a token, and a name was enough
+    sa.Column("expires_at", UtcDateTime, nullable=False),
+)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from opmon import listening
 from opmon.config import Settings
 from opmon.errors import ConfigError, LeaseHeld
-from opmon.ingest import protocol
 from opmon.ingest.endpoint import Endpoint, Standby
 from opmon.sources.ingest import Ingest
 
@@ -88,7 +88,7 @@ def test_chunks_without_end_are_cut_off(endpoint: Endpoint) -> None:
 
 
 def test_senders_that_are_slow_on_purpose_are_left(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(listening, "HEAD_SECONDS", 0.1)
     assert raw(endpoint, HEAD) == b""
     assert raw(endpoint) == b""
     endpoint.app.body_seconds = 0.1

@@ -1,0 +1,45 @@
+"""Where people meet opmon: the labelling page, and the API that programs use."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field, field_validator
+
+from opmon.config.fields import Count, Duration
+from opmon.config.listening import Listening
+
+_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?\Z")
+
+
+class WebSettings(Listening):
+    """The pages and the API that ``opmon serve`` brings."""
+
+    enabled: bool = True
+    listen: str = "127.0.0.1:8080"
+    url: str | None = None
+    """How people reach the pages, where that is another address, such as that of a proxy: for links."""
+    max_body: Count = 1 << 20
+    """Bytes of one request."""
+    session: Duration = Field(default="14d")  # type: ignore[assignment]
+    """How long a browser stays signed in."""
+
+    @field_validator("url")
+    @classmethod
+    def _a_link(cls, value: str | None) -> str | None:
+        if value is not None and not _URL.match(value):
+            raise ValueError("must be where a browser finds the pages, such as https://opmon.example.com")
+        return value
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds the pages, without a slash at the end."""
+        if self.url is not None:
+            return self.url.rstrip("/")
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not listened on
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the address was written by somebody, who then expects it to be taken."""
+        return "listen" in self.model_fields_set

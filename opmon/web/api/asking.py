@@ -1,0 +1,44 @@
+"""Who asks, as endpoints declare it; the OpenAPI description says how to tell."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
+
+from opmon.web.identity import COOKIE, NAME_HEADER, Person
+from opmon.web.refused import Refused
+from opmon.web.site import Site, site_of
+
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="from `opmon annotators add NAME`")
+_SESSION = APIKeyCookie(
+    name=COOKIE, auto_error=False, scheme_name="session", description="of a browser that is signed in"
+)
+_NAME = APIKeyHeader(
+    name=NAME_HEADER, auto_error=False, scheme_name="name", description="on this machine, while nobody has a token"
+)
+
+
+async def _site(request: Request) -> Site:
+    return site_of(request)
+
+
+def _person(
+    request: Request,
+    token: Annotated[object, Security(_BEARER)],
+    session: Annotated[object, Security(_SESSION)],
+    name: Annotated[object, Security(_NAME)],
+) -> Person:
+    return site_of(request).door.whoever(request)
+
+
+async def _labeller(person: Annotated[Person, Depends(_person)]) -> Person:
+    if not person.labels:
+        raise Refused(403, f"{person.name} is a {person.role}, who may look and not label")
+    return person
+
+
+TheSite = Annotated[Site, Depends(_site)]
+Somebody = Annotated[Person, Depends(_person)]
+Labeller = Annotated[Person, Depends(_labeller)]

@@ -1,0 +1,147 @@
+"""The application: pages, the API, and the answers to what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
+from starlette.exceptions import HTTPException
+
+import opmon
+from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, UnavailableError
+from opmon.web import assets
+from opmon.web.api import monitors, tasks
+from opmon.web.api.models import Failure
+from opmon.web.guards import Application, Guarded
+from opmon.web.pages import label, signing_in
+from opmon.web.refused import Refused
+from opmon.web.site import Site
+from opmon.web.templating import page
+
+log = logging.getLogger(__name__)
+
+API = "/api/v1"
+_LONGEST = 300
+_RETRY_SECONDS = 5
+_FAILURES: dict[int | str, dict[str, object]] = {
+    401: {"model": Failure, "description": "who asks is not known"},
+    403: {"model": Failure, "description": "who asks may not do this"},
+    404: {"model": Failure, "description": "there is no such thing for who asks"},
+    413: {"model": Failure, "description": "the body is too large"},
+    422: {"model": Failure, "description": "what was sent cannot be right"},
+    429: {"model": Failure, "description": "too many wrong tokens came from this address"},
+    503: {"model": Failure, "description": "the database does not answer; try again"},
+}
+
+
+def application(site: Site) -> Application:
+    """All pages and endpoints of a site, behind what guards them."""
+    app = FastAPI(
+        title="opmon",
+        version=opmon.__version__,
+        description="Labels for monitored models: take tasks, answer them, see how far they are.",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,  # these pages fetch scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.site = site
+    for router in (monitors.router, tasks.router):
+        app.include_router(router, prefix=API, responses=_FAILURES)
+    for router in (signing_in.router, label.router):
+        app.include_router(router, include_in_schema=False)
+    app.add_api_route("/healthz", _healthz, methods=["GET", "HEAD"], include_in_schema=False)
+    app.add_api_route("/static/{version}/{name}", _static, methods=["GET", "HEAD"], include_in_schema=False)
+    for kind, handler in _HANDLERS.items():
+        app.add_exception_handler(kind, handler)
+    return Guarded(app, site.settings.web.max_body)
+
+
+async def _healthz() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def _static(version: str, name: str) -> Response:
+    if version != assets.version() or name not in assets.assets():
+        raise Refused(404, "there is no such file")
+    content, media_type = assets.assets()[name]
+    return Response(content, media_type=media_type, headers={"cache-control": "public, max-age=31536000, immutable"})
+
+
+def _answered(request: Request, refused: Refused) -> Response:
+    """An answer in the form that was asked for: JSON for the API, a page for people."""
+    path = request.url.path
+    headers = {"retry-after": str(refused.retry_after)} if refused.retry_after is not None else {}
+    if path.startswith("/api/") or path == "/healthz":
+        if refused.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        told: dict[str, object] = {"error": refused.words}
+        if refused.problems:
+            told["problems"] = [{"at": at, "problem": problem} for at, problem in refused.problems]
+        return Response(json.dumps(told), refused.status, headers, "application/json")
+    if refused.status == 401:
+        return RedirectResponse(signing_in.address(path), 303)
+    answer = page("refused.html", refused.status, words=refused.words, code=refused.status)
+    answer.headers.update(headers)
+    return answer
+
+
+async def _refused(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, Refused)
+    return _answered(request, exc)
+
+
+async def _invalid(request: Request, exc: Exception) -> Response:
+    """What was sent is not what the endpoint takes: where, what was given, what is allowed."""
+    assert isinstance(exc, RequestValidationError)
+    problems = [
+        (".".join(str(each) for each in error["loc"] if each != "body") or "body", _problem(error["msg"], error))
+        for error in exc.errors()[:20]
+    ]
+    words = f"{problems[0][0]}: {problems[0][1]}"
+    return _answered(request, Refused(422, words, problems=problems))
+
+
+def _problem(message: str, error: dict[str, object]) -> str:
+    words = message.removeprefix("Value error, ")
+    given = error.get("input")
+    shown = repr(given)[:60] if isinstance(given, str | int | float | bool) else None
+    return f"{words} (given: {shown})"[:_LONGEST] if shown is not None else words[:_LONGEST]
+
+
+async def _http(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)
+    words = {404: "there is nothing here", 405: f"{request.method} is not answered here"}
+    answer = _answered(request, Refused(exc.status_code, words.get(exc.status_code, str(exc.detail)[:_LONGEST])))
+    answer.headers.update(exc.headers or {})
+    return answer
+
+
+async def _told(request: Request, exc: Exception) -> Response:
+    """An error of opmon's own: its message is made to be read."""
+    if isinstance(exc, UnavailableError | LeaseHeld):
+        log.warning("%s", exc)
+        words = "the database does not answer at the moment; nothing is lost, try again"
+        return _answered(request, Refused(503, words, retry_after=_RETRY_SECONDS))
+    if isinstance(exc, NotFoundError):
+        return _answered(request, Refused(404, str(exc)[:_LONGEST]))
+    if isinstance(exc, InputError):
+        return _answered(request, Refused(422, str(exc)[:2000]))
+    return await _fault(request, exc)
+
+
+async def _fault(request: Request, exc: Exception) -> Response:
+    log.error("a request to %s failed", request.url.path[:200], exc_info=exc)
+    return _answered(request, Refused(500, "a fault in opmon: its log says more; nothing of this request was kept"))
+
+
+_HANDLERS: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
+    Refused: _refused,
+    RequestValidationError: _invalid,
+    HTTPException: _http,
+    OpmonError: _told,
+    Exception: _fault,
+}

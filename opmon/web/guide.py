@@ -1,0 +1,95 @@
+"""What an annotator is told of a monitor: what to answer, how, and what each class means."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import quote
+
+from opmon.config import MonitorSettings
+from opmon.config.labels import LONGEST_GUIDE
+from opmon.labels.queue import Progress
+from opmon.store import handing_out
+from opmon.web.api.models import ClassOut, MonitorLine, MonitorOut, ProgressOut
+from opmon.web.class_keys import keys_of
+from opmon.web.identity import Person
+from opmon.web.markdown import html_of
+from opmon.web.site import Site
+
+log = logging.getLogger(__name__)
+
+
+def classes_of(site: Site, settings: MonitorSettings) -> Sequence[str]:
+    """What may be answered: as configured, or as the model of the latest round calls its classes."""
+    if settings.problem != "classification":
+        return ()
+    if settings.class_names is not None:
+        return settings.class_names
+    with site.store.read() as connection:
+        return handing_out.latest_classes(connection, settings.name)
+
+
+def form_of(settings: MonitorSettings, classes: Sequence[str]) -> Literal["classes", "text", "number"]:
+    """How an answer is given: by choosing a class, by writing its name where they are not known, or as a number."""
+    if settings.problem == "regression":
+        return "number"
+    return "classes" if classes else "text"
+
+
+def guide_of(site: Site, settings: MonitorSettings, person: Person) -> MonitorOut:
+    """All of it."""
+    classes, guidelines = classes_of(site, settings), guidelines_of(settings)
+    return MonitorOut(
+        name=settings.name,
+        problem=settings.problem,
+        form=form_of(settings, classes),
+        unit=settings.unit,
+        classes=_classes(settings, classes),
+        guidelines=guidelines,
+        guidelines_html=None if guidelines is None else html_of(guidelines),
+        shows_prediction=settings.labels.show_prediction,
+        progress=_progress(site, settings, person),
+    )
+
+
+def line_of(site: Site, settings: MonitorSettings, person: Person) -> MonitorLine:
+    """A monitor in one line."""
+    form = form_of(settings, classes_of(site, settings))
+    return MonitorLine(name=settings.name, form=form, progress=_progress(site, settings, person))
+
+
+def guidelines_of(settings: MonitorSettings) -> str | None:
+    """What annotators are to read first; None where there is nothing, or its file cannot be read now."""
+    file = settings.labels.guidelines_file
+    try:
+        text = settings.labels.guidelines if file is None else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        log.warning("the guidelines of %s cannot be read: %s", settings.name, exc)
+        return None
+    return text[:LONGEST_GUIDE] if text.strip() else None
+
+
+def progress_out(progress: Progress, person: Person) -> ProgressOut:
+    """How far it is, as far as somebody is to know."""
+    all_of_it = {"asked": progress.asked, "spoken": progress.spoken} if person.role != "annotator" else {}
+    return ProgressOut(open=progress.open, mine=progress.mine, due_at=progress.due_at, **all_of_it)
+
+
+def _progress(site: Site, settings: MonitorSettings, person: Person) -> ProgressOut:
+    annotator = person.name if person.labels else None
+    return progress_out(site.queue.progress(settings.name, annotator), person)
+
+
+def _classes(settings: MonitorSettings, classes: Sequence[str]) -> list[ClassOut]:
+    keys = keys_of(classes)
+    return [_class(settings, place, name, key) for place, (name, key) in enumerate(zip(classes, keys, strict=True))]
+
+
+def _class(settings: MonitorSettings, place: int, name: str, key: str | None) -> ClassOut:
+    told = settings.labels.classes.get(name)
+    if told is None:
+        return ClassOut(name=name, key=key)
+    where = f"/api/v1/monitors/{quote(settings.name)}/classes/{place}/examples"
+    examples = [f"{where}/{number}" for number in range(len(told.examples))]
+    return ClassOut(name=name, key=key, description=told.text or None, examples=examples)

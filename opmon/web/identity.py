@@ -1,0 +1,168 @@
+"""Who is asking: by token, by session, or, where nobody was ever given a token, by name.
+
+Programs send ``Authorization: Bearer <token>``. A browser signs in with the token and gets a session as a cookie that
+scripts cannot read and other sites cannot use; what changes something must also carry the session's CSRF token.
+
+While nobody has a token, only this machine may ask, and a name is enough. A page of another site that is open in a
+browser here may try to ask as well: so the name comes in a header or a session, which such a page cannot send, under a
+host name of this machine, and not through a proxy.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from fastapi import Request
+
+from opmon.config import Settings
+from opmon.errors import InputError
+from opmon.store import annotators
+from opmon.store.annotators import Session
+from opmon.store.engine import Store
+from opmon.web.attempts import Attempts
+from opmon.web.refused import Refused
+from opmon.web.secrets import csrf_of, new_token, sha256_of, usable_name
+
+COOKIE = "opmon_session"
+NAME_HEADER = "opmon-annotator"
+CSRF_HEADER = "x-csrf-token"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_LONGEST_TOKEN = 300
+
+
+@dataclass(frozen=True)
+class Person:
+    """Whoever asks."""
+
+    name: str
+    role: str
+    monitors: tuple[str, ...] | None
+    """None: all of them."""
+    by: str
+    """``token``, ``session`` or ``name``."""
+    csrf: str = ""
+
+    def sees(self, monitor: str) -> bool:
+        return self.monitors is None or monitor in self.monitors
+
+    @property
+    def labels(self) -> bool:
+        """Whether they may take tasks and answer them."""
+        return self.role in ("annotator", "operator")
+
+
+@dataclass
+class Door:
+    """Lets people in."""
+
+    settings: Settings
+    store: Store
+    clock: Callable[[], datetime]
+    attempts: Attempts = field(default_factory=Attempts)
+
+    def whoever(self, request: Request) -> Person:
+        """Who sent a request; a refusal where that cannot be said."""
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        if kind:
+            if kind.lower() != "bearer":
+                raise Refused(401, "send Authorization: Bearer <token>; no other kind is known here")
+            return self.by_token(request, given.strip())
+        session = request.cookies.get(COOKIE)
+        if session:
+            person = self._by_session(request, session)
+            if person is not None:
+                return person
+        if NAME_HEADER in request.headers:
+            return self._by_name(request, request.headers[NAME_HEADER])
+        raise Refused(401, self._how())
+
+    def by_token(self, request: Request, token: str) -> Person:
+        """Whose token it is."""
+        address = request.client.host if request.client else ""
+        token_hash = sha256_of(token[:_LONGEST_TOKEN])
+        wait = self.attempts.seconds_to_wait(address, token_hash)
+        if wait:
+            raise Refused(429, f"too many wrong tokens came from here: try again in {wait} s", retry_after=wait)
+        with self.store.read() as connection:
+            found = annotators.by_token(connection, token_hash)
+        if found is None:
+            self.attempts.was_wrong(address)
+            raise Refused(401, "this token is unknown, or was taken away: ask whoever runs opmon for another")
+        self.attempts.was_right(token_hash)
+        return Person(found.name, found.role, found.monitors, "token")
+
+    def open_session(self, person: Person) -> tuple[str, int]:
+        """Keep a browser signed in: the session's secret, and for how many seconds it is good."""
+        secret, lasts = new_token(), self.settings.web.session
+        now = self.clock()
+        with self.store.write() as connection:
+            known = annotators.get(connection, person.name) if person.by == "token" else None
+            opened = Session(person.name, now + lasts, known)
+            annotators.open_session(connection, sha256_of(secret), opened, now)
+        return secret, int(lasts / timedelta(seconds=1))
+
+    def by_name(self, request: Request, name: str) -> Person:
+        """Somebody who only says a name; a refusal where tokens are asked for."""
+        return self._by_name(request, name)
+
+    def close_session(self, secret: str) -> None:
+        with self.store.write() as connection:
+            annotators.close_session(connection, sha256_of(secret))
+
+    def asks_for_tokens(self) -> bool:
+        with self.store.read() as connection:
+            return annotators.is_guarded(connection)
+
+    def require_same_site(self, request: Request) -> None:
+        """A refusal where another site made the browser send this."""
+        origin = request.headers.get("origin")
+        site = request.headers.get("sec-fetch-site", "same-origin")
+        own = {request.headers.get("host"), urlsplit(self.settings.web.address).netloc}
+        if site not in ("same-origin", "none") or (origin and urlsplit(origin).netloc not in own):
+            raise Refused(403, "this was sent by a page of another site")
+
+    def _by_session(self, request: Request, secret: str) -> Person | None:
+        with self.store.read() as connection:
+            session = annotators.session_of(connection, sha256_of(secret), self.clock())
+            if session is not None and session.annotator is None and annotators.is_guarded(connection):
+                session = None  # the first token was given after this session began with a name
+        if session is None:
+            return None
+        csrf = csrf_of(secret)
+        if request.method not in _SAFE:
+            self.require_same_site(request)
+            if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), csrf.encode()):
+                raise Refused(403, f"what changes something needs the header {CSRF_HEADER}: reload the page")
+        known = session.annotator
+        if known is None:
+            self._require_this_machine(request)
+            return Person(session.name, "operator", None, "session", csrf)
+        return Person(known.name, known.role, known.monitors, "session", csrf)
+
+    def _by_name(self, request: Request, name: str) -> Person:
+        if self.asks_for_tokens():
+            raise Refused(401, self._how())
+        self._require_this_machine(request)
+        try:
+            return Person(usable_name(name), "operator", None, "name")
+        except InputError as exc:
+            raise Refused(422, str(exc)) from exc
+
+    def _require_this_machine(self, request: Request) -> None:
+        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        proxied = "forwarded" in request.headers or "x-forwarded-for" in request.headers
+        if not self.settings.web.is_loopback or host not in ("localhost", "127.0.0.1", "::1") or proxied:
+            raise Refused(
+                403,
+                "without tokens only this machine may ask, at http://127.0.0.1 or http://localhost and through no "
+                "proxy: give people tokens with opmon annotators add NAME",
+            )
+
+    def _how(self) -> str:
+        if self.asks_for_tokens():
+            return "say who you are: send Authorization: Bearer <token>, or sign in at /sign-in"
+        return f"say who you are: send the header {NAME_HEADER}: <your name>, or sign in at /sign-in"

@@ -1,0 +1,39 @@
+"""The pages of annotators: what there is to label, and the page where they label."""
+
+from __future__ import annotations
+
+import json
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from opmon.web.api.models import Me
+from opmon.web.guide import guide_of, line_of
+from opmon.web.identity import Person
+from opmon.web.pages.asking import Somebody, TheSite
+from opmon.web.templating import page
+
+router = APIRouter()
+
+
+@router.get("/label")
+def overview(site: TheSite, person: Somebody) -> HTMLResponse:
+    """The monitors, with what waits in each."""
+    seen = site.monitors_of(person)
+    lines = [line_of(site, each, person) for each in seen]
+    lines.sort(key=lambda line: -line.progress.open)
+    return page("overview.html", lines=lines, person=person)
+
+
+@router.get("/label/{monitor}")
+def labelling(site: TheSite, person: Somebody, monitor: str) -> HTMLResponse:
+    """One task after the other."""
+    settings = site.monitor_for(person, monitor)
+    guide = guide_of(site, settings, person)
+    begin = {"me": _me(person).model_dump(mode="json"), "guide": guide.model_dump(mode="json"), "csrf": person.csrf}
+    return page("label.html", guide=guide, person=person, begin=json.dumps(begin))
+
+
+def _me(person: Person) -> Me:
+    monitors = None if person.monitors is None else list(person.monitors)
+    return Me.model_validate({"name": person.name, "role": person.role, "monitors": monitors, "by": person.by})

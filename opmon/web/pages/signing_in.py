@@ -1,0 +1,101 @@
+"""Signing in with a token, or with a name where nobody has a token; and signing out."""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import parse_qs, quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from opmon.web.identity import COOKIE, Person
+from opmon.web.refused import Refused
+from opmon.web.secrets import csrf_of
+from opmon.web.site import Site, site_of
+from opmon.web.templating import page
+
+router = APIRouter()
+
+_HOME = "/label"
+
+
+def address(path: str) -> str:
+    """The page where one signs in and goes on to ``path``."""
+    return f"/sign-in?next={quote(path)}"
+
+
+@router.get("/")
+async def home() -> RedirectResponse:
+    return RedirectResponse(_HOME, 303)
+
+
+@router.get("/sign-in")
+def form(request: Request, next: str = _HOME) -> HTMLResponse:
+    """The form; a link that somebody was invited with fills it in by itself."""
+    return _form(site_of(request), _inside(next))
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    given = _fields(await request.body())
+    return await run_in_threadpool(_signed_in, site_of(request), request, given)
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    given = _fields(await request.body())
+    return await run_in_threadpool(_signed_out, site_of(request), request, given)
+
+
+def _signed_in(site: Site, request: Request, given: dict[str, str]) -> Response:
+    site.door.require_same_site(request)
+    target = _inside(given.get("next", _HOME))
+    try:
+        person = _person(site, request, given)
+    except Refused as exc:
+        answer = _form(site, target, exc.words, exc.status)
+        if exc.retry_after is not None:
+            answer.headers["retry-after"] = str(exc.retry_after)
+        return answer
+    secret, seconds = site.door.open_session(person)
+    done = RedirectResponse(target, 303)
+    secure = site.settings.web.address.startswith("https://")
+    done.set_cookie(COOKIE, secret, max_age=seconds, httponly=True, samesite="strict", secure=secure, path="/")
+    return done
+
+
+def _person(site: Site, request: Request, given: dict[str, str]) -> Person:
+    if site.door.asks_for_tokens():
+        return site.door.by_token(request, given.get("token", "").strip())
+    return site.door.by_name(request, given.get("name", ""))
+
+
+def _signed_out(site: Site, request: Request, given: dict[str, str]) -> Response:
+    site.door.require_same_site(request)
+    secret = request.cookies.get(COOKIE, "")
+    if not hmac.compare_digest(given.get("csrf", "").encode(), csrf_of(secret).encode()):
+        raise Refused(403, "this page is out of date: reload it and sign out again")
+    site.door.close_session(secret)
+    done = RedirectResponse("/sign-in", 303)
+    done.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return done
+
+
+def _form(site: Site, target: str, problem: str | None = None, status: int = 200) -> HTMLResponse:
+    return page("sign_in.html", status, with_token=site.door.asks_for_tokens(), target=target, problem=problem)
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    """The fields of a form, the last of each name."""
+    try:
+        found = parse_qs(body.decode("utf-8"), max_num_fields=20, keep_blank_values=True)
+    except ValueError:
+        return {}
+    return {name: values[-1].replace("\0", "") for name, values in found.items()}
+
+
+def _inside(target: str) -> str:
+    """Where to go on; nowhere outside of these pages."""
+    ordinary = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
+    return quote(target, safe="/?=&%-_.~") if ordinary else _HOME

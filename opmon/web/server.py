@@ -1,0 +1,97 @@
+"""The pages and the API at work, in a thread of their own, until they are closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from opmon.config import Settings
+from opmon.errors import ConfigError
+from opmon.listening import listen, server_of
+from opmon.store import annotators
+from opmon.store.engine import Store
+from opmon.web.app import application
+from opmon.web.site import Site
+
+log = logging.getLogger(__name__)
+
+CALLS = 6
+"""Calls that are worked on side by side, of the connections to the database that the process has."""
+_CONNECTIONS = 1000
+_LAST_SECONDS = 1
+
+
+@dataclass
+class Server:
+    """Serves the pages and the API of a configuration."""
+
+    settings: Settings
+    store: Store
+    address: tuple[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        web = self.settings.web
+        require_guard(self.settings, self.store)
+        self._socket = listen(web.host, web.port, "web")
+        self.address = self._socket.getsockname()[:2]
+        self._server = server_of(application(Site(self.settings, self.store)), _CONNECTIONS, _LAST_SECONDS)
+        self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
+        self._thread.start()
+        log.info("labelling page at %s/label", self.url)
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds the pages."""
+        web = self.settings.web
+        return web.address if web.url or web.port else f"http://{self.address[0]}:{self.address[1]}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take no more requests, and let those under way end, for a second."""
+        self._server.should_exit = True
+        self._thread.join(2 * _LAST_SECONDS + 1)
+        self._socket.close()
+
+    def _serve(self) -> None:
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        from anyio.to_thread import current_default_thread_limiter
+
+        current_default_thread_limiter().total_tokens = CALLS
+        await self._server.serve(sockets=[self._socket])
+
+
+def require_guard(settings: Settings, store: Store) -> None:
+    """An error where other machines could reach the pages and nobody has a token."""
+    if settings.web.is_loopback:
+        return
+    with store.read() as connection:
+        if not annotators.has_tokens(connection):
+            raise ConfigError(
+                f"web: listen: {settings.web.listen} can be reached from other machines, and nobody has a token: "
+                f"run opmon annotators add NAME first, or listen on 127.0.0.1:{settings.web.port}"
+            )
+
+
+def beside(settings: Settings, store: Store) -> AbstractContextManager[Server | None]:
+    """The server beside the service; none where there is to be none, or nobody asked for it and its port is taken."""
+    if not settings.web.enabled:
+        return nullcontext()
+    try:
+        return Server(settings, store)
+    except ConfigError as exc:
+        if settings.web.is_explicit:
+            raise
+        log.warning("there is no labelling page: %s", exc)
+        return nullcontext()

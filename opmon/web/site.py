@@ -1,0 +1,50 @@
+"""What the pages and the API work with: the configuration, the database, the queue, and who may see what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from fastapi import Request
+
+from opmon.config import MonitorSettings, Settings
+from opmon.labels.queue import LabelQueue
+from opmon.store.engine import Store
+from opmon.web.identity import Door, Person
+from opmon.web.refused import Refused
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass
+class Site:
+    """One for each server."""
+
+    settings: Settings
+    store: Store
+    clock: Callable[[], datetime] = _now
+    queue: LabelQueue = field(init=False)
+    door: Door = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.queue = LabelQueue(self.store, self.settings.queue_terms, self.clock)
+        self.door = Door(self.settings, self.store, self.clock)
+
+    def monitors_of(self, person: Person) -> list[MonitorSettings]:
+        """The monitors that somebody may see, in the order of the configuration."""
+        return [monitor for name, monitor in self.settings.monitors.items() if person.sees(name)]
+
+    def monitor_for(self, person: Person, name: str) -> MonitorSettings:
+        """A monitor that somebody may see; to others it does not exist."""
+        if name not in self.settings.monitors or not person.sees(name):
+            names = ", ".join(each.name for each in self.monitors_of(person)) or "none"
+            raise Refused(404, f"there is no monitor {name[:100]!r} for you; there are: {names}")
+        return self.settings.monitors[name]
+
+
+def site_of(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site

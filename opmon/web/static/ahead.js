@@ -1,0 +1,92 @@
+// The tasks that come next, loaded ahead with their pictures, so that the next one is there when a key is pressed.
+
+const ENOUGH = 8;
+const FEW = 5;
+const MOST = 50;
+const AGAIN = 3000;
+const LATER = 20_000;
+
+export class Ahead {
+  /** `changed()` hears of new tasks and of why there are none; `progress(told)` of how far the labels are. */
+  constructor(api, monitor, outbox, tabs, changed, progress) {
+    Object.assign(this, { api, monitor, outbox, tabs, changed, progress });
+    this.tasks = [];
+    this.answered = new Set();
+    this.state = "loading"; // or "ready", "empty", "elsewhere", "failing"
+    this.why = "";
+    this.asking = null;
+    this.current = null;
+    addEventListener("online", () => this.fill());
+  }
+
+  /** The next task, which is then the current one; null where there is none. */
+  next() {
+    this.current = this.tasks.shift() ?? null;
+    this.#claim();
+    if (this.tasks.length < FEW) this.fill();
+    return this.current;
+  }
+
+  /** Put a task back in front, such as the current one while another one is corrected. */
+  putBack(task) {
+    if (!this.answered.has(task.key)) this.tasks.unshift(task);
+  }
+
+  /** Whichever tab answered it: it is not shown again. */
+  isAnswered(key) {
+    this.answered.add(key);
+    this.tasks = this.tasks.filter((task) => task.key !== key);
+    this.#claim();
+  }
+
+  fill() {
+    this.asking ??= this.#ask().finally(() => {
+      this.asking = null;
+      this.changed();
+    });
+    return this.asking;
+  }
+
+  async #ask() {
+    clearTimeout(this.timer);
+    const elsewhere = this.tabs.claimed();
+    const unsent = this.outbox.keys();
+    const own = this.tasks.length + (this.current ? 1 : 0);
+    const count = Math.min(MOST, Math.max(own, ENOUGH) + elsewhere.size + unsent.size + 1);
+    try {
+      const told = await this.api.post(`/monitors/${encodeURIComponent(this.monitor)}/take`, { count });
+      const has = new Set([...this.tasks.map((task) => task.key), this.current?.key]);
+      const isNew = (task) => !has.has(task.key) && !this.answered.has(task.key) && !this.outbox.keys().has(task.key);
+      const fresh = told.tasks.filter(isNew);
+      const taken = fresh.filter((task) => !elsewhere.has(task.key));
+      taken.forEach(load);
+      this.tasks.push(...taken.slice(0, Math.max(1, ENOUGH + 1 - own)));
+      this.state = this.tasks.length ? "ready" : fresh.length ? "elsewhere" : "empty";
+      this.progress(told.progress);
+    } catch (error) {
+      this.state = error.status === 401 || error.status === 403 ? "signed out" : "failing";
+      this.why = error.message;
+    }
+    this.#claim();
+    const waits = { ready: 0, failing: AGAIN, elsewhere: AGAIN, empty: LATER }[this.state];
+    if (waits) this.timer = setTimeout(() => this.fill(), waits);
+  }
+
+  #claim() {
+    this.tabs.claim([this.current, ...this.tasks].filter((task) => task !== null).map((task) => task.key));
+  }
+}
+
+/** Begin to load a task's pictures; each waits decoded, so that showing it takes no time. */
+export function load(task) {
+  task.pictures ??= task.fields
+    .filter((field) => field.kind === "picture")
+    .map((field) => {
+      const picture = new Image();
+      picture.alt = `${field.name} of input ${task.input_id}`;
+      picture.draggable = false;
+      picture.src = field.url;
+      picture.ready = picture.decode().catch(() => picture.classList.add("broken"));
+      return picture;
+    });
+}

@@ -1,0 +1,285 @@
+// The labelling page: one task after the other.
+
+import { Ahead, load } from "./ahead.js";
+import { Api } from "./api.js";
+import { classForm } from "./classes.js";
+import { byId, counted, show } from "./dom.js";
+import { showInputs } from "./inputs.js";
+import { Outbox } from "./outbox.js";
+import { Skipping } from "./skipping.js";
+import { Tabs } from "./tabs.js";
+import { Viewer } from "./viewer.js";
+import { Written } from "./written.js";
+
+const LONGEST_SECONDS = 600; // a task that lay open for longer was left alone, not thought about
+const LATELY = 20;
+
+class Page {
+  constructor({ me, guide, csrf }) {
+    this.guide = guide;
+    this.labels = me.role !== "viewer";
+    this.api = new Api(csrf);
+    this.outbox = new Outbox(this.api, me.name, (state) => this.#tellSaved(state));
+    this.tabs = new Tabs(me.name, guide.name, (key) => this.#answeredElsewhere(key));
+    this.ahead = new Ahead(this.api, guide.name, this.outbox, this.tabs, () => this.#more(), (told) => this.#progress(told));
+    this.viewer = new Viewer();
+    this.skipping = new Skipping((why) => this.answer(null, why));
+    this.task = null;
+    this.history = []; // what was said, the latest last
+    this.corrects = null; // what is being corrected, and its place in the history
+    this.pressedAt = null;
+    this.#listen();
+    this.#progress(guide.progress);
+  }
+
+  async begin() {
+    if (!this.labels) return this.#rest("You may look, not label", "Ask whoever runs opmon for the role annotator.");
+    this.outbox.send();
+    this.#greet();
+    await this.ahead.fill();
+    await this.#remember();
+  }
+
+  /** Say what the task on the page is; null with a reason skips it. */
+  answer(truth, why = null) {
+    if (!this.task) return;
+    const seconds = Math.min(LONGEST_SECONDS, Math.round((performance.now() - this.shownAt) / 10) / 100);
+    const entry = { key: this.task.key, truth, skip: truth === null, why, seconds, at: new Date().toISOString() };
+    const said = { task: this.task, truth, why };
+    const corrected = this.corrects;
+    if (corrected !== null) this.history.splice(corrected.place, 0, said);
+    else {
+      this.history.push(said);
+      this.done.mine += 1;
+      this.done.open = Math.max(0, this.done.open - 1);
+    }
+    this.outbox.put(entry);
+    this.ahead.isAnswered(this.task.key);
+    this.tabs.tellAnswered(this.task.key);
+    byId("told").textContent = truth === null ? "Skipped." : `Answered ${truth}.`;
+    this.#counts();
+    this.#next();
+  }
+
+  undo() {
+    const place = this.corrects === null ? this.history.length - 1 : this.corrects.place - 1;
+    if (place < 0) return this.#tell("There is nothing before this that you answered lately.");
+    if (this.corrects !== null) this.history.splice(this.corrects.place, 0, this.corrects.said);
+    else if (this.task) this.ahead.putBack(this.task);
+    const [said] = this.history.splice(place, 1);
+    load(said.task);
+    this.ahead.current = null;
+    this.#show(said.task, { said, place });
+  }
+
+  /** Leave an earlier answer as it is. */
+  #keep() {
+    if (this.corrects === null) return false;
+    this.history.splice(this.corrects.place, 0, this.corrects.said);
+    this.#next();
+    return true;
+  }
+
+  #next() {
+    this.corrects = null;
+    const task = this.ahead.next();
+    if (task) this.#show(task, null);
+    else this.#nothing();
+  }
+
+  #show(task, corrects) {
+    this.task = task;
+    this.corrects = corrects;
+    load(task);
+    byId("task").dataset.key = task.key;
+    showInputs(task);
+    show(byId("stage"), task.pictures.length > 0);
+    this.viewer.show(task.pictures);
+    this.#form(task);
+    const given = corrects?.said.truth ?? null;
+    show(byId("correcting"), corrects !== null);
+    if (corrects) byId("correcting").textContent = `${past(corrects.said)} Answer again, or press Esc to leave it so.`;
+    show(byId("prediction"), task.prediction !== null);
+    byId("prediction").textContent = task.prediction === null ? "" : `The model's answer: ${task.prediction}`;
+    for (const id of ["task", "answer"]) show(byId(id), true);
+    show(byId("rest"), false);
+    this.form.reset(given);
+    byId("undo").disabled = this.history.length === 0;
+    this.shownAt = performance.now();
+    this.#measure(task);
+  }
+
+  /** The form of the task: its round's model may know other classes than the latest one. */
+  #form(task) {
+    const own = task.classes?.join("\0");
+    if (this.form && this.formOf === own) return;
+    const answer = (truth) => this.answer(truth);
+    const { form, unit, classes } = this.guide;
+    if (form === "number") this.form = new Written(form, unit, answer);
+    else if (task.classes) this.form = classForm(task.classes.map((name, place) => ({ name, key: keyOf(task.classes, place) })), answer);
+    else this.form = classes.length ? classForm(classes, answer) : new Written(form, unit, answer);
+    this.formOf = own;
+    byId("form").replaceChildren(this.form.element);
+  }
+
+  #nothing() {
+    this.task = null;
+    const { state, why } = this.ahead;
+    if (state === "ready" || this.ahead.asking) return this.#rest("Loading…", "");
+    if (state === "elsewhere") return this.#rest("The last tasks are in another tab", "They are yours, and open there.");
+    if (state === "signed out") return this.#rest("You are signed out", "Sign in again: your answers are kept in this browser.", true);
+    if (state === "failing") return this.#rest("The next tasks do not come", `It is tried again (${why}). Your answers are kept.`);
+    return this.#rest("All done", "Nothing waits for you here. New tasks appear by themselves.");
+  }
+
+  #rest(title, words, signIn = false) {
+    for (const id of ["task", "answer"]) show(byId(id), false);
+    show(byId("rest"), true);
+    byId("rest-title").textContent = title;
+    byId("rest-words").textContent = words;
+    if (signIn) byId("rest-words").append(" ", signInLink());
+  }
+
+  #more() {
+    if (this.task !== null) return;
+    if (this.ahead.tasks.length) this.#next();
+    else this.#nothing();
+  }
+
+  async #remember() {
+    try {
+      const { said } = await this.api.get(`/monitors/${encodeURIComponent(this.guide.name)}/said?last=${LATELY}`);
+      const known = new Set(this.history.map((each) => each.task.key));
+      const unsent = this.outbox.keys();
+      said.reverse();
+      this.history.unshift(...said.filter(({ task }) => !known.has(task.key) && !unsent.has(task.key)));
+      byId("undo").disabled = this.history.length === 0;
+    } catch {
+      // then only what is answered from here on can be undone
+    }
+  }
+
+  #answeredElsewhere(key) {
+    this.ahead.isAnswered(key);
+    if (this.task?.key === key && this.corrects === null) {
+      this.#tell("You answered this task in another tab.");
+      this.#next();
+    }
+  }
+
+  #tellSaved({ waiting, failing, signedOut, refused }) {
+    const saved = byId("saved");
+    const state = waiting === 0 ? "saved" : failing ? "kept" : "saving";
+    saved.dataset.state = state;
+    const words = { saved: "all saved", saving: `saving ${waiting}…`, kept: `${counted(waiting, "answer")} not sent yet` };
+    saved.textContent = words[state];
+    saved.title = failing ? `They are kept in this browser and sent again by themselves. ${failing}` : "";
+    if (signedOut && waiting) this.#tell("You are signed out. Your answers are kept in this browser:", signInLink());
+    if (refused) this.#tell(`An answer was not taken: ${refused.why}`);
+  }
+
+  #tell(words, ...more) {
+    byId("notice-words").replaceChildren(words, " ", ...more);
+    show(byId("notice"), true);
+    clearTimeout(this.noticeTimer);
+    if (!more.length) this.noticeTimer = setTimeout(() => show(byId("notice"), false), 8000);
+  }
+
+  #progress(told) {
+    const unsent = this.outbox.keys().size;
+    this.done = { ...told, mine: told.mine + unsent, open: Math.max(0, told.open - unsent) };
+    this.#counts();
+  }
+
+  #counts() {
+    const { open, mine } = this.done;
+    byId("counts").textContent = `${mine.toLocaleString("en")} by you · ${open.toLocaleString("en")} to do`;
+    byId("progress").max = Math.max(1, mine + open);
+    byId("progress").value = mine;
+  }
+
+  /** The guide by itself, the first time that it says what it says. */
+  #greet() {
+    const { guidelines, name } = this.guide;
+    if (!guidelines) return;
+    const mark = `opmon/read/${name}`;
+    try {
+      if (localStorage.getItem(mark) === guidelines) return;
+      localStorage.setItem(mark, guidelines);
+    } catch {
+      return;
+    }
+    byId("guide-dialog").showModal();
+  }
+
+  #listen() {
+    byId("undo").addEventListener("click", () => this.undo());
+    byId("skip").addEventListener("click", () => this.skipping.open());
+    byId("guide").addEventListener("click", () => byId("guide-dialog").showModal());
+    byId("notice-close").addEventListener("click", () => show(byId("notice"), false));
+    for (const close of document.querySelectorAll("dialog [data-close]"))
+      close.addEventListener("click", () => close.closest("dialog").close());
+    document.addEventListener("keydown", (event) => this.#press(event));
+  }
+
+  #press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (byId("skip-dialog").open) return this.skipping.press(event);
+    if (byId("guide-dialog").open) return event.key === "g" && byId("guide-dialog").close();
+    this.pressedAt = event.timeStamp;
+    if (event.key === "Escape" && this.#keep()) return event.preventDefault();
+    if (document.activeElement?.type === "range") return;
+    if (this.task && !event.repeat) {
+      const taken = this.form.press(event);
+      if (taken === "typing") return;
+      if (taken) return taken === true && handled(event, this.form);
+    }
+    const command = { u: () => this.undo(), Backspace: () => this.undo(), s: () => this.task && this.skipping.open(),
+      z: () => this.viewer.zoomOn(), c: () => this.viewer.contrastOn(), g: () => byId("guide-dialog").showModal() }[event.key];
+    if (!command || event.repeat) return;
+    event.preventDefault();
+    command();
+  }
+
+  /** How long it took from the key to the task on the screen, for whoever measures this page. */
+  #measure(task) {
+    const start = this.pressedAt;
+    this.pressedAt = null;
+    if (start === null) return;
+    Promise.all(task.pictures.map((picture) => picture.ready)).then(() =>
+      requestAnimationFrame(() => {
+        const channel = new MessageChannel(); // its message comes after the frame is painted
+        channel.port1.onmessage = () => {
+          performance.measure("key to next task", { start, end: performance.now() });
+          channel.port1.close();
+        };
+        channel.port2.postMessage(null);
+      }),
+    );
+  }
+}
+
+/** Keys that a field of the form needs are left to it. */
+function handled(event, form) {
+  if (document.activeElement !== form.field || event.key.startsWith("Arrow") || event.key === "Enter") event.preventDefault();
+}
+
+function past({ truth, why }) {
+  return truth === null ? `You skipped this${why ? ` (${why})` : ""}.` : `You answered ${truth}.`;
+}
+
+function keyOf(classes, place) {
+  const single = classes.every((name) => /^[0-9a-z]$/.test(name));
+  if (single) return classes[place];
+  return classes.length <= 10 ? "1234567890"[place] : null;
+}
+
+function signInLink() {
+  const link = document.createElement("a");
+  link.href = `/sign-in?next=${encodeURIComponent(location.pathname)}`;
+  link.textContent = "sign in";
+  return link;
+}
+
+const page = new Page(JSON.parse(byId("main").dataset.begin));
+await page.begin();

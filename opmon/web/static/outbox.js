@@ -1,0 +1,142 @@
+// Answers that the server has not confirmed. They are kept in the browser until it has: a reload, a closed window or a
+// lost connection loses none. Sent twice, by two tabs or after a lost confirmation, an answer counts once, for it
+// carries the moment when it was given.
+
+const MOST = 100;
+const FIRST_WAIT = 1000;
+const LONGEST_WAIT = 15_000;
+
+export class Outbox {
+  /** `tell(state)` hears of {waiting, failing, refused, signedOut} whenever that changes. */
+  constructor(api, name, tell) {
+    this.api = api;
+    this.tell = tell;
+    this.prefix = `opmon/outbox/${name}/`;
+    this.memory = new Map(); // where the browser keeps nothing
+    this.wait = FIRST_WAIT;
+    this.failing = null;
+    this.signedOut = false;
+    this.sending = false;
+    addEventListener("online", () => this.#soon(0));
+    addEventListener("beforeunload", (event) => {
+      if (this.memory.size) event.preventDefault();
+    });
+  }
+
+  /** Keep an answer, in the place of another one to the same task, and send it. */
+  put(entry) {
+    const text = JSON.stringify(entry);
+    try {
+      localStorage.setItem(this.prefix + entry.key, text);
+    } catch {
+      this.memory.set(entry.key, text);
+    }
+    this.#changed();
+    this.send();
+  }
+
+  keys() {
+    return new Set(this.#entries().map((entry) => entry.key));
+  }
+
+  async send() {
+    if (this.sending) return;
+    this.sending = true;
+    try {
+      const locks = navigator.locks; // only where the connection is safe; without it two tabs may send the same
+      if (locks) await locks.request(this.prefix, () => this.#sendAll());
+      else await this.#sendAll();
+    } finally {
+      this.sending = false;
+      this.#changed();
+    }
+  }
+
+  async #sendAll() {
+    for (;;) {
+      const entries = this.#entries().slice(0, MOST);
+      if (!entries.length) return;
+      try {
+        await this.#post(entries);
+        this.wait = FIRST_WAIT;
+        this.failing = null;
+        this.signedOut = false;
+      } catch (error) {
+        this.failing = error.message;
+        this.signedOut = error.status === 401 || error.status === 403;
+        this.#changed();
+        this.#soon(Math.max(this.wait, 1000 * (error.retryAfter ?? 0)));
+        this.wait = Math.min(2 * this.wait, LONGEST_WAIT);
+        return;
+      }
+    }
+  }
+
+  /** All at once; where the server cannot read them, one by one, so that a broken one holds up no other. */
+  async #post(entries) {
+    let refused = {};
+    try {
+      ({ refused } = await this.api.post("/answers", { answers: entries }));
+    } catch (error) {
+      if (error.passes !== false || error.status === 401 || error.status === 403) throw error;
+      if (entries.length > 1) {
+        for (const entry of entries) await this.#post([entry]);
+        return;
+      }
+      refused = { [entries[0].key]: error.message };
+    }
+    for (const entry of entries) {
+      this.#forget(entry);
+      const why = refused[entry.key];
+      if (why) this.tell({ ...this.#state(), refused: { entry, why } });
+    }
+  }
+
+  #soon(milliseconds) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.send(), milliseconds);
+  }
+
+  #entries() {
+    const texts = [...this.memory.values()];
+    try {
+      for (let place = 0; place < localStorage.length; place++) {
+        const name = localStorage.key(place);
+        if (name.startsWith(this.prefix)) texts.push(localStorage.getItem(name));
+      }
+    } catch {
+      // the browser keeps nothing: what there is is in memory
+    }
+    const entries = texts.map(parsed).filter((entry) => entry !== null);
+    return entries.sort((one, other) => (one.at < other.at ? -1 : 1));
+  }
+
+  /** A confirmed answer, unless another one to the same task has taken its place meanwhile. */
+  #forget(entry) {
+    const isIt = (text) => text !== null && parsed(text)?.at === entry.at;
+    if (isIt(this.memory.get(entry.key) ?? null)) this.memory.delete(entry.key);
+    try {
+      const name = this.prefix + entry.key;
+      if (isIt(localStorage.getItem(name))) localStorage.removeItem(name);
+    } catch {
+      // as above
+    }
+  }
+
+  #state() {
+    return { waiting: this.#entries().length, failing: this.failing, signedOut: this.signedOut, refused: null };
+  }
+
+  #changed() {
+    this.tell(this.#state());
+  }
+}
+
+function parsed(text) {
+  try {
+    const entry = JSON.parse(text);
+    return entry && typeof entry.key === "string" && typeof entry.at === "string" ? entry : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,35 @@
+"""Pages from templates; everything that is put into one is escaped."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from fastapi.responses import HTMLResponse
+
+from opmon import wording
+from opmon.web import assets
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def page(template: str, status: int = 200, **values: object) -> HTMLResponse:
+    """The page that ``template`` makes of ``values``."""
+    return HTMLResponse(_environment().get_template(template).render(**values), status)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("opmon.web", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(asset=assets.address_of)
+    environment.filters.update(counted=wording.counted)
+    return environment
