@@ -20,6 +20,10 @@ class CutShort(Damaged):
     """A file that ends too early: it may still be written."""
 
 
+class Conflicting(Damaged):
+    """A file that is well, and cannot be read together with another one: it waits for a round of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """Rows that follow each other and cannot be read, however often it is tried."""

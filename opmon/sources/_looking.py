@@ -11,7 +11,7 @@ from typing import Self
 from opmon.abc import Flaw
 from opmon.errors import SourceError
 from opmon.sources._ahead import mapped
-from opmon.sources._damage import Damaged
+from opmon.sources._damage import Conflicting, Damaged
 from opmon.sources._folder import Entry, Place
 from opmon.sources._format import Format, Piece
 from opmon.sources._position import BEGIN, Position, parse
@@ -65,7 +65,7 @@ class Looking:
         return [
             Flaw(part, str(problem), str(_passing(self.seen[part], positions.get(part))))
             for part, problem in self.left_out.items()
-            if part in self.seen and isinstance(problem, Damaged)
+            if part in self.seen and isinstance(problem, Damaged) and not isinstance(problem, Conflicting)
         ]
 
     def told(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from opmon.errors import InputError, SourceError
-from opmon.sources._damage import Damaged
+from opmon.sources._damage import Conflicting, Damaged
 from opmon.sources._partitions import Partition, partitions_of, schema_of
 from opmon.wording import did_you_mean, nearest
 
@@ -189,7 +189,7 @@ def _merged(name: str, a: _Known, b: _Known) -> _Known:
     except pa.ArrowException as exc:
         if not (a.strong or b.strong or _nested(a.kind) or _nested(b.kind)):
             return _Known(pa.string(), False, a.part)
-        raise Damaged(
+        raise Conflicting(
             f"column {name!r} is {a.kind} in {a.part} and {b.kind} in {b.part}: one round cannot hold both. Write it "
             f"the same way everywhere, say types: {{{name}: string}} (or float64), or leave one of the files out "
             f"(pattern)."

@@ -317,6 +317,15 @@ def test_flaws_are_looked_for_as_far_as_a_round_reaches(log) -> None:
     assert [flaw.part for flaw in files.flaws({}, 50)] == [flaw.part for flaw in files.flaws({})] == ["4.parquet"]
 
 
+def test_a_file_that_goes_with_no_other_is_not_set_aside_but_waits(log, drain) -> None:
+    log.write("a.jsonl", '{"x": 1}\n', age=100)
+    log.write("b.jsonl", '{"x": [1]}\n')
+    files = log.files(broken="quarantine")
+    assert [piece.part for piece in files.pending({})] == ["a.jsonl"]
+    assert files.flaws({}) == [], "nothing is wrong with it"
+    assert drain(files, {}) == [{"x": 1}, {"x": [1]}]
+
+
 def test_a_row_of_a_gigabyte_costs_itself_alone(log, drain) -> None:
     """Scaled down: the same proportions to the limit and to what is read at a time."""
     log.write("a.jsonl", '{"x": 1}\n{"x": "' + "y" * 20_000_000 + '"}\n{"x": 3}\n{"x": "' + "y" * 9_000_000)
