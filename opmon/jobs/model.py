@@ -132,6 +132,7 @@ class ByFlavor:
     env: str = CURRENT
     timeout: float = 300.0
     memory: int | None = None
+    reading: ReaderPlan | None = None
 
     def open(self) -> FlavorScorer:
         """The model, in a process that is started when it is first asked."""
@@ -148,6 +149,7 @@ class ByFlavor:
             self.features,
             self.left_out,
             self.signature,
+            self.reading,
         )
 
     def is_there(self) -> bool:

@@ -187,12 +187,15 @@ def _tensors(schema: Schema, rows: pa.RecordBatch) -> Any:
 
     specs, found = list(schema), {}
     for spec in specs:
+        told = None
         if len(specs) == 1 and rows.num_columns > 1:
             values = np.column_stack([rows.column(each).to_numpy(zero_copy_only=False) for each in rows.schema.names])
         else:
             name = spec.name if spec.name in rows.schema.names else rows.schema.names[0]
             values = _matrix(rows.column(name), len(rows))
+            told = (rows.schema.field(name).metadata or {}).get(b"shape")
         shape = [len(rows), *spec.shape[1:]] if len(spec.shape) > 1 else [len(rows)]
+        shape = shape if told is None else [len(rows), *map(int, filter(None, told.decode().split(",")))]
         found[spec.name] = np.ascontiguousarray(values.reshape(shape).astype(spec.type, copy=False))
     return next(iter(found.values())) if len(specs) == 1 else found
 

@@ -32,57 +32,68 @@ def by_flavor(world: World) -> Found:
     base = [Choice(("scoring",), {"by": "flavor", "trust": True}, why)]
     asked = Choice(("scoring",), {"by": "flavor", "trust": True, "timeout": _PATIENCE})
     reason = "no column of the log fits what the model takes"
-    for fit in fits_flavor(world.signature, world.log):
+    for fit in fits_flavor(world.signature, world.log, world.source):
         try:
             scorer: Any = way_of(
                 world.settings([asked, *fit.choices]), world.registry, world.model, world.folder
             ).open()
-            problem = _problem(world, scorer, fit)
-            scorer = replace(scorer, problem=problem.value)
+            problem, *meaning = _problem(world, scorer, fit)
+            scorer = replace(scorer, problem=problem.value, meaning=meaning[0].value if meaning else "auto")
             scored = list(scorer.score([world.batch]))
             scorer.close()
-            return [*base, problem, *fit.choices], fit, answers_of(scorer, scored, world.batch.rows.num_rows)
+            found = answers_of(scorer, scored, world.batch.rows.num_rows)
+            return [*base, problem, *meaning, *fit.choices], fit, found
         except (OpmonError, ModelFailed, WorkerFailed) as exc:
             reason = str(exc)
     raise ModelError(f"{reason}; the log has: {', '.join(world.log.rows.column_names)}")
 
 
-def _problem(world: World, scorer: FlavorScorer, fit: Fit) -> Choice:
-    """The problem (classes or numbers), from the model's answers to some rows."""
+def _problem(world: World, scorer: FlavorScorer, fit: Fit) -> list[Choice]:
+    """The problem (classes or numbers), from the model's answers to some rows, and what scores are."""
     told, table = scorer.ask(world.batch.rows.slice(0, 200))
     classes = scorer.worker.told.get("classes")
     if classes is not None:
-        return Choice(("problem",), "classification", f"the model knows {len(classes)} classes")
+        return [Choice(("problem",), "classification", f"the model knows {len(classes)} classes")]
     return _of_answers(world, told, table, fit)
 
 
-def _of_answers(world: World, told: Document, table: pa.Table, fit: Fit) -> Choice:
+def _of_answers(world: World, told: Document, table: pa.Table, fit: Fit) -> list[Choice]:
     if "scores" in table.column_names:
-        return _of_scores(table["scores"].combine_chunks(), named="labels" in table.column_names or told.get("classes"))
+        named = "labels" in table.column_names or told.get("classes")
+        return _of_scores(world, fit, table["scores"].combine_chunks(), named)
+    return [_of_labels(world, table, fit)]
+
+
+def _of_labels(world: World, table: pa.Table, fit: Fit) -> Choice:
     labels = table["labels"].combine_chunks()
     numbers = pa.types.is_floating(labels.type) or pa.types.is_integer(labels.type)
     whole = not numbers or pc.all(pc.equal(labels, pc.floor(labels))).as_py()
     if whole and pc.count_distinct(labels).as_py() <= _FEW:
         return Choice(("problem",), "classification", "the model answers with one of a few words or whole numbers")
-    if not whole and pc.min(labels).as_py() >= 0 and pc.max(labels).as_py() <= 1 and _two(world, fit):
-        why = f"the model gives a number between 0 and 1, and {_two(world, fit)!r} says one of two things"
+    two = _few(world, fit, 2)
+    if not whole and pc.min(labels).as_py() >= 0 and pc.max(labels).as_py() <= 1 and two:
+        why = f"the model gives a number between 0 and 1, and {two!r} says one of two things"
         return Choice(("problem",), "classification", why)
     return Choice(("problem",), "regression", "the model answers with numbers")
 
 
-def _two(world: World, fit: Fit) -> str | None:
-    """A column of answers with just two values."""
+def _few(world: World, fit: Fit, most: int) -> str | None:
+    """A column of answers with no more different values than that."""
     log = world.log
     names = [name for name in log.rows.column_names if name not in fit.columns and is_answer(name)]
-    return next((name for name in names if log.different(name) <= 2), None)
+    return next((name for name in names if log.different(name) <= most), None)
 
 
-def _of_scores(scores: pa.Array, named: object) -> Choice:
+def _of_scores(world: World, fit: Fit, scores: pa.Array, named: object) -> list[Choice]:
     width = scores.type.list_size
     values = np.asarray(scores.flatten()).reshape(-1, width)
     problem = Choice(("problem",), "classification", f"the model gives {width} scores")
     if named or ((values >= -1e-3).all() and np.allclose(values.sum(axis=1), 1, atol=1e-2)):
-        return problem
+        return [problem]
+    said = _few(world, fit, width)
+    if said is not None:
+        why = f"they are no probabilities, and {said!r} says one of so many things at most"
+        return [problem, Choice(("scores",), "logits", why, guessed=True)]
     raise ModelError(
         f"the model gives {width} numbers for each input, which are no probabilities, and a monitor watches one "
         f"number or one class. If they are logits of {width} classes, set scores: logits in opmon.yaml; else register "

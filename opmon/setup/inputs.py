@@ -53,7 +53,7 @@ def fits_graph(takes: Sequence[Tensor], signature: Signature | None, log: Log, s
         yield from _as_many_numbers(log, size if None not in only.shape[1:] else None)
 
 
-def fits_flavor(signature: Signature | None, log: Log) -> Iterator[Fit]:
+def fits_flavor(signature: Signature | None, log: Log, source: str) -> Iterator[Fit]:
     """The ways to feed a model that MLflow runs, best first."""
     if signature is not None and signature.names:
         yield from _by_names(signature.names, log)
@@ -64,6 +64,8 @@ def fits_flavor(signature: Signature | None, log: Log) -> Iterator[Fit]:
         size = math.prod(shape[1:]) if all(each > 0 for each in shape[1:]) else None
         for listed in _listed(log, name or "", size):
             yield Fit((Choice(("inputs", "tensor"), listed, "lists of numbers, as the signature says"),), (listed,))
+        if len(shape) in (3, 4):
+            yield from _pictures(log, source)
         if kind in ("str", "object", "string"):
             yield from _texts(log, name or "")
         yield from _as_many_numbers(log, size)
@@ -146,11 +148,23 @@ def _pictures(log: Log, source: str) -> Iterator[Fit]:
         )
         if isinstance(first, bytes) or (isinstance(first, dict) and {"bytes", "path"} & set(first)):
             yield Fit((column, scale), (name,))
+        elif isinstance(first, str) and _is_picture(first):
+            in_text = Choice(("inputs", "image", "column"), name, "pictures as base64")
+            yield Fit((in_text, scale), (name,))
         elif isinstance(first, str) and first.lower().endswith(_PICTURES):
             folder = _above(values, source)
             if folder is not None:
                 below = Choice(("inputs", "image", "folder"), folder, "the pictures of the log are below it")
                 yield Fit((column, below, scale), (name,))
+
+
+def _is_picture(text: str) -> bool:
+    """Whether a text is a picture in base64, by how such files begin.
+
+    >>> _is_picture("iVBORw0KGgoAAAANSUhEUgAAABwA"), _is_picture("data:image/gif;base64,R0lGOD"), _is_picture("a.png")
+    (True, True, False)
+    """
+    return text.startswith(("data:image/", "iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "Qk0", "SUkqA", "TU0AK"))
 
 
 def _above(values: pa.Array, source: str) -> str | None:

@@ -115,6 +115,7 @@ def _by_flavor(settings: MonitorSettings, registry: Registry, model: ModelVersio
         settings.scoring.env,
         settings.scoring.timeout.total_seconds(),
         settings.scoring.memory,
+        reading_of(settings),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +67,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
             signature=infer_signature(pa.table(frame).to_pandas()),
         )
         mlflow.pyfunc.log_model(
+            python_model=Looks(),
+            name="looks",
+            registered_model_name="looks",
+            pip_requirements=[],
+            signature=infer_signature(np.zeros((2, 1, 4, 4), np.float32), np.zeros((2, 3), np.float32)),
+        )
+        mlflow.pyfunc.log_model(
             python_model=Share(),
             name="custom",
             registered_model_name="custom",
@@ -101,6 +110,15 @@ class Share(mlflow.pyfunc.PythonModel):
 
     def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
         return 1 / (1 + np.exp(-3 * (model_input["age"] + model_input["income"] + model_input["amount"]).to_numpy()))
+
+
+class Looks(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
+    """Three logits for the brightness of a picture of 4 x 4 pixels."""
+
+    def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
+        assert model_input.shape[1:] == (1, 4, 4)
+        bright = model_input.mean(axis=(1, 2, 3))
+        return np.stack([-40 * np.abs(bright - middle) for middle in (0.1, 0.5, 0.9)], axis=1).astype(np.float32)
 
 
 Written = Callable[..., tuple[int, str, dict[str, Any]]]
@@ -301,6 +319,26 @@ def test_with_trust_a_model_of_any_flavor_is_asked(init: Written) -> None:
     assert monitor["problem"] == "classification"
     assert monitor["columns"]["prediction"] == "decision"
     assert monitor["classes"] == {"paid": 0, "default": 1}, "it answers with one number between 0 and 1"
+
+
+def test_with_trust_pictures_in_text_reach_a_model_of_arrays_and_logits_are_known_by_the_logs_classes(
+    init: Written,
+) -> None:
+    from PIL import Image
+
+    shade = np.arange(ROWS) % 3
+    pictures = []
+    for number in shade:
+        stream = io.BytesIO()
+        Image.fromarray(np.full((4, 4), (25, 128, 230)[number], np.uint8)).save(stream, "PNG")
+        pictures.append(base64.b64encode(stream.getvalue()).decode())
+    pictures[7] = pictures[7][:40]
+    log = {"photo": pictures, "answer": np.array(["dunkel", "grau", "hell"])[shade]}
+    code, out, monitor = init("looks", log, "--trust", names=[])
+    assert (code, monitor["scoring"]["by"], monitor["scores"]) == (DONE, "flavor", "logits"), out
+    assert monitor["inputs"]["image"]["column"] == "photo"
+    assert monitor["classes"] == {"dunkel": 0, "grau": 1, "hell": 2}
+    assert "1 cannot be scored" in out
 
 
 def test_logged_answers_and_scores_are_enough(init: Written) -> None:

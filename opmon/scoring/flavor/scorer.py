@@ -10,8 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError, SourceError
+from opmon.scoring.flavor.feeding import Piece, pieces
 from opmon.scoring.flavor.process import ModelFailed, Worker, WorkerFailed
 from opmon.scoring.inputs.classes import class_names
+from opmon.scoring.inputs.readers import ReaderPlan
 from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.planning import chosen_classes
 from opmon.scoring.scored import Scored
@@ -46,6 +48,8 @@ class FlavorScorer:
     """The columns that the model is given; all that are not ``left_out`` where nothing says which."""
     left_out: frozenset[str] = frozenset()
     signature: Signature | None = None
+    reading: ReaderPlan | None = None
+    """How rows become tensors, where they hold pictures or the like."""
     _own: tuple[str, ...] | None = None
     _failures: int = 0
     _rows: int = ROWS
@@ -69,11 +73,13 @@ class FlavorScorer:
         """The model's own answer to those of some rows that it can answer: a header, and a table with ``labels``,
         ``scores`` or both; an error where it can answer none."""
         answers, reason = [], "there are no rows"
-        for _, answer in self._asked(self._given(rows)):
-            if isinstance(answer, str):
-                reason = answer
-            else:
-                answers.append(answer)
+        for piece in self._given(rows):
+            reason = next(iter(piece.rejected.values()), reason)
+            for _, answer in self._asked(piece.rows):
+                if isinstance(answer, str):
+                    reason = answer
+                else:
+                    answers.append(answer)
         if not answers:
             raise ModelError(reason)
         return answers[0][0], pa.concat_tables([table for _, table in answers], promote_options="permissive")
@@ -82,15 +88,16 @@ class FlavorScorer:
         self.worker.stop()
 
     def _answered(self, batch: Batch) -> Scored:
-        given = self._given(batch.rows)
         rejected: dict[int, str] = {}
         parts: list[tuple[NDArray[np.int64], Document, pa.Table]] = []
-        for start, answer in self._asked(given):
-            if isinstance(answer, str):
-                rejected[start] = answer
-            else:
-                header, table = answer
-                parts.append((start + np.arange(table.num_rows), header, table))
+        for piece in self._given(batch.rows):
+            rejected.update(piece.rejected)
+            for start, answer in self._asked(piece.rows):
+                if isinstance(answer, str):
+                    rejected[int(piece.places[start])] = answer
+                else:
+                    header, table = answer
+                    parts.append((piece.places[start : start + table.num_rows], header, table))
         return self._read(batch, parts, rejected)
 
     def _asked(self, rows: pa.RecordBatch) -> Iterator[tuple[int, _Answer | str]]:
@@ -134,7 +141,14 @@ class FlavorScorer:
             raise ModelFailed(f"it gave {table.num_rows} answers for {rows.num_rows} inputs")
         return header, table
 
-    def _given(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _given(self, rows: pa.RecordBatch) -> Iterator[Piece]:
+        """What the model is given of some rows: tensors where they are read as such, else the columns it takes."""
+        if self.reading is not None:
+            yield from pieces(self.reading, self.signature, rows)
+        else:
+            yield Piece(self._columns(rows), np.arange(rows.num_rows), {})
+
+    def _columns(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The columns that the model takes, under the names it knows them by."""
         wanted = self.features or (() if self.signature is None else self.signature.names)
         names = list(wanted) or [name for name in rows.schema.names if name not in self.left_out]
