@@ -90,6 +90,18 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def size(number: int) -> str:
+    """A number of bytes.
+
+    >>> size(999), size(1_234_567)
+    ('999 bytes', '1.2 MB')
+    """
+    for unit, one in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= one:
+            return f"{number / one:.1f} {unit}"
+    return f"{number} bytes"
+
+
 def told(reasons: Counter[str]) -> str:
     """The most frequent of some reasons, each with how often it was met.
 

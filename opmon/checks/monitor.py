@@ -11,6 +11,7 @@ from opmon.checks.conversion import compared
 from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
 from opmon.checks.judge import look_at_judge
+from opmon.checks.labels import look_at_labels
 from opmon.checks.sample import Sample, look_at_source
 from opmon.checks.trial import try_out
 from opmon.checks.truth import look_at_truth
@@ -36,11 +37,13 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
     if desk is not None:
         yield asked(f"{name}: labels", lambda: (desk.ask(desk.provider.check), None))[0]
     if model is None:
+        yield from _people(monitor, sample, None)
         yield from _truth(monitor, sample, None)
         return
     with tempfile.TemporaryDirectory() as folder:
         finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, Path(folder)))
         yield finding
+        yield from _people(monitor, sample, scorer)
         if scorer is None or sample is None:
             yield from _truth(monitor, sample, scorer)
             return
@@ -55,10 +58,21 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
             yield from lost_digits(f"{name}: digits", scorer, sample.rows)
 
 
+def _people(monitor: MonitorSettings, sample: Sample | None, scorer: Answering | None) -> Iterator[Finding]:
+    """Whether what annotators are given beside the tasks is there."""
+    row = next(iter(sample.rows.slice(0, 1).to_pylist()), None) if sample is not None else None
+    yield from look_at_labels(monitor, row, _classes(scorer))
+
+
+def _classes(scorer: Answering | None) -> list[str] | None:
+    """The classes of the model, where it says them."""
+    classes = None if scorer is None else scorer.describe().get("classes")
+    return [str(name) for name in classes] if isinstance(classes, list) else None
+
+
 def _truth(monitor: MonitorSettings, sample: Sample | None, scorer: Answering | None) -> Iterator[Finding]:
     """Whether truth that arrives by itself can be used: last, for the model tells what it may say."""
-    classes = None if scorer is None else scorer.describe().get("classes")
-    found = look_at_truth(monitor, sample, [str(name) for name in classes] if isinstance(classes, list) else None)
+    found = look_at_truth(monitor, sample, _classes(scorer))
     if found is not None:
         yield found
 

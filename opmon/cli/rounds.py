@@ -11,7 +11,7 @@ from opmon.cli.common import config_option, monitor_option, one_monitor, setting
 
 @click.group()
 def rounds() -> None:
-    """Give up a round that cannot go on, or begin it anew; "opmon status" shows the rounds and what holds them up."""
+    """Give up a round, begin it anew, or have it labelled first; "opmon status" shows what holds rounds up."""
 
 
 @rounds.command()
@@ -51,3 +51,21 @@ def reopen(path: Path | None, monitor: str | None, number: int, without: tuple[s
     found = Monitor.from_settings(settings, name).reopen(number, without)
     left = f"; left out: {', '.join(found.left_out)}" if found.left_out else ""
     click.echo(f"{found.received} inputs of round {number} of {name} are in round {found.number} now{left}")
+
+
+@rounds.command()
+@config_option()
+@monitor_option()
+@click.argument("number", type=click.IntRange(min=1))
+@click.option("--no", "calm", is_flag=True, help="It is urgent no more.")
+def urgent(path: Path | None, monitor: str | None, number: int, calm: bool) -> None:
+    """Let annotators meet the tasks of round NUMBER before those of other rounds."""
+    from opmon.store import rounds as kept
+    from opmon.store.engine import open_store
+
+    settings = settings_of(path)
+    name = one_monitor(settings, monitor)
+    with open_store(settings.database.get_secret_value()).write() as connection:
+        round_ = kept.get(connection, name, number)
+        kept.update(connection, round_.id, urgent=not calm)
+    click.echo(f"round {number} of {name} is {'urgent no more' if calm else 'urgent: its tasks come first'}")

@@ -95,6 +95,7 @@ def _show(out: Console, view: MonitorView) -> None:
         out.print(f"  {rolling.estimate.quantity.name} {_interval(rolling.estimate)} over {window}")
     told = f"  {counted(view.rounds, 'round')}, {counted(view.queue.spoken, 'label')}, "
     told += f"{counted(view.queue.open, 'task')} {'waits' if view.queue.open == 1 else 'wait'} for annotators"
+    told += f", {view.queue.further:,} of them for a further opinion" if view.queue.further else ""
     out.print(told, style="dim")
     if view.truth is not None:
         out.print(_truth(view.truth), style="dim")

@@ -165,6 +165,18 @@ def _judge_is_asked_enough(monitor: MonitorSettings) -> None:
         raise at_key("judge", f"at_most: {judge.at_most} is less than the budget of {monitor.sampler.budget} labels")
 
 
+def _annotators_are_asked(monitor: MonitorSettings) -> None:
+    """What is asked of annotators fits what they answer."""
+    labels = monitor.labels
+    if labels.overlap.of == "failures" and monitor.problem == "regression":
+        raise at_key(
+            "labels", "overlap of failures is of classes: a number is hardly ever hit; give a share", "overlap"
+        )
+    for name in labels.classes if monitor.class_names is not None else ():
+        if name not in (monitor.class_names or ()):
+            raise at_key("labels", unknown(name, monitor.class_names or (), "class"), "classes", name)
+
+
 def _names_differ(monitor: MonitorSettings) -> None:
     for key, names in (
         ("variables", [head.name for head in monitor.variables]),
@@ -187,6 +199,7 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _truth_is_joined,
     _proxy_can_assist,
     _judge_is_asked_enough,
+    _annotators_are_asked,
     _names_differ,
 )
 

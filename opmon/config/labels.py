@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -10,6 +11,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from opmon.config.fields import Count, Duration, LocalPath, Number, absolute, folder_of
 from opmon.config.kinds import ProviderSettings
 from opmon.config.part import Part, at_key
+
+log = logging.getLogger(__name__)
 
 Share = Annotated[Number, Field(ge=0, le=1)]
 LONGEST_GUIDE = 100_000
@@ -37,6 +40,11 @@ class OverlapSettings(Part):
     def chosen(self) -> float:
         """The share of tasks that several annotators speak of whatever is said."""
         return self.share if self.share is not None else float(self.of == "all")
+
+    @property
+    def needs(self) -> int:
+        """How many annotators are to speak of every task."""
+        return self.answers if self.chosen == 1 else 1
 
     @property
     def confirm(self) -> int:
@@ -117,6 +125,17 @@ class LabelSettings(Part):
     """What annotators are told of each class."""
     keep_payloads: Duration | None = None
     """How long after a round was closed "opmon prune" leaves what annotators saw of its inputs; None: for ever."""
+
+    @property
+    def guidelines_text(self) -> str:
+        """The guidelines as they are now. A file that cannot be read is told by "opmon check", and stops no round."""
+        if self.guidelines_file is None:
+            return self.guidelines
+        try:
+            return self.guidelines_file.read_text("utf-8")[:LONGEST_GUIDE]
+        except (OSError, UnicodeDecodeError) as exc:
+            log.warning("the guidelines %s cannot be read: %s", self.guidelines_file, exc)
+            return ""
 
     @property
     def guidelines_file(self) -> Path | None:

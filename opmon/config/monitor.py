@@ -170,8 +170,10 @@ class MonitorSettings(Part):
         """What annotators are told."""
         picture = self.columns.image or (None if self.inputs.image is None else self.inputs.image.column)
         text = self.columns.text or (None if self.inputs.text is None else self.inputs.text.column)
-        classes = dict.fromkeys(self.class_names or (), "")
-        return Guide(self.problem, classes, unit=self.unit, picture=picture, text=text)
+        told = {name: guide.text for name, guide in self.labels.classes.items()}
+        classes = {name: told.get(name, "") for name in self.class_names or tuple(told)}
+        guidelines, needs = self.labels.guidelines_text, self.labels.overlap.needs
+        return Guide(self.problem, classes, guidelines, self.unit, needs, picture, text)
 
     @property
     def watch(self) -> Watch:

@@ -12,13 +12,14 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Literal, get_args
 
 from opmon.errors import InputError
 from opmon.labels._parsing import Row, json_rows, lines, table_rows
-from opmon.labels.rows import ImportedLabel, RowError, label_of
+from opmon.labels.rows import ImportedLabel, Refused, RowError, is_answered, label_of
 from opmon.labels.studio.exported import exported_rows
 from opmon.labels.writing import studio_configuration, write_csv, write_jsonl, write_studio
 from opmon.private import new_private
@@ -49,6 +50,10 @@ class LabelFile:
 
     labels: tuple[ImportedLabel, ...]
     unanswered: int
+    refused: tuple[Refused, ...] = ()
+    """The rows that cannot be read, where they may be left out."""
+    saved_at: datetime | None = None
+    """When the file was saved, where it is one."""
 
 
 def format_of(path: Path | str, format: Format | None = None) -> Format:
@@ -90,35 +95,41 @@ def read_labels(
     *,
     annotator: str = "import",
     monitor: str | None = None,
+    partial: bool = False,
 ) -> LabelFile:
     """All answers of a file or stream, or one :class:`InputError` for all bad lines (the first ten in full).
 
-    ``annotator`` and ``monitor`` count where a row names none.
+    ``annotator`` and ``monitor`` count where a row names none. With ``partial`` bad lines are given back with the rest.
     """
     if not isinstance(source, Path | str):
         name = str(getattr(source, "name", "the input"))
-        return _read(source, format or format_of(name), name, annotator, monitor)
+        found = _read(source, format or format_of(name), name, annotator, monitor)
+        return _complete(found, name, partial)
     chosen = format_of(source, format)
     try:
         with Path(source).open("rb") as stream:
-            if os.fstat(stream.fileno()).st_size > MAX_FILE:
+            about = os.fstat(stream.fileno())
+            if about.st_size > MAX_FILE:
                 raise InputError(f"{source} is larger than {MAX_FILE:,} bytes; split it")
-            return _read(stream, chosen, str(source), annotator, monitor)
+            found = _read(stream, chosen, str(source), annotator, monitor)
+        saved_at = datetime.fromtimestamp(about.st_mtime, UTC)
+        return replace(_complete(found, str(source), partial), saved_at=saved_at)
     except FileNotFoundError:
         raise InputError(f"there is no file {source}") from None
     except OSError as exc:
         raise InputError(f"{source} cannot be read: {exc.strerror or exc}") from exc
 
 
-def task_keys(path: Path) -> frozenset[str]:
-    """The keys of the tasks in a file, answered or not; rows that cannot be read have none."""
+def task_keys(path: Path, *, answered: bool = True) -> frozenset[str]:
+    """The keys of the tasks in a file, ``answered`` ones with the others; rows that cannot be read have none."""
     with path.open("rb") as stream:
-        found = [row for _, row in _rows(stream, format_of(path), str(path))]
-    return frozenset(str(row["task_key"]) for row in found if not isinstance(row, RowError) and row.get("task_key"))
+        found = [row for _, row in _rows(stream, format_of(path), str(path)) if not isinstance(row, RowError)]
+    keys = [row["task_key"] for row in found if row.get("task_key") and (answered or not is_answered(row))]
+    return frozenset(map(str, keys))
 
 
 def _read(stream: IO[str] | IO[bytes], format: Format, name: str, annotator: str, monitor: str | None) -> LabelFile:
-    problems: list[str] = []
+    refused: list[Refused] = []
     labels: dict[tuple[object, ...], ImportedLabel] = {}
     unanswered = 0
     for line, row in _rows(stream, format, name):
@@ -129,17 +140,23 @@ def _read(stream: IO[str] | IO[bytes], format: Format, name: str, annotator: str
             if label is None:
                 unanswered += 1
                 continue
-            if label.key in labels:
-                raise RowError(f"answers the same task for the same annotator as line {labels[label.key].line}")
-            labels[label.key] = label
+            before = labels.setdefault(label.key, label)
+            if before is not label:
+                raise RowError(f"answers the same task for the same annotator as line {before.line}")
         except RowError as exc:
-            problems.append(f"line {line} {exc}")
-    if problems:
-        more = f"\n  … and {len(problems) - _TOLD:,} more" if len(problems) > _TOLD else ""
-        count = "1 line is" if len(problems) == 1 else f"{len(problems):,} lines are"
-        told = "".join(f"\n  {problem}" for problem in problems[:_TOLD])
-        raise InputError(f"{name}: {count} wrong, so nothing was read:{told}{more}")
-    return LabelFile(tuple(labels.values()), unanswered)
+            refused.append(Refused(line, str(exc)))
+    return LabelFile(tuple(labels.values()), unanswered, tuple(refused))
+
+
+def _complete(file: LabelFile, name: str, partial: bool) -> LabelFile:
+    """The file, or an error where some of it cannot be read and nothing may be left out."""
+    if partial or not file.refused:
+        return file
+    count = len(file.refused)
+    more = f"\n  … and {count - _TOLD:,} more" if count > _TOLD else ""
+    lines_are = "1 line is" if count == 1 else f"{count:,} lines are"
+    told = "".join(f"\n  line {each.line} {each.why}" for each in file.refused[:_TOLD])
+    raise InputError(f"{name}: {lines_are} wrong, so nothing was read:{told}{more}")
 
 
 def _rows(stream: IO[str] | IO[bytes], format: Format, name: str) -> Iterator[tuple[int, Row]]:

@@ -49,7 +49,7 @@ class LabelFolder(LabelProvider):
 
     def push(self, tasks: Sequence[Task]) -> None:
         folder = self._made()
-        there = {key for path in self._tasks() for key in task_keys(path)}
+        there = {key for path in self._tasks() for key in task_keys(path, answered=False)}
         by_round: dict[int, list[Task]] = {}
         for task in tasks:
             if task.key not in there:

@@ -69,7 +69,7 @@ class LabelQueue:
     """By monitor; one that is not there has the usual ones."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def take(self, annotator: str, monitor: str, count: int = 1) -> Taken:
+    def take(self, annotator: str, monitor: str, count: int = 1, *, most: int = MOST) -> Taken:
         """Up to ``count`` tasks, the annotator's for a while: first those that they have already.
 
         Urgent rounds come first, then those that are due first; inside a round the order is random.
@@ -78,7 +78,7 @@ class LabelQueue:
         terms, now = self.terms.get(monitor, QueueTerms()), self.clock()
         with self.store.write() as connection:
             ids = assigning.assign(
-                *(connection, annotator, monitor, max(1, min(count, MOST))),
+                *(connection, annotator, monitor, max(1, min(count, most))),
                 at=now,
                 until=now + terms.lease,
                 provider=terms.provider,
@@ -130,7 +130,7 @@ class LabelQueue:
             content = attachments.one(connection, task.id, field)
         if content is not None:
             return content
-        if attachments.ERASED in task.payload and len(task.payload) == 1:
+        if attachments.is_erased(task.payload):
             raise NotFoundError(f"what task {key} showed was erased {task.payload[attachments.ERASED]}")
         raise NotFoundError(f"task {key} has no picture in its field {field[:60]!r}")
 

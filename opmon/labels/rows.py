@@ -13,9 +13,10 @@ from datetime import datetime
 from opmon.types import Json
 
 ALIASES: Mapping[str, str] = {"task": "task_id", "truth": "label"}
-KNOWN = ("task_key", "task_id", "monitor", "round", "input_id", "label", "skip", "annotator", "at")
+KNOWN = ("task_key", "task_id", "monitor", "round", "input_id", "label", "skip", "annotator", "at", "why", "seconds")
 LONGEST_TEXT = 10_000
 _LONGEST_NAME = 200
+_LONGEST_WHY = 2000
 _LARGEST_ID = 2**63 - 1
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 _LONGEST_CELL = 32_000  # a spreadsheet's cell holds 32,767 characters
@@ -43,6 +44,10 @@ class ImportedLabel:
     """When it was said, in the file's words; None where the file does not say."""
     task_key: str | None = None
     round: int | None = None
+    why: str | None = None
+    """Why it was skipped."""
+    seconds: float | None = None
+    """How long it took."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -52,6 +57,16 @@ class ImportedLabel:
         if self.task_id is not None:
             return self.task_id, self.annotator
         return self.monitor, self.round, self.input_id, self.annotator
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A row that cannot be taken, and why."""
+
+    line: int
+    why: str
+    label: ImportedLabel | None = None
+    """What it says, where that could be read."""
 
 
 def known_name(name: str) -> str | None:
@@ -81,8 +96,8 @@ def row_of(pairs: Iterator[tuple[str, object]]) -> dict[str, object]:
 
 def label_of(row: Mapping[str, object], line: int, annotator: str, monitor: str | None) -> ImportedLabel | None:
     """The label of a row, or None where it holds no answer yet."""
-    key, task_id, input_id = _name(row, "task_key"), _whole(row, "task_id"), _name(row, "input_id")
-    said = _name(row, "monitor")
+    key, task_id, input_id = name_in(row, "task_key"), _whole(row, "task_id"), name_in(row, "input_id")
+    said = name_in(row, "monitor")
     if said is not None and monitor is not None and said != monitor:
         raise RowError(f"is of monitor {said!r}, and {monitor!r} was asked for")
     monitor = said or monitor
@@ -95,8 +110,14 @@ def label_of(row: Mapping[str, object], line: int, annotator: str, monitor: str 
         raise RowError(f"holds a label, {truth!r}, and says skip; keep one of them")
     if truth is None and not skipped:
         return None
-    who, at = _name(row, "annotator") or annotator, _at(row.get("at"))
-    return ImportedLabel(line, truth, task_id, monitor, input_id, who, at, key, _whole(row, "round"))
+    who, at = name_in(row, "annotator") or annotator, _at(row.get("at"))
+    why, seconds = _why(row.get("why")), _seconds(row.get("seconds"))
+    return ImportedLabel(line, truth, task_id, monitor, input_id, who, at, key, _whole(row, "round"), why, seconds)
+
+
+def is_answered(row: Mapping[str, object]) -> bool:
+    """Whether a row holds something where an answer belongs."""
+    return not _empty(row.get("label")) or str(row.get("skip") or "").strip().lower() not in _NO
 
 
 def guarded(text: str) -> str:
@@ -186,7 +207,7 @@ def _whole(row: Mapping[str, object], key: str) -> int | None:
     return int(text)
 
 
-def _name(row: Mapping[str, object], key: str) -> str | None:
+def name_in(row: Mapping[str, object], key: str) -> str | None:
     value = row.get(key)
     if value is None or value == "":
         return None
@@ -194,6 +215,22 @@ def _name(row: Mapping[str, object], key: str) -> str | None:
         raise RowError(f"{key} must be text; got {_shown(value)}")
     text = _text(key, str(value), LONGEST_TEXT if key == "input_id" else _LONGEST_NAME)
     return (text if key == "input_id" else text.strip()) or None
+
+
+def _why(value: object) -> str | None:
+    return None if _empty(value) else _text("why", str(value).strip(), _LONGEST_WHY)
+
+
+def _seconds(value: object) -> float | None:
+    if _empty(value):
+        return None
+    try:
+        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise RowError(f"seconds must be a number of seconds; got {_shown(value)}")
+    return seconds
 
 
 def _at(value: object) -> datetime | None:

@@ -11,7 +11,7 @@ from opmon.queries.rolling import RollingPoint, rolling_as_of
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
-from opmon.store import cycles, handing, outbox, queue, revisions, rounds, set_aside, ticks, truths
+from opmon.store import assigning, cycles, handing, outbox, queue, revisions, rounds, set_aside, ticks, truths
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
 from opmon.store.handing import Standing as Provider
@@ -28,11 +28,13 @@ class QueueView:
 
     asked: int
     spoken: int
-    """How many have a label or a skip: what the monitor has cost so far."""
+    """Of how many all was said that was asked."""
     open: int
     """How many wait for annotators."""
     due_at: datetime | None
     """When the first round stops waiting for its labels."""
+    further: int = 0
+    """Those of the open ones that somebody has spoken of: they wait for a further opinion."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class _Books:
     aside: Mapping[str, Sequence[SetAside]]
     """Parts of the logs that cannot be read."""
     truths: Mapping[str, Read]
+    further: Mapping[str, int]
+    """How many tasks wait for a further opinion."""
 
     @classmethod
     def read(cls, connection: Connection, names: Sequence[str], now: datetime) -> _Books:
@@ -114,6 +118,7 @@ class _Books:
             handing.failing(connection, names),
             set_aside.of_monitors(connection, names),
             truths.last_read(connection, names),
+            assigning.lacking_further(connection, names),
         )
 
 
@@ -143,7 +148,7 @@ def _view(
         reasons=stands.reasons,
         rules=watch.rules,
         rounds=newest[0].number if newest else rounds.count(connection, name),
-        queue=QueueView(asked, spoken, waiting, due),
+        queue=QueueView(asked, spoken, waiting, due, books.further.get(name, 0)),
         latest=latest,
         rolling=rolling,
         newest=newest,

@@ -59,12 +59,17 @@ def captured(work: Toolbox, round_: Round, positions: NDArray[np.int64]) -> pa.T
     return table.take(pa.array(order[places])).drop_columns(POSITION)
 
 
+def seen(work: Toolbox, tasks: Sequence[Asked]) -> list[Mapping[str, Json]]:
+    """What annotators saw of the inputs, with the bytes that are kept beside it."""
+    with work.store.read() as connection:
+        files = attachments.of_tasks(connection, [task.task_id for task in tasks if task.task_id is not None])
+    return [attachments.restored(task.payload, task.task_id or 0, files) for task in tasks]
+
+
 def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mapping[str, Json]]:
     """What annotators saw of the inputs; with a picture itself where they saw its path."""
     image = work.settings.inputs.image
-    with work.store.read() as connection:
-        files = attachments.of_tasks(connection, [task.task_id for task in tasks if task.task_id is not None])
-    own: list[Mapping[str, Json]] = [attachments.restored(task.payload, task.task_id or 0, files) for task in tasks]
+    own = seen(work, tasks)
     if image is None or not any(_is_path(payload.get(image.column)) for payload in own):
         return own
     positions = np.unique([task.position for task in tasks])
@@ -73,7 +78,9 @@ def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mappi
         return own
     pictures = dict(zip(positions.tolist(), rows[image.column].to_pylist(), strict=True))
     return [
-        {**payload, image.column: _as_json(pictures[task.position])} if pictures[task.position] else payload
+        {**payload, image.column: _as_json(pictures[task.position])}
+        if pictures[task.position] and not attachments.is_erased(payload)
+        else payload
         for task, payload in zip(tasks, own, strict=True)
     ]
 

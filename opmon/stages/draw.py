@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from opmon.abc import Sampler
 from opmon.adjudication import Asked
+from opmon.stages.asking import as_met
 from opmon.stages.beside import fetch_table, frame_path
 from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
@@ -88,7 +89,7 @@ def _seen_by(sampler: Sampler, path: Path) -> Frame:
 
 
 def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
-    """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them."""
+    """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them, and gold among them."""
     drawn, ordered = with_proxy(work, round_, path, drawn), np.sort(chosen)
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
@@ -96,11 +97,13 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     known = truths_of_drawn(work, round_, inputs.append_column(POSITION, pa.array(ordered)), rows)
     tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
+    in_order = [tasks[int(chosen[k])] for k in order]
+    asked = as_met(work, round_, in_order, generator(round_, wave=2_000_000 + round_.waves))
     now = work.clock()
     asks_at = _asks_at(work, round_, now)
     waits_from = now if asks_at is None or asks_at == NEVER else max(now, asks_at)
     with work.write() as connection:
-        queue.queue(connection, work.name, round_.id, round_.waves, [tasks[int(chosen[k])] for k in order], now)
+        queue.queue(connection, work.name, round_.id, round_.waves, asked, now)
         problems = truths.record_drawn(connection, round_.id, known, now)
         rounds.update(
             connection,
@@ -109,6 +112,7 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
             draw=draws.pack_draw(drawn),
             waves=round_.waves + 1,
             asks_at=asks_at,
+            urgent=round_.urgent or work.settings.labels.urgent,
             deadline_at=waits_from + work.settings.labels.max_wait,
             problem=None,
         )
@@ -134,7 +138,7 @@ def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: 
     listed = zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), moments, strict=True)
     for position, known, row, at in listed:
         prediction = str(known["prediction"])
-        shown = {"model prediction": prediction} if work.settings.labels.show_prediction else {}
+        shown = {queue.SHOWN: prediction} if work.settings.labels.show_prediction else {}
         variables = {name.removeprefix(VARIABLE): known[name] for name in known if name.startswith(VARIABLE)}
         payload = payload_of(row, work.settings.columns, hidden) | shown
         yield Asked(position, str(known["id"]), prediction, variables, payload, input_at=at)

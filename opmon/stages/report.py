@@ -18,6 +18,7 @@ from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.stages.captured import payloads
+from opmon.stages.captured import seen as seen_of
 from opmon.stages.decide import is_decided
 from opmon.stages.drift import summary_of
 from opmon.stages.estimate import Answers, read_answers
@@ -115,7 +116,10 @@ def _write_report(
 ) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    failures = _failures(answers)
+    failures = [
+        replace(failure, payload=payload)
+        for failure, payload in zip(_failures(answers), seen_of(work, answers.failures), strict=True)
+    ]
     write_failures(failures, folder / "failures")
     failures_page(
         failures,

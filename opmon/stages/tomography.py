@@ -32,6 +32,7 @@ from opmon.stages.tomography_model import Prepared, open_traced, prepared
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
 from opmon.store import rounds
+from opmon.store.attachments import is_erased
 from opmon.store.rounds import Round
 from opmon.types import Document
 
@@ -150,7 +151,8 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
             weight = weight_of(answers.sample)
             if weight is None:
                 continue  # nobody knows how many inputs each stands for
-            tasks = [task for task in answers.tasks if settings.relation == "own" or task.truth is not None]
+            there = [task for task in answers.tasks if not is_erased(task.payload)]
+            tasks = [task for task in there if settings.relation == "own" or task.truth is not None]
             weights += [max(weight.get(task.position, 0.0), 1e-9) for task in tasks]
             drawn.append((other, tasks))
     rows = [row_of(payload) for other, tasks in drawn for payload in payloads(work, other, tasks)]

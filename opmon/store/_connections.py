@@ -28,6 +28,9 @@ POOL = 10
 IDLE = "30s"
 """How long a session of PostgreSQL may stand still inside a transaction."""
 _SESSION = {"lock_timeout": "10s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": IDLE}
+UNHURRIED = ("lock_timeout = '10min'", "statement_timeout = 0", "idle_in_transaction_session_timeout = '10min'")
+"""What a transaction on PostgreSQL sets for itself that may take minutes."""
+UNHURRIED_SECONDS = 600
 _LIBPQ = {
     "connect_timeout": 10,
     "keepalives": 1,
@@ -114,7 +117,10 @@ def _sqlite(url: URL) -> Engine:
 
     @sa.event.listens_for(engine, "begin")
     def _(connection: Connection) -> None:
-        how = connection.get_execution_options().get("opmon_begin", "IMMEDIATE")
+        options = connection.get_execution_options()
+        how, unhurried = options.get("opmon_begin", "IMMEDIATE"), bool(options.get("opmon_unhurried"))
+        usual = float(str(url.query.get("timeout", BUSY_SECONDS)))
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {int(1000 * (UNHURRIED_SECONDS if unhurried else usual))}")
         connection.exec_driver_sql(f"BEGIN {how}")
 
     return engine

@@ -136,7 +136,8 @@ def _free(annotator: str, at: datetime, provider: str | None) -> sa.Select[int]:
     mine = sa.exists().where(
         assignments.c.task_id == tasks.c.id, assignments.c.annotator == annotator, assignments.c.until > at
     )
-    query = sa.select(tasks.c.id).where(tasks.c.lacks > 0, ~spoken, ~mine, has.scalar_subquery() < tasks.c.lacks)
+    there = tasks.c.lacks > 0, tasks.c.erased_at.is_(None)
+    query = sa.select(tasks.c.id).where(*there, ~spoken, ~mine, has.scalar_subquery() < tasks.c.lacks)
     query = query.where(sa.or_(tasks.c.gold.is_(None), ~_known_gold(annotator)))
     if provider is not None:
         query = query.where(~sa.exists().where(handed.c.task_id == tasks.c.id, handed.c.provider == provider))
@@ -155,15 +156,15 @@ def _known_gold(annotator: str) -> sa.Exists:
     )
 
 
-def lacking_second_opinion(connection: Connection, monitors: Sequence[str]) -> dict[str, int]:
+def lacking_further(connection: Connection, monitors: Sequence[str]) -> dict[str, int]:
     """By monitor how many drawn tasks somebody has spoken of and a further opinion is asked of, in waiting rounds."""
-    said = sa.exists().where(labels.c.task_id == tasks.c.id)
+    said = sa.or_(tasks.c.lacks < tasks.c.needs, sa.exists().where(labels.c.task_id == tasks.c.id))
     query = (
         sa.select(rounds.c.monitor, sa.func.count())
         .join(tasks, tasks.c.round_id == rounds.c.id)
         .where(rounds.c.monitor.in_(monitors), rounds.c.spoken < rounds.c.asked)
         .where(rounds.c.state.not_in((RoundState.CLOSED, RoundState.ABANDONED)))
-        .where(tasks.c.lacks > 0, tasks.c.gold.is_(None), said)
+        .where(tasks.c.lacks > 0, tasks.c.gold.is_(None), sa.or_(tasks.c.needs > 1, tasks.c.confirm > 0), said)
         .group_by(rounds.c.monitor)
     )
     return {row[0]: row[1] for row in connection.execute(query)}

@@ -114,6 +114,11 @@ def seen(payload: Mapping[str, Json], erased_at: datetime | None) -> Mapping[str
     return payload if erased_at is None else {ERASED: erased_at.isoformat()}
 
 
+def is_erased(payload: Mapping[str, Json]) -> bool:
+    """Whether a payload was pruned."""
+    return set(payload) == {ERASED}
+
+
 def of_tasks(connection: Connection, task_ids: Iterable[int]) -> dict[tuple[int, str], bytes]:
     """The bytes that are kept of these tasks, by task and field."""
     found: dict[tuple[int, str], bytes] = {}

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from opmon.errors import ConfigError, OpmonError
 from opmon.redaction import shown_address
-from opmon.store._connections import POOL, pool_of
+from opmon.store._connections import POOL, UNHURRIED, pool_of
 from opmon.store._trouble import trouble
 
 
@@ -37,18 +37,24 @@ class Store:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction that may write: all of it lands or none."""
-        with self._transaction("IMMEDIATE") as connection:
+    def write(self, *, unhurried: bool = False) -> Iterator[Connection]:
+        """A transaction that may write: all of it lands or none.
+
+        One that is ``unhurried`` may take minutes, and waits as long for others.
+        """
+        with self._transaction("IMMEDIATE", unhurried) as connection:
             yield connection
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Connection]:
+    def _transaction(self, begin: str, unhurried: bool = False) -> Iterator[Connection]:
         try:
-            options: dict[str, object] = {"opmon_begin": begin}
+            options: dict[str, object] = {"opmon_begin": begin, "opmon_unhurried": unhurried}
             if begin == "DEFERRED" and not self.is_sqlite:
                 options["isolation_level"] = "REPEATABLE READ"
             with self.engine.connect().execution_options(**options) as connection, connection.begin():
+                if unhurried and not self.is_sqlite:
+                    for setting in UNHURRIED:
+                        connection.exec_driver_sql(f"SET LOCAL {setting}")
                 yield connection
         except OpmonError:
             raise

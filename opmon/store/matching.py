@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.adjudication import TRUTH
+from opmon.store._among import among, portions
 from opmon.store.schema import rounds, tasks
 from opmon.store.task_keys import key_of, number_in
-
-_AT_ONCE = 500
-Item = TypeVar("Item", int, str)
 
 
 class Named(Protocol):
@@ -39,10 +37,16 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The number of each line's task, None for those of ``problems``, which say why, line by line."""
+    """The number of each line's task, None for those that are refused."""
 
     task_ids: tuple[int | None, ...]
-    problems: tuple[str, ...]
+    refused: tuple[tuple[int, str], ...]
+    """By the number of the line why it has no task."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, line by line."""
+        return tuple(f"line {line} {why}" for line, why in self.refused)
 
 
 def match(
@@ -53,13 +57,14 @@ def match(
     ``only_asked``: a line of an input that no label was asked of has no task, and that is no problem.
 
     A line names its task by ``task_key``, which an export gives it; or by ``input_id`` with ``task_id`` or ``monitor``:
-    the newest task of that input is meant, or that of ``round``. A number alone is not enough.
+    the newest task of that input is meant, or that of ``round``; a gold one only where there is no other. A number
+    alone is not enough.
     """
     numbers = {number for number in map(_number, lines) if number is not None}
     by_number = {task.id: task for task in _by_number(connection, numbers)}
     by_input = _by_input(connection, [line for line in lines if _number(line) is None])
     task_ids: list[int | None] = []
-    problems: list[str] = []
+    refused: list[tuple[int, str]] = []
     spoken: dict[tuple[int, str], int] = {}
     for line in lines:
         number = _number(line)
@@ -72,9 +77,9 @@ def match(
             before = spoken.setdefault((task.id, line.annotator), line.line)
             problem = None if corrected or before == line.line else f"answers the same task as line {before}"
         if problem is not None:
-            problems.append(f"line {line.line} {problem}")
+            refused.append((line.line, problem))
         task_ids.append(task.id if task is not None and problem is None else None)
-    return Matched(tuple(task_ids), tuple(problems))
+    return Matched(tuple(task_ids), tuple(refused))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class _Task:
     round: int
     input_id: str
     key: str
+    is_gold: bool
 
 
 def _number(line: Named) -> int | None:
@@ -135,12 +141,16 @@ def _differs(line: Named, task: _Task) -> str | None:
 
 def _newest(by_input: dict[tuple[str, str], list[_Task]], line: Named) -> _Task | None:
     found = by_input.get((line.monitor or "", line.input_id or ""), [])
-    return max((task for task in found if line.round in (None, task.round)), key=lambda task: task.id, default=None)
+    return max(
+        (task for task in found if line.round in (None, task.round)),
+        key=lambda task: (not task.is_gold, task.id),
+        default=None,
+    )
 
 
 def _by_number(connection: Connection, numbers: Iterable[int]) -> Iterator[_Task]:
-    for some in _portions(sorted(numbers)):
-        yield from _tasks(connection, tasks.c.id.in_(some))
+    for some in portions(sorted(numbers)):
+        yield from _tasks(connection, among(connection, tasks.c.id, some))
 
 
 def _by_input(connection: Connection, lines: Iterable[Named]) -> dict[tuple[str, str], list[_Task]]:
@@ -150,24 +160,24 @@ def _by_input(connection: Connection, lines: Iterable[Named]) -> dict[tuple[str,
             wanted[line.monitor].add(line.input_id)
     found: dict[tuple[str, str], list[_Task]] = defaultdict(list)
     for monitor, input_ids in wanted.items():
-        for some in _portions(sorted(input_ids)):
-            for task in _tasks(connection, sa.and_(tasks.c.monitor == monitor, tasks.c.input_id.in_(some))):
+        for some in portions(sorted(input_ids)):
+            named = among(connection, tasks.c.input_id, some)
+            for task in _tasks(connection, sa.and_(tasks.c.monitor == monitor, named)):
                 found[monitor, task.input_id].append(task)
     return found
 
 
 def _tasks(connection: Connection, condition: sa.ColumnElement[bool]) -> Iterator[_Task]:
-    found = connection.execute(
-        sa.select(tasks.c.id, tasks.c.monitor, tasks.c.input_id, tasks.c.round_id).where(condition)
-    ).all()
-    asked = sa.select(rounds.c.id, rounds.c.number, rounds.c.plan).where(
-        rounds.c.id.in_({row.round_id for row in found})
-    )
-    known = {row.id: (row.number, row.plan["since"]) for row in connection.execute(asked)}
-    for row in found:
-        number, since = known[row.round_id]
-        yield _Task(row.id, row.monitor, number, row.input_id, key_of(row.id, row.monitor, number, row.input_id, since))
-
-
-def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))
+    columns = tasks.c.id, tasks.c.monitor, tasks.c.input_id, tasks.c.round_id, tasks.c.gold.is_not(None)
+    found = connection.execute(sa.select(*columns).where(condition)).all()
+    asked = sa.select(rounds.c.id, rounds.c.number, rounds.c.plan)
+    known = {
+        row.id: (row.number, row.plan["since"])
+        for some in portions(sorted({row[3] for row in found}))
+        for row in connection.execute(asked.where(among(connection, rounds.c.id, some)))
+    }
+    for task_id, monitor, input_id, round_id, is_gold in found:
+        number, since = known[round_id]
+        yield _Task(
+            *(task_id, monitor, number, input_id, key_of(task_id, monitor, number, input_id, since)), bool(is_gold)
+        )

@@ -16,18 +16,14 @@ REVISIONS = tuple(f"{number:04}" for number in range(1, 16))
 HEAD = REVISIONS[-1]
 
 _LOCK = 0x0970_0A11  # any number that no other program uses for its advisory lock
-_UNHURRIED = ("SET LOCAL lock_timeout = '10min'", "SET LOCAL statement_timeout = 0")
-"""Large tables take their time, and whoever starts meanwhile waits for it."""
 
 
 def upgrade(store: Store) -> None:
     """Run the missing migrations in one transaction; a database at a schema that is not opmon's is an error."""
     if is_current(store):
         return
-    with store.write() as connection:
+    with store.write(unhurried=True) as connection:  # large tables take their time, and whoever starts meanwhile waits
         if not store.is_sqlite:
-            for setting in _UNHURRIED:
-                connection.exec_driver_sql(setting)
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         if _revision(store, connection) != HEAD:
             _run_alembic(connection)

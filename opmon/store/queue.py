@@ -93,7 +93,7 @@ def open_tasks(
 
 
 def select_open(at: datetime | None = None) -> Query:
-    """The tasks that are not settled, but for those of rounds that were given up.
+    """The tasks that are not settled, but for those of rounds that were given up, and those that were erased.
 
     With a moment ``at``, those that annotators are asked about then: the others wait for truth. Gold tasks are among
     them while their round waits for labels: they are there to measure those who give them.
@@ -104,7 +104,7 @@ def select_open(at: datetime | None = None) -> Query:
     return (
         sa.select(tasks, rounds.c.number, rounds.c.classes, rounds.c.deadline_at, since)
         .join(rounds, rounds.c.id == tasks.c.round_id)
-        .where(tasks.c.lacks > 0, waiting, rounds.c.state != RoundState.ABANDONED, asked)
+        .where(tasks.c.lacks > 0, tasks.c.erased_at.is_(None), waiting, rounds.c.state != RoundState.ABANDONED, asked)
         .where(sa.or_(tasks.c.gold.is_(None), rounds.c.state != RoundState.CLOSED))
     )
 
