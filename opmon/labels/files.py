@@ -12,13 +12,14 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Literal, get_args
 
 from opmon.errors import InputError
 from opmon.labels._parsing import Row, json_rows, lines, table_rows
+from opmon.labels._uncollected import uncollected
 from opmon.labels.rows import ImportedLabel, Refused, RowError, is_answered, label_of
 from opmon.labels.studio.exported import exported_rows
 from opmon.labels.writing import studio_configuration, write_csv, write_jsonl, write_studio
@@ -52,7 +53,7 @@ class LabelFile:
     unanswered: int
     refused: tuple[Refused, ...] = ()
     """The rows that cannot be read, where they may be left out."""
-    saved_at: datetime | None = None
+    saved_at: datetime | None = field(default=None, compare=False)
     """When the file was saved, where it is one."""
 
 
@@ -111,7 +112,8 @@ def read_labels(
             about = os.fstat(stream.fileno())
             if about.st_size > MAX_FILE:
                 raise InputError(f"{source} is larger than {MAX_FILE:,} bytes; split it")
-            found = _read(stream, chosen, str(source), annotator, monitor)
+            with uncollected():
+                found = _read(stream, chosen, str(source), annotator, monitor)
         saved_at = datetime.fromtimestamp(about.st_mtime, UTC)
         return replace(_complete(found, str(source), partial), saved_at=saved_at)
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from opmon.errors import InputError
+from opmon.labels._uncollected import uncollected
 from opmon.labels.files import LabelFile
 from opmon.labels.rows import ImportedLabel, Refused, guarded
 from opmon.private import new_private
@@ -44,6 +45,11 @@ def import_file(
     nothing is recorded. ``only_asked``: rows of inputs that no label was asked of are left out and counted. A row that
     does not say when it was said was said when the file was saved: so the same file says nothing new a second time.
     """
+    with uncollected():
+        return _imported(store, file, name, now, only_asked, partial)
+
+
+def _imported(store: Store, file: LabelFile, name: str, now: datetime, only_asked: bool, partial: bool) -> Imported:
     with store.read() as connection:  # tasks do not change: nobody waits while they are looked up
         matched = match(connection, file.labels, only_asked=only_asked)
     by_line = {label.line: label for label in file.labels}

@@ -24,6 +24,7 @@ def among(
     return column == sa.any_(sa.literal(list(keys), ARRAY(column.type)))
 
 
-def portions(items: Sequence[Item], size: int = AT_ONCE) -> Iterator[Sequence[Item]]:
+def portions(items: Sequence[Item], size: int | None = None) -> Iterator[Sequence[Item]]:
     """The items, so many at a time."""
+    size = size or AT_ONCE
     return (items[start : start + size] for start in range(0, len(items), size))

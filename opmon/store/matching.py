@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -60,19 +60,21 @@ def match(
     the newest task of that input is meant, or that of ``round``; a gold one only where there is no other. A number
     alone is not enough.
     """
-    numbers = {number for number in map(_number, lines) if number is not None}
-    by_number = {task.id: task for task in _by_number(connection, numbers)}
-    by_input = _by_input(connection, [line for line in lines if _number(line) is None])
+    named = [_number(line) for line in lines]
+    by_number = {task.id: task for task in _by_number(connection, {number for number in named if number is not None})}
+    without = [line for line, number in zip(lines, named, strict=True) if number is None]
+    by_input = _by_input(connection, without)
     task_ids: list[int | None] = []
     refused: list[tuple[int, str]] = []
     spoken: dict[tuple[int, str], int] = {}
-    for line in lines:
-        number = _number(line)
+    for line, number in zip(lines, named, strict=True):
         task = by_number.get(number) if number is not None else _newest(by_input, line)
         if only_asked and task is None and line.task_key is None and line.task_id is None:
             task_ids.append(None)
             continue
-        problem = _misnamed(line) or _unnamed(line) or (_unknown(line) if task is None else _differs(line, task))
+        problem = (
+            _misnamed(line) or _unnamed(line, number) or (_unknown(line) if task is None else _differs(line, task))
+        )
         if task is not None and problem is None:
             before = spoken.setdefault((task.id, line.annotator), line.line)
             problem = None if corrected or before == line.line else f"answers the same task as line {before}"
@@ -82,8 +84,9 @@ def match(
     return Matched(tuple(task_ids), tuple(refused))
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
+    """A task of the database: a tuple, for there may be a million."""
+
     id: int
     monitor: str
     round: int
@@ -104,9 +107,9 @@ def _misnamed(line: Named) -> str | None:
     return f"speaks as {TRUTH!r}, which is the name of truth that arrives by itself; name its annotator otherwise"
 
 
-def _unnamed(line: Named) -> str | None:
+def _unnamed(line: Named, number: int | None) -> str | None:
     if line.task_key is not None:
-        return None if number_in(line.task_key) is not None else f"has a task_key that is none: {line.task_key!r}"
+        return None if number is not None else f"has a task_key that is none: {line.task_key!r}"
     if line.input_id is None:
         return (
             f"names task {line.task_id} by its number alone, which is another input's in another database; keep the "
@@ -128,6 +131,8 @@ def _differs(line: Named, task: _Task) -> str | None:
     """What the line says otherwise than the task it names."""
     if line.task_key is not None and line.task_key != task.key:
         return f"is of task {line.task_key}, which another database asked for: here task {task.id} is {task.key}"
+    if line.task_id is None and line.monitor is None and line.round is None and line.input_id is None:
+        return None
     for what, said, known in (
         ("task_id", line.task_id, task.id),
         ("monitor", line.monitor, task.monitor),

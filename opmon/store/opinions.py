@@ -20,8 +20,10 @@ def wanted(words: Mapping[str, str | None], needs: int, confirm: int, wrong: Cal
     ...     {"ann": "dog"}, {"ann": "dog", "ben": "cat"}, {"ann": "dog", "ben": None}, {"ann": None})]
     [2, 3, 3, 1]
     """
+    if not confirm:
+        return needs
     answers = [answer for answer in words.values() if answer is not None]
-    if not confirm or not any(wrong(answer) for answer in answers):
+    if not any(wrong(answer) for answer in answers):
         return needs
     opinions = confirm + (len(set(answers)) > 1)
     return max(needs, min(confirm + 1, opinions + len(words) - len(answers)))

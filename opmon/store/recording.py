@@ -19,6 +19,7 @@ from opmon.quantities import Problem, loss
 from opmon.spellings import Spellings
 from opmon.store import readiness, reopening
 from opmon.store._among import among, portions
+from opmon.store._inserting import insert
 from opmon.store.opinions import lacking, wanted
 from opmon.store.schema import assignments, labels, rounds, tasks
 from opmon.types import Label
@@ -74,37 +75,50 @@ def record_each(
     return Recorded(recorded.new, len(possible) - recorded.new), problems
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
+class _RoundTerms:
+    """What labels of a round must keep to."""
+
+    problem: Problem
+    listed: Sequence[str] | None
+    classes: frozenset[str] | None
+    spellings: Spellings
+    names: dict[str, str]
+    """Texts that were looked up before, and the class that each says."""
+
+
+@dataclass(slots=True)
 class Terms:
     """A task, as far as what is said of it depends on that."""
 
     round_id: int
-    input_id: str
+    of_round: _RoundTerms
     prediction: str
     needs: int
     confirm: int
     is_gold: bool
-    problem: Problem
-    classes: Sequence[str] | None
-    spellings: Spellings
 
     def canonical(self, truth: str | None) -> str | None:
         """The class that a label says, by its name; a number as it is."""
-        if truth is None or self.problem != "classification":
+        of = self.of_round
+        if truth is None or of.problem != "classification":
             return truth
-        return self.spellings.name(canonical_class(truth))
-
-    def wrong(self, truth: str) -> bool:
-        """Whether the model's answer is wrong where this is the truth."""
-        return loss(truth, self.prediction, self.problem) > 0
+        name = of.names.get(truth)
+        if name is None:
+            name = of.names[truth] = of.spellings.name(canonical_class(truth))
+        return name
 
     def lacks(self, words: Mapping[str, str | None]) -> int:
         """How many annotators are still to speak of the task, with what they have said last."""
-        return lacking(words, self.needs, self.confirm, self.wrong)
+        return lacking(words, self.needs, self.confirm, self._wrong)
 
     def wants(self, words: Mapping[str, str | None]) -> int:
         """How many annotators are to speak of it in all."""
-        return wanted(words, self.needs, self.confirm, self.wrong)
+        return wanted(words, self.needs, self.confirm, self._wrong)
+
+    def _wrong(self, truth: str) -> bool:
+        """Whether the model's answer is wrong where this is the truth."""
+        return loss(truth, self.prediction, self.of_round.problem) > 0
 
 
 @dataclass(frozen=True)
@@ -128,26 +142,24 @@ class _Words:
 
 def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms]:
     """The tasks that there are of these."""
-    found: dict[int, Terms] = {}
-    columns = (tasks.c[name] for name in ("id", "round_id", "input_id", "prediction", "needs", "confirm", "gold"))
-    query = sa.select(*columns)
+    columns = [tasks.c[name] for name in ("id", "round_id", "prediction", "needs", "confirm")]
+    query = sa.select(*columns, tasks.c.gold.is_not(None))
     rows = [
         row
         for some in portions(sorted(task_ids))
-        for row in connection.execute(query.where(among(connection, tasks.c.id, some)))
+        for row in connection.execute(query.where(among(connection, tasks.c.id, some))).all()
     ]
-    of_round = sa.select(rounds.c.id, rounds.c.plan, rounds.c.classes, rounds.c.spellings)
-    asked = {
-        row.id: (row.plan["problem"], row.classes, Spellings(row.spellings or {}))
-        for some in portions(sorted({row.round_id for row in rows}))
-        for row in connection.execute(of_round.where(among(connection, rounds.c.id, some)))
+    of_round: dict[int, _RoundTerms] = {}
+    asked = sa.select(rounds.c.id, rounds.c.plan, rounds.c.classes, rounds.c.spellings)
+    for some in portions(sorted({row[1] for row in rows})):
+        for row in connection.execute(asked.where(among(connection, rounds.c.id, some))):
+            classes = None if row.classes is None else frozenset(row.classes)
+            spellings = Spellings(row.spellings or {})
+            of_round[row.id] = _RoundTerms(row.plan["problem"], row.classes, classes, spellings, {})
+    return {
+        task_id: Terms(round_id, of_round[round_id], prediction, needs, confirm, bool(is_gold))
+        for task_id, round_id, prediction, needs, confirm, is_gold in map(tuple, rows)
     }
-    for row in rows:
-        found[row.id] = Terms(
-            *(row.round_id, row.input_id, row.prediction, row.needs, row.confirm, row.gold is not None),
-            *asked[row.round_id],
-        )
-    return found
 
 
 def _words(connection: Connection, terms: Mapping[int, Terms]) -> _Words:
@@ -158,7 +170,7 @@ def _words(connection: Connection, terms: Mapping[int, Terms]) -> _Words:
     for some in portions(sorted(terms)):
         columns = labels.c.task_id, labels.c.annotator, labels.c.truth, labels.c.why, labels.c.at
         query = sa.select(*columns).where(among(connection, labels.c.task_id, some)).order_by(labels.c.id)
-        for task_id, annotator, truth, why, at in connection.execute(query):
+        for task_id, annotator, truth, why, at in connection.execute(query).all():
             last[task_id][annotator] = truth
             reasons[task_id, annotator] = why
             moments[task_id].add((annotator, truth, at))
@@ -171,34 +183,28 @@ def _add(
     """Add what is new of the labels; the rounds are locked."""
     now: dict[int, dict[str, str | None]] = {}
     reasons = dict(before.reasons)
-    rows: list[dict[str, object]] = []
+    rows: list[tuple[object, ...]] = []
+    changed: set[int] = set()
     for label in given:
-        asked, key = terms[label.task_id], (label.task_id, label.annotator)
-        words = now.get(label.task_id)
+        task_id, annotator = label.task_id, label.annotator
+        asked, key = terms[task_id], (task_id, annotator)
+        words = now.get(task_id)
         if words is None:
-            words = now[label.task_id] = dict(before.last.get(label.task_id, {}))
+            words = now[task_id] = dict(before.last.get(task_id, ()))
         truth = asked.canonical(label.truth)
         why = label.why if truth is None else None
-        if words.get(label.annotator, _NOTHING) == truth and reasons.get(key) == why:
+        if words.get(annotator, _NOTHING) == truth and reasons.get(key) == why:
             continue
-        words[label.annotator], reasons[key] = truth, why
-        rows.append(
-            {
-                "task_id": label.task_id,
-                "round_id": asked.round_id,
-                "annotator": label.annotator,
-                "truth": truth,
-                "why": why,
-                "seconds": label.seconds,
-                "gold": asked.is_gold,
-                "at": label.at,
-                "received_at": at,
-            }
-        )
+        words[annotator], reasons[key] = truth, why
+        changed.add(task_id)
+        rows.append((task_id, asked.round_id, annotator, truth, why, label.seconds, asked.is_gold, label.at, at))
     if rows:
-        connection.execute(labels.insert(), rows)
-        _settle(connection, terms, before.last, {task: now[task] for task in {row["task_id"] for row in rows}})  # type: ignore[index, misc]
+        insert(connection, labels, _COLUMNS, rows)
+        _settle(connection, terms, before.last, {task_id: now[task_id] for task_id in changed})
     return Recorded(len(rows), len(given) - len(rows))
+
+
+_COLUMNS = ("task_id", "round_id", "annotator", "truth", "why", "seconds", "gold", "at", "received_at")
 
 
 def _settle(
@@ -212,7 +218,7 @@ def _settle(
     more: Counter[tuple[int, bool]] = Counter()
     reopened: list[int] = []
     for task_id, words in now.items():
-        asked, old = terms[task_id], before.get(task_id, {})
+        asked, old = terms[task_id], before.get(task_id, _NO_WORDS)
         had, lacks = asked.lacks(old), asked.lacks(words)
         if lacks != had:
             by_lack[lacks].append(task_id)
@@ -225,9 +231,11 @@ def _settle(
         for some in portions(sorted(task_ids)):
             connection.execute(tasks.update().where(among(connection, tasks.c.id, some)).values(lacks=lacks))
     reopening.hand_out_again(connection, reopened)
-    for some in portions(sorted(now)):
-        spoke = {(task, who) for task in some for who in now[task].keys() - before.get(task, {}).keys()}
-        _end_assignments(connection, spoke)
+    spoke: dict[str, list[int]] = defaultdict(list)
+    for task_id, words in now.items():
+        for annotator in words.keys() - before.get(task_id, _NO_WORDS).keys():
+            spoke[annotator].append(task_id)
+    _end_assignments(connection, spoke)
     for (round_id, is_gold), count in sorted(more.items()):
         column = rounds.c.gold_spoken if is_gold else rounds.c.spoken
         if count:
@@ -235,37 +243,42 @@ def _settle(
     readiness.mark(connection, {terms[task_id].round_id for task_id in now})
 
 
-def _end_assignments(connection: Connection, spoke: Collection[tuple[int, str]]) -> None:
-    """Who has spoken of a task has it no more."""
-    for annotator in {who for _, who in spoke}:
-        own = sorted(task for task, who in spoke if who == annotator)
-        there = assignments.c.annotator == annotator, among(connection, assignments.c.task_id, own)
-        connection.execute(assignments.delete().where(*there))
+def _end_assignments(connection: Connection, spoke: Mapping[str, Sequence[int]]) -> None:
+    """Who has spoken of a task has it no more; ``spoke`` has the tasks by annotator."""
+    for annotator, task_ids in sorted(spoke.items()):
+        for some in portions(sorted(task_ids)):
+            there = assignments.c.annotator == annotator, among(connection, assignments.c.task_id, some)
+            connection.execute(assignments.delete().where(*there))
 
 
 _NOTHING = object()
+_NO_WORDS: Mapping[str, str | None] = {}
 
 
 def problem_of(label: Label, asked: Terms | None) -> str | None:
     """What is wrong with a label of a task; None where nothing is."""
     if asked is None:
         return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"
-    texts = (label.annotator, label.truth or "", label.why or "")
-    if not 0 < len(label.annotator) <= LONGEST_NAME or any("\0" in text for text in texts):
+    name, truth, why, of = label.annotator, label.truth, label.why, asked.of_round
+    if not 0 < len(name) <= LONGEST_NAME or "\0" in name or "\0" in (truth or "") or "\0" in (why or ""):
         return f"task {label.task_id} needs an annotator's name of 1 to {LONGEST_NAME} characters, and text without NUL"
-    if label.why is not None and len(label.why) > LONGEST_WHY:
+    if why is not None and len(why) > LONGEST_WHY:
         return f"the reason why task {label.task_id} is skipped is longer than {LONGEST_WHY:,} characters"
     if label.seconds is not None and not 0 <= label.seconds < math.inf:
         return f"the time that task {label.task_id} took must be a number of seconds; got {label.seconds}"
-    if label.truth is None:
+    if truth is None:
         return None
-    if asked.problem == "regression":
-        try:
-            number = float(label.truth)
-        except ValueError:
-            number = math.nan
-        return None if math.isfinite(number) else f"task {label.task_id} asks for a number; got {label.truth!r}"
-    if asked.classes is not None and asked.canonical(label.truth) not in asked.classes:
-        have = ", ".join(asked.classes[:12]) + (", …" if len(asked.classes) > 12 else "")
-        return f"task {label.task_id} asks for one of the classes {have}; got {label.truth!r}"
+    if of.problem == "regression":
+        return None if _is_number(truth) else f"task {label.task_id} asks for a number; got {truth!r}"
+    if of.classes is not None and asked.canonical(truth) not in of.classes:
+        listed = of.listed or ()
+        have = ", ".join(listed[:12]) + (", …" if len(listed) > 12 else "")
+        return f"task {label.task_id} asks for one of the classes {have}; got {truth!r}"
     return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

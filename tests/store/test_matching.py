@@ -12,7 +12,7 @@ import pytest
 
 from opmon.adjudication import Asked
 from opmon.labels.rows import ImportedLabel
-from opmon.store import matching, queue, rounds
+from opmon.store import _among, matching, queue, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.matching import match
 from opmon.store.plans import RoundPlan
@@ -133,6 +133,7 @@ def test_many_lines_are_matched_in_few_queries(lite: Store, monkeypatch: pytest.
     tasks = asked(lite, [f"a-{k}" for k in range(1300)])
     queries: list[str] = []
     portion: Callable[..., Any] = matching._tasks
+    monkeypatch.setattr(_among, "AT_ONCE", 500)
     monkeypatch.setattr(matching, "_tasks", lambda *given: queries.append("one") or portion(*given))
     assert matched(lite, *map(said_of, tasks))[0] == tuple(task.id for task in tasks)
     by_input = [said_of(task, task_key=None, task_id=None) for task in tasks]
