@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 
+from opmon.errors import ConfigError
 from opmon.redaction import redacted
 from opmon.registry._calls import Bounded, Calls
 from opmon.registry.translation import translated
@@ -72,6 +73,20 @@ class Connection:
 
             registry_uri = self._registry_uri or self.tracking_uri
             return Bounded(MlflowClient(tracking_uri=self.tracking_uri, registry_uri=registry_uri), self.calls)
+
+    @cached_property
+    def store(self) -> Bounded:
+        """What keeps traces and review queues: behind the client's own functions for them, which share a global state.
+
+        Raises ConfigError where this MLflow has no review queues."""
+        _ = self.client  # it prepares the environment, and fails at once where nobody answers
+        with translated("opening the store of traces", self.tracking_uri):
+            from mlflow.tracing.client import TracingClient
+
+            store = TracingClient(tracking_uri=self.tracking_uri).store
+        if not callable(getattr(store, "create_review_queue", None)):
+            raise ConfigError("this MLflow has no review queues: install mlflow 3.14 or later")
+        return Bounded(store, self.calls)
 
     def upload(self, run_id: str, path: Path, folder: str | None) -> None:
         """Log one file to a run."""
