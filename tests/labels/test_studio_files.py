@@ -111,6 +111,15 @@ def test_a_file_that_is_no_export_is_told(text: str, problem: str) -> None:
         read_labels(io.StringIO(text), "label-studio")
 
 
+def test_a_class_that_is_a_digit_is_answered_by_its_own_key() -> None:
+    text = labelling_configuration({"row"}, Guide(), dict.fromkeys("0123456789", ""))
+    assert [(each.get("value"), each.get("hotkey")) for each in ElementTree.fromstring(text).iter("Choice")][:2] == [
+        ("0", "0"),
+        ("1", "1"),
+    ]
+    assert "hotkey" not in labelling_configuration({"row"}, Guide(), {"0": "", "ten": ""})
+
+
 def test_numbers_are_answered_with_their_unit() -> None:
     text = labelling_configuration({"row"}, Guide("regression", unit="m²"), {})
     tree = ElementTree.fromstring(text)

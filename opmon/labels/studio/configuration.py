@@ -14,6 +14,7 @@ ANSWER = "answer"
 """What the control is called in which annotators answer."""
 _MANY = 20
 _PICTURE = 'zoom="true" zoomControl="true" brightnessControl="true" contrastControl="true" rotateControl="true"'
+_KEY = re.compile(r"[0-9a-z]\Z")
 _SHOWN = re.compile(r'value="\$(\w+)"')
 
 
@@ -63,13 +64,16 @@ def _answer(about: str, guide: Guide, classes: Mapping[str, str]) -> list[str]:
     if guide.problem == "regression":
         unit = "" if guide.unit is None else f" in {guide.unit}"
         return [f'<Header size="5" value={quoteattr(f"The number{unit}")}/>', f'<Number {to} step="any"/>']
-    choices = [f"  {_choice(name, described)}" for name, described in classes.items()]
+    keys = all(_KEY.match(name) for name in classes)
+    choices = [f"  {_choice(name, described, keys)}" for name, described in classes.items()]
     layout = ' layout="select"' if len(classes) > _MANY else ' showInLine="false"'
     return [f'<Choices {to} choice="single-radio"{layout}>', *choices, "</Choices>"]
 
 
-def _choice(name: str, described: str) -> str:
-    """A class with its description behind it; the answer is its name."""
+def _choice(name: str, described: str, keys: bool) -> str:
+    """A class with its description behind it; the answer is its name. Where all classes are single signs (``keys``),
+    each has its own key: by themselves the first ones would be 1, 2, 3, whatever they are called."""
+    key = f" hotkey={quoteattr(name)}" if keys else ""
     if not described:
-        return f"<Choice value={quoteattr(name)}/>"
-    return f"<Choice value={quoteattr(f'{name}: {described}')} alias={quoteattr(name)}/>"
+        return f"<Choice value={quoteattr(name)}{key}/>"
+    return f"<Choice value={quoteattr(f'{name}: {described}')} alias={quoteattr(name)}{key}/>"

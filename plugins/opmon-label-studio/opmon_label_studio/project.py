@@ -128,6 +128,8 @@ def instructions(guide: Guide, classes: Mapping[str, str]) -> str:
     '<p>Look <em>twice</em> &lt;b&gt;.</p>\\n<p><b>cat</b>: of any age</p>'
     """
     rendered = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(guide.guidelines))
+    for kind, sign in (("ul", "disc"), ("ol", "decimal")):  # Label Studio's style sheet takes them away
+        rendered = rendered.replace(f"<{kind}>", f'<{kind} style="list-style: {sign}; padding-left: 1.5em">')
     described = [f"<b>{html.escape(name)}</b>: {html.escape(about)}" for name, about in classes.items() if about]
     return rendered + (f"<p>{'<br/>'.join(described)}</p>" if described else "")
 
