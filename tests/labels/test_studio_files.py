@@ -120,6 +120,18 @@ def test_a_class_that_is_a_digit_is_answered_by_its_own_key() -> None:
     assert "hotkey" not in labelling_configuration({"row"}, Guide(), {"0": "", "ten": ""})
 
 
+def test_many_classes_are_searched() -> None:
+    names = [f"class {number}" for number in range(21)]
+    tree = ElementTree.fromstring(labelling_configuration({"row"}, Guide(), dict.fromkeys(names, "of its own")))
+    assert [each.get("value") for each in next(tree.iter("Taxonomy")).iter("Choice")] == names
+    chosen = [{"value": {"taxonomy": [["class 7"]]}, "type": "taxonomy", "from_name": "answer"}]
+    form = [{"data": {"opmon": "t1-a"}, "annotations": [annotation("", result=chosen)]}]
+    assert read_labels(io.StringIO(json.dumps(form)), "label-studio").labels[0].truth == "class 7"
+    chosen[0]["value"] = {"taxonomy": [["class 7"], ["class 8"]]}
+    with pytest.raises(InputError, match="holds 2 answers, and one is asked for: class 7, class 8"):
+        read_labels(io.StringIO(json.dumps(form)), "label-studio")
+
+
 def test_numbers_are_answered_with_their_unit() -> None:
     text = labelling_configuration({"row"}, Guide("regression", unit="m²"), {})
     tree = ElementTree.fromstring(text)

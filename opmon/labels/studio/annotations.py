@@ -53,6 +53,10 @@ def _truth(result: Json) -> str | None:
         if isinstance(value, dict):
             choices = value.get("choices")
             answered += choices if isinstance(choices, list) else []
+            paths = value.get("taxonomy")
+            answered += (
+                [path[-1] for path in paths if isinstance(path, list) and path] if isinstance(paths, list) else []
+            )
             answered += [value["number"]] if value.get("number") is not None else []
     if len(answered) > 1:
         raise RowError(f"holds {len(answered)} answers, and one is asked for: {', '.join(map(str, answered[:3]))}")

@@ -13,6 +13,7 @@ MARK = "<!-- made by opmon, which keeps it up to date until this line is taken o
 ANSWER = "answer"
 """What the control is called in which annotators answer."""
 _MANY = 20
+"""More classes than these are searched for by a part of their names."""
 _PICTURE = 'zoom="true" zoomControl="true" brightnessControl="true" contrastControl="true" rotateControl="true"'
 _KEY = re.compile(r"[0-9a-z]\Z")
 _SHOWN = re.compile(r'value="\$(\w+)"')
@@ -64,10 +65,12 @@ def _answer(about: str, guide: Guide, classes: Mapping[str, str]) -> list[str]:
     if guide.problem == "regression":
         unit = "" if guide.unit is None else f" in {guide.unit}"
         return [f'<Header size="5" value={quoteattr(f"The number{unit}")}/>', f'<Number {to} step="any"/>']
+    if len(classes) > _MANY:
+        listed = [f"  <Choice value={quoteattr(name)} hint={quoteattr(told)}/>" for name, told in classes.items()]
+        return [f'<Taxonomy {to} maxUsages="1" placeholder="search">', *listed, "</Taxonomy>"]
     keys = all(_KEY.match(name) for name in classes)
-    choices = [f"  {_choice(name, described, keys)}" for name, described in classes.items()]
-    layout = ' layout="select"' if len(classes) > _MANY else ' showInLine="false"'
-    return [f'<Choices {to} choice="single-radio"{layout}>', *choices, "</Choices>"]
+    choices = [f"  {_choice(name, told, keys)}" for name, told in classes.items()]
+    return [f'<Choices {to} choice="single-radio" showInLine="false">', *choices, "</Choices>"]
 
 
 def _choice(name: str, described: str, keys: bool) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from opmon.errors import InputError, NotFoundError
 from opmon.labels.studio.configuration import is_ours, labelling_configuration, shown_in
@@ -127,11 +128,27 @@ def instructions(guide: Guide, classes: Mapping[str, str]) -> str:
     >>> instructions(Guide(guidelines="Look *twice* <b>."), {"cat": "of any age", "dog": ""})
     '<p>Look <em>twice</em> &lt;b&gt;.</p>\\n<p><b>cat</b>: of any age</p>'
     """
-    rendered = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(guide.guidelines))
-    for kind, sign in (("ul", "disc"), ("ol", "decimal")):  # Label Studio's style sheet takes them away
-        rendered = rendered.replace(f"<{kind}>", f'<{kind} style="list-style: {sign}; padding-left: 1.5em">')
+    rendered = _rendered(guide.guidelines)
     described = [f"<b>{html.escape(name)}</b>: {html.escape(about)}" for name, about in classes.items() if about]
     return rendered + (f"<p>{'<br/>'.join(described)}</p>" if described else "")
+
+
+def _rendered(markdown: str) -> str:
+    """Markdown as HTML, with the signs of lists as text: Label Studio's style sheet takes its own ones away.
+
+    >>> _rendered("3. one\\n4. two")
+    '<ol start="3">\\n<li>3. one</li>\\n<li>4. two</li>\\n</ol>\\n'
+    """
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    sign = ""
+    for token in tokens:
+        if token.type == "list_item_open":
+            sign = f"{token.info}{token.markup} " if token.info else "• "
+        elif token.type == "inline" and token.children is not None:
+            token.children.insert(0, Token("text", "", 0, content=sign))
+            sign = ""
+    return str(parser.renderer.render(tokens, parser.options, {}))
 
 
 def _wanted(guide: Guide, shown: Collection[str], classes: Mapping[str, str]) -> dict[str, Json]:
