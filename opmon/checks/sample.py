@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -24,6 +24,8 @@ from opmon.types import Batch, ModelVersion, Slice
 ROWS = 1000
 """So many inputs are looked at, and so many of them scored."""
 SCORED = 256
+_LOOKED_AT = 200_000
+"""Of a log of which not all rows are inputs so many are looked at for some."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,7 @@ def _look(
             return Finding(
                 about, "warning", "nothing to read yet: nothing is there, or nothing that is complete and settled"
             ), None
-        rows = first_rows(monitor.reads, slices)
-        seen = rows.num_rows
-        rows = _inputs(monitor, rows)
+        rows, seen = _first_inputs(monitor, slices)
     except OpmonError as exc:
         return trouble(about, exc), None
     names = rows.column_names
@@ -73,13 +73,24 @@ def _look(
     return Finding(about, "ok", message), Sample(rows, round_)
 
 
-def _inputs(monitor: MonitorSettings, rows: pa.Table) -> pa.Table:
-    """The rows that are inputs."""
-    where = monitor.where
+def _first_inputs(monitor: MonitorSettings, slices: Sequence[Slice]) -> tuple[pa.Table, int]:
+    """The first rows that are inputs, and how many rows were looked at for them."""
+    where, source = monitor.where, monitor.reads
     if where is None:
-        return rows
-    batches = [batch.filter(pa.array(where.mask(batch))) for batch in rows.to_batches()]
-    return pa.Table.from_batches(batches, rows.schema)
+        rows = first_rows(source, slices)
+        return rows, rows.num_rows
+    seen = 0
+
+    def inputs() -> Iterator[Batch]:
+        nonlocal seen
+        kept = [number for number, piece in enumerate(slices) if not where.excludes(source.constants(piece))]
+        seen = sum(piece.rows for piece in slices) - sum(slices[number].rows for number in kept)
+        for batch in source.read_some(slices, kept or [0]):
+            rows = batch.rows.filter(pa.array(where.mask(batch.rows)))
+            seen += batch.rows.num_rows
+            yield replace(batch, rows=rows)
+
+    return _table(inputs(), ROWS), seen
 
 
 def spread(rows: pa.Table, count: int = SCORED) -> list[Batch]:
@@ -129,27 +140,34 @@ def _slices(
     settings: Settings, monitor: MonitorSettings, round_: Round | None, positions: Mapping[str, str]
 ) -> tuple[Sequence[Slice], str]:
     """The slices that the next run would read, and a remark if they hold no new inputs."""
-    source = monitor.reads
+    source, limit = monitor.reads, ROWS if monitor.where is None else _LOOKED_AT
     if round_ is not None:
         with connect(settings.database.get_secret_value()).read() as connection:
             return slices_of(connection, round_.id), f"; round {round_.number} waits for them"
-    new = source.pending(positions, ROWS)
-    if new or not positions:
+    begins = positions or source.begins()
+    new = source.pending(begins, limit)
+    if new or not begins:
         return new, ""
-    return source.pending({}, ROWS), "; nothing new is there, so what was read before is tried"
+    before = "what was read before" if positions else "what was there before it begins (since)"
+    return source.pending({}, limit), f"; nothing new is there, so {before} is tried"
 
 
 def first_rows(source: Source, slices: Sequence[Slice], count: int = ROWS) -> pa.Table:
     """The first rows, as far as they have the same columns."""
-    batches: list[pa.RecordBatch] = []
+    return _table(source.read(slices), count)
+
+
+def _table(batches: Iterable[Batch], count: int) -> pa.Table:
+    """The first rows of batches with the same columns."""
+    found: list[pa.RecordBatch] = []
     lost: list[str] = []
-    for batch in source.read(slices):
+    for batch in batches:
         lost += batch.unreadable
-        if batches and batch.rows.schema != batches[0].schema:
+        if found and batch.rows.schema != found[0].schema:
             break
-        batches.append(batch.rows)
-        if sum(rows.num_rows for rows in batches) >= count:
+        found.append(batch.rows)
+        if sum(rows.num_rows for rows in found) >= count:
             break
-    if lost and not any(rows.num_rows for rows in batches):
+    if lost and not any(rows.num_rows for rows in found):
         raise SourceError(f"none of the first inputs can be read: {'; '.join(lost[:3])}")
-    return pa.Table.from_batches(batches).slice(0, count) if batches else pa.table({})
+    return pa.Table.from_batches(found).slice(0, count) if found else pa.table({})

@@ -114,6 +114,22 @@ def said(bench: Any, tmp_path: Path, given: dict[str, Any], about: str) -> list[
     return [one for one in check_monitor(settings, bench.name) if one.about.endswith(about)]
 
 
+def test_check_looks_for_inputs_as_far_as_a_condition_leaves_them_out(workbench: Any, tmp_path: Path) -> None:
+    for country in ("FR", "FR", "DE"):
+        workbench.write_window(size=600, country=[country] * 600)
+    given = {"inputs": {"tensor": "pixels", "where": "country == 'DE'"}}
+    (source,), (trial,) = (said(workbench, tmp_path, given, about) for about in ("source", "trial"))
+    assert (source.level, "600 of the first 1,800 rows fit inputs.where" in source.message) == ("ok", True), source
+    assert "opmon run would go on" in trial.message
+
+
+def test_check_begins_where_the_monitor_does(workbench: Any, tmp_path: Path) -> None:
+    workbench.write_window()
+    given = {"source": {"path": "production", "since": "2999-01-01"}}
+    (source,) = said(workbench, tmp_path, given, "source")
+    assert "nothing new is there, so what was there before it begins (since) is tried" in source.message
+
+
 def test_check_tries_what_the_next_run_would_take(workbench: Any, tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'opmon.db'}"
     named = {"classes": ["c" + str(number) for number in range(10)]}
