@@ -89,7 +89,8 @@ def _assigned(
     except ValueError as exc:
         raise click.BadParameter(str(exc), param_hint="--for") from exc
     terms = {name: replace(settings.queue_terms[name], lease=until) for name in monitors}
-    queue, tasks = LabelQueue(store, terms), list[Task]()
+    queue = LabelQueue(store, terms)
+    tasks: list[Task] = []
     for name in monitors:
         left = _MOST_EXPORTED if number is None else number - len(tasks)
         if left:

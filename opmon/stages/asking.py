@@ -66,10 +66,14 @@ def _gold(work: Toolbox, round_: Round, new: Sequence[Asked], rng: np.random.Gen
             "round %d of %s has %d gold tasks, not %d: there are no more in %s that look like its own",
             *(round_.number, work.name, len(chosen), number, settings.file),
         )
-    names = tuple(new[0].payload)
     first = round_.gold_asked + 1
+    like = rng.integers(0, len(new), len(chosen)).tolist()
     return [
-        Asked(-first - place, each.input_id, each.prediction or "", {}, _shown(each, names), gold=each.truth)
+        Asked(
+            *(-first - place, each.input_id, each.prediction or "", {}),
+            payload=_shown(work.settings, each, new[like[place]].payload),
+            gold=each.truth,
+        )
         for place, each in enumerate(chosen)
     ]
 
@@ -114,14 +118,14 @@ def _is_number(text: str) -> bool:
 
 def lacking(settings: MonitorSettings, gold: Gold, payload: Mapping[str, object]) -> list[str]:
     """What annotators see of other inputs, and a gold one has not: they would know it by that."""
-    shown = SHOWN if settings.labels.show_prediction else None
-    return [name for name in payload if name not in gold.payload and not (name == shown and gold.prediction)]
+    own = {*gold.payload, settings.columns.timestamp, *([SHOWN] if gold.prediction else [])}
+    return [name for name in payload if name not in own]
 
 
-def _shown(gold: Gold, names: Sequence[str]) -> dict[str, Json]:
-    """What annotators see of it: what they see of other inputs, in the same order."""
-    own = {SHOWN: gold.prediction, **gold.payload}
-    return {name: own[name] for name in names}
+def _shown(settings: MonitorSettings, gold: Gold, other: Mapping[str, Json]) -> dict[str, Json]:
+    """What annotators see of it: what they see of another input, in the same order; its time is the other's."""
+    own: dict[str, Json] = {SHOWN: gold.prediction, **gold.payload}
+    return {name: other[name] if name == settings.columns.timestamp else own[name] for name in other}
 
 
 def _number(expected: float, rng: np.random.Generator) -> int:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from opmon.adjudication import Asked
+from opmon.adjudication import TRUTH, Asked
 from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
+from opmon.store.opinions import lacking
 from opmon.store.plans import RoundPlan
 from opmon.store.schema import deliveries, estimates, events, labels, tasks
 from opmon.store.states import RoundState
@@ -44,8 +45,11 @@ def open_round(store: Store, monitor: str) -> int:
         return rounds.get(connection, monitor, number).id
 
 
-def step(store: Store, dice: random.Random) -> None:
-    """Something that may happen: a round opens, is drawn, is labelled, estimated, closed, given up."""
+def step(store: Store, dice: random.Random, *, plain: bool = False) -> None:
+    """Something that may happen: a round opens, is drawn, is labelled, estimated, closed, given up.
+
+    ``plain``: every task is asked of one annotator, and none is gold.
+    """
     with store.read() as connection:
         there = [round_ for monitor in MONITORS for round_ in rounds.newest(connection, monitor, 100)]
         asked = list(connection.scalars(sa.select(tasks.c.id)))
@@ -57,11 +61,19 @@ def step(store: Store, dice: random.Random) -> None:
     with store.write() as connection:
         if kind == "ask":
             position = connection.scalar(sa.select(sa.func.count()).select_from(tasks)) or 0
-            new = [Asked(position + k, f"i{position + k}", "1", {}, {}) for k in range(2)]
+            needs, confirm = (1, 0) if plain else (dice.choice((1, 1, 2)), dice.choice((0, 2)))
+            gold = None if plain else dice.choice((None, None, "2"))
+            new = [
+                Asked(position, f"i{position}", "1", {}, {}, needs=needs, confirm=confirm),
+                Asked(position + 1, f"i{position + 1}", "1", {}, {}, gold=gold),
+            ]
             queue.queue(connection, chosen.monitor, chosen.id, 0, new, NOW)
             rounds.update(connection, chosen.id, state="labelling")
         elif kind == "label" and asked:
-            said = [(dice.choice(asked), dice.choice(("ann", "ben")), dice.choice(("1", "2", None))) for _ in range(2)]
+            said = [
+                (dice.choice(asked), dice.choice(("ann", "ben", TRUTH)), dice.choice(("1", "2", None)))
+                for _ in range(2)
+            ]
             queue.record(connection, [Label(*each, NOW) for each in said], NOW)
         elif kind == "estimate":
             estimate = Estimate(0.9, 0.8, 1.0, 1, 10, 1.0, "srs", provisional=dice.random() < 0.5)
@@ -78,19 +90,21 @@ def step(store: Store, dice: random.Random) -> None:
 def by_looking_through_everything(store: Store) -> set[int]:
     """The ready rounds, from all tasks, labels and estimates."""
     with store.read() as connection:
-        said = connection.execute(sa.select(labels.c.round_id, labels.c.task_id, labels.c.truth)).all()
+        of_drawn = labels.c.task_id.in_(sa.select(tasks.c.id).where(tasks.c.gold.is_(None)))
+        said = connection.execute(sa.select(labels.c.round_id, labels.c.task_id, labels.c.truth).where(of_drawn)).all()
         newest = sa.select(estimates.c.round_id, sa.func.max(estimates.c.labels_seen)).group_by(estimates.c.round_id)
         seen = {row[0]: row[1] for row in connection.execute(newest)}
         last = sa.select(estimates.c.round_id, sa.func.max(estimates.c.revision)).group_by(estimates.c.round_id)
         made = {row[0]: row[1] for row in connection.execute(last)}
-        asked = connection.execute(sa.select(tasks.c.id, tasks.c.round_id)).all()
+        open_ = {task_id for task_id, lacks in by_what_was_said(connection).items() if lacks}
+        asked = connection.execute(sa.select(tasks.c.id, tasks.c.round_id).where(tasks.c.gold.is_(None))).all()
         there = [round_ for monitor in MONITORS for round_ in rounds.newest(connection, monitor, 100)]
-    spoken, ready = {row.task_id for row in said}, set()
+    ready = set()
     for round_ in there:
         own = [row for row in said if row.round_id == round_.id]
         match round_.state:
             case "labelling":
-                is_ready = all(row.id in spoken for row in asked if row.round_id == round_.id)
+                is_ready = all(row.id not in open_ for row in asked if row.round_id == round_.id)
             case "estimated" if round_.id in seen:
                 is_ready = round_.reported < made[round_.id] or len(own) > seen[round_.id]
             case "estimated":
@@ -106,13 +120,26 @@ def by_looking_through_everything(store: Store) -> set[int]:
     return ready
 
 
+def by_what_was_said(connection: Any) -> dict[int, int]:
+    """By task how many annotators it lacks, from its labels."""
+    words: dict[int, dict[str, str | None]] = {}
+    for row in connection.execute(sa.select(labels).order_by(labels.c.id)):
+        words.setdefault(row.task_id, {})[row.annotator] = row.truth
+    return {
+        row.id: lacking(words.get(row.id, {}), row.needs, row.confirm, lambda answer: answer != "1")
+        for row in connection.execute(sa.select(tasks))
+    }
+
+
 def counted(store: Store) -> list[tuple[int, int, int]]:
-    """By round: its tasks, and those with a label."""
-    said = sa.select(labels.c.id).where(labels.c.task_id == tasks.c.id).exists()
-    own = sa.select(sa.func.count()).where(tasks.c.round_id == rounds.rounds.c.id)
-    query = sa.select(rounds.rounds.c.id, own.scalar_subquery(), own.where(said).scalar_subquery())
+    """By round: its drawn tasks, and those that are settled."""
     with store.read() as connection:
-        return sorted(tuple(row) for row in connection.execute(query))
+        lacks = by_what_was_said(connection)
+        assert lacks == {row.id: row.lacks for row in connection.execute(sa.select(tasks.c.id, tasks.c.lacks))}
+        drawn = connection.execute(sa.select(tasks.c.id, tasks.c.round_id).where(tasks.c.gold.is_(None))).all()
+        ids = list(connection.scalars(sa.select(rounds.rounds.c.id).order_by(rounds.rounds.c.id)))
+    own = {round_id: [row.id for row in drawn if row.round_id == round_id] for round_id in ids}
+    return [(each, len(own[each]), sum(lacks[task_id] == 0 for task_id in own[each])) for each in ids]
 
 
 def counters(store: Store) -> list[tuple[int, int, int]]:
@@ -147,7 +174,7 @@ def test_the_mark_is_what_looking_through_everything_says(store: Store, seed: in
 def test_migrations_mark_and_count_what_is_there(store: Store) -> None:
     dice = random.Random(7)
     for _ in range(80):
-        step(store, dice)
+        step(store, dice, plain=True)
     ready, counts = by_looking_through_everything(store), counted(store)
     with store.write() as connection:
         connection.execute(rounds.rounds.update().values(ready=False, asked=7, spoken=7))
