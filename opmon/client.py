@@ -107,7 +107,7 @@ class Client:
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._headers = {"accept": "application/json", "content-type": "application/json"}
         self._headers |= {"authorization": f"Bearer {token}"} if token else {}
-        self._headers |= {"opmon-annotator": name} if name else {}
+        self._headers |= {"opmon-annotator": name.encode().decode("latin-1")} if name else {}  # as HTTP carries it
         self._classes: dict[str, tuple[str, ...]] = {}
 
     def __enter__(self) -> Self:

@@ -82,13 +82,13 @@ def list_(path: Path | None, as_json: bool) -> None:
 @config_option()
 @click.argument("name")
 def revoke(path: Path | None, name: str) -> None:
-    """Take somebody's token away, at once; what they said stays."""
+    """Take somebody's token away; what they said stays. Within two seconds no server takes it any more."""
     from opmon.store import annotators as table
     from opmon.store.engine import open_store
 
     with open_store(settings_of(path).database.get_secret_value()).write() as connection:
         table.revoke(connection, name, datetime.now(UTC))
-    click.echo(f"{name} is signed out everywhere, and the token is worth nothing any more")
+    click.echo(f"{name} is signed out everywhere, and the token is worth nothing any more (within two seconds)")
 
 
 def _as_json(annotator: Annotator) -> dict[str, object]:

@@ -92,18 +92,15 @@ class LabelQueue:
 
         What was said before their last word of a task changes nothing, such as an answer that a connection held up.
         """
-        _check_name(annotator)
-        now = self.clock()
-        with self.store.write() as connection:
-            known = speaking.tasks_by_key(connection, [answer.key for answer in answers])
-            refused = {answer.key: _NO_TASK.format(answer.key[:60]) for answer in answers if answer.key not in known}
-            refused |= {answer.key: problem for answer in answers if (problem := _problem(answer)) is not None}
-            taken = [answer for answer in answers if answer.key not in refused]
-            labels = [_label(known[answer.key], annotator, answer, now) for answer in taken]
-            recorded, problems = tasks_queue.record_each(connection, labels, now, by_time=True)
-        pairs = zip(taken, problems, strict=True)
-        refused |= {answer.key: problem for answer, problem in pairs if problem is not None}
-        return Recorded(recorded.new, recorded.unchanged, refused)
+        recorded, refused = self._record([(annotator, answers)])
+        return Recorded(recorded.new, recorded.unchanged, refused[0])
+
+    def answer_together(self, said: Sequence[tuple[str, Sequence[Answer]]]) -> list[dict[str, str]]:
+        """Record what several annotators say, in one transaction: for each, by key, why an answer cannot be taken.
+
+        Where many answer at once this is several times quicker than a transaction for each.
+        """
+        return self._record(said)[1]
 
     def give_back(self, annotator: str, keys: Sequence[str]) -> int:
         """Let others have these tasks; gives how many of them the annotator had."""
@@ -134,6 +131,30 @@ class LabelQueue:
             raise NotFoundError(f"what task {key} showed was erased {task.payload[attachments.ERASED]}")
         raise NotFoundError(f"task {key} has no picture in its field {field[:60]!r}")
 
+    def _record(
+        self, said: Sequence[tuple[str, Sequence[Answer]]]
+    ) -> tuple[tasks_queue.Recorded, list[dict[str, str]]]:
+        for annotator, _ in said:
+            _check_name(annotator)
+        now = self.clock()
+        given = [(place, annotator, each) for place, (annotator, answers) in enumerate(said) for each in answers]
+        refused: list[dict[str, str]] = [{} for _ in said]
+        with self.store.write() as connection:
+            known = speaking.tasks_by_key(connection, [answer.key for _, _, answer in given])
+            taken: list[tuple[int, str, Answer]] = []
+            for place, annotator, answer in given:
+                problem = _problem(answer, known)
+                if problem is None:
+                    taken.append((place, annotator, answer))
+                else:
+                    refused[place][answer.key] = problem
+            labels = [_label(known[answer.key], annotator, answer, now) for _, annotator, answer in taken]
+            recorded, problems = tasks_queue.record_each(connection, labels, now, by_time=True)
+        for (place, _, answer), found in zip(taken, problems, strict=True):
+            if found is not None:
+                refused[place][answer.key] = found
+        return recorded, refused
+
 
 _NO_TASK = "there is no task {} in this database; was it given out by another one?"
 
@@ -150,8 +171,10 @@ def _label(task: Task, annotator: str, answer: Answer, now: datetime) -> Label:
     return Label(task.id, annotator, answer.truth, at, answer.why, answer.seconds)
 
 
-def _problem(answer: Answer) -> str | None:
-    """What no label may hold, whatever its task."""
+def _problem(answer: Answer, known: Mapping[str, Task]) -> str | None:
+    """Why an answer cannot be taken, whatever its task is."""
+    if answer.key not in known:
+        return _NO_TASK.format(answer.key[:60])
     if answer.at is not None and answer.at.tzinfo is None:
         return f"the time of an answer must carry its zone; got {answer.at.isoformat()}"
     return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -97,19 +98,19 @@ async def _refused(request: Request, exc: Exception) -> Response:
 async def _invalid(request: Request, exc: Exception) -> Response:
     """What was sent is not what the endpoint takes: where, what was given, what is allowed."""
     assert isinstance(exc, RequestValidationError)
-    problems = [
-        (".".join(str(each) for each in error["loc"] if each != "body") or "body", _problem(error["msg"], error))
-        for error in exc.errors()[:20]
-    ]
-    words = f"{problems[0][0]}: {problems[0][1]}"
-    return _answered(request, Refused(422, words, problems=problems))
+    problems = [_where_and_why(error) for error in exc.errors()[:20]]
+    at, why = problems[0]
+    return _answered(request, Refused(422, f"{at}: {why}", problems=problems))
 
 
-def _problem(message: str, error: dict[str, object]) -> str:
-    words = message.removeprefix("Value error, ")
-    given = error.get("input")
-    shown = repr(given)[:60] if isinstance(given, str | int | float | bool) else None
-    return f"{words} (given: {shown})"[:_LONGEST] if shown is not None else words[:_LONGEST]
+def _where_and_why(error: Mapping[str, Any]) -> tuple[str, str]:
+    """Where something is wrong in what was sent, and what; with what was given, where that is short."""
+    if error["type"] == "json_invalid":
+        return "body", f"is no JSON: {error.get('ctx', {}).get('error', '')}"[:_LONGEST]
+    at = ".".join(str(each) for each in error["loc"][1:]) or str(error["loc"][0])
+    words, given = str(error["msg"]).removeprefix("Value error, "), error.get("input")
+    shown = f" (given: {given!r:.60})" if isinstance(given, str | int | float) else ""
+    return at, f"{words}{shown}"[:_LONGEST]
 
 
 async def _http(request: Request, exc: Exception) -> Response:

@@ -11,9 +11,11 @@ host name of this machine, and not through a proxy.
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Request
@@ -21,17 +23,21 @@ from fastapi import Request
 from opmon.config import Settings
 from opmon.errors import InputError
 from opmon.store import annotators
-from opmon.store.annotators import Session
-from opmon.store.engine import Store
+from opmon.store.annotators import Annotator, Session
+from opmon.store.engine import Connection, Store
 from opmon.web.attempts import Attempts
 from opmon.web.refused import Refused
+from opmon.web.remembered import Remembered
 from opmon.web.secrets import csrf_of, new_token, sha256_of, usable_name
 
 COOKIE = "opmon_session"
 NAME_HEADER = "opmon-annotator"
 CSRF_HEADER = "x-csrf-token"
+Found = TypeVar("Found")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LONGEST_TOKEN = 300
+REMEMBERED = 2.0
+"""Seconds for which a token, or that none is needed, is remembered: so late a revoked one still works at most."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,9 @@ class Door:
     store: Store
     clock: Callable[[], datetime]
     attempts: Attempts = field(default_factory=Attempts)
+    _by_hash: Remembered[str, Annotator] = field(default_factory=lambda: Remembered(REMEMBERED), repr=False)
+    _sessions: Remembered[str, Session] = field(default_factory=lambda: Remembered(REMEMBERED), repr=False)
+    _guarded: Remembered[str, bool] = field(default_factory=lambda: Remembered(REMEMBERED), repr=False)
 
     def whoever(self, request: Request) -> Person:
         """Who sent a request; a refusal where that cannot be said."""
@@ -77,7 +86,7 @@ class Door:
             if person is not None:
                 return person
         if NAME_HEADER in request.headers:
-            return self._by_name(request, request.headers[NAME_HEADER])
+            return self.by_name(request, _utf8(request.headers[NAME_HEADER]))
         raise Refused(401, self._how())
 
     def by_token(self, request: Request, token: str) -> Person:
@@ -87,8 +96,9 @@ class Door:
         wait = self.attempts.seconds_to_wait(address, token_hash)
         if wait:
             raise Refused(429, f"too many wrong tokens came from here: try again in {wait} s", retry_after=wait)
-        with self.store.read() as connection:
-            found = annotators.by_token(connection, token_hash)
+        found = self._by_hash.get(
+            token_hash, lambda: self._read(lambda connection: annotators.by_token(connection, token_hash))
+        )
         if found is None:
             self.attempts.was_wrong(address)
             raise Refused(401, "this token is unknown, or was taken away: ask whoever runs opmon for another")
@@ -107,31 +117,43 @@ class Door:
 
     def by_name(self, request: Request, name: str) -> Person:
         """Somebody who only says a name; a refusal where tokens are asked for."""
-        return self._by_name(request, name)
+        if self.asks_for_tokens():
+            raise Refused(401, self._how())
+        self._require_this_machine(request)
+        try:
+            return Person(usable_name(name), "operator", None, "name")
+        except InputError as exc:
+            raise Refused(422, str(exc)) from exc
 
     def close_session(self, secret: str) -> None:
         with self.store.write() as connection:
             annotators.close_session(connection, sha256_of(secret))
+        self._sessions.forget(sha256_of(secret))
 
     def asks_for_tokens(self) -> bool:
+        """Whether anybody was ever given a token."""
+        return bool(self._guarded.get("", lambda: self._read(annotators.is_guarded)))
+
+    def _read(self, find: Callable[[Connection], Found]) -> Found:
         with self.store.read() as connection:
-            return annotators.is_guarded(connection)
+            return find(connection)
 
     def require_same_site(self, request: Request) -> None:
         """A refusal where another site made the browser send this."""
         origin = request.headers.get("origin")
         site = request.headers.get("sec-fetch-site", "same-origin")
         own = {request.headers.get("host"), urlsplit(self.settings.web.address).netloc}
-        if site not in ("same-origin", "none") or (origin and urlsplit(origin).netloc not in own):
+        if site not in ("same-origin", "none") or (origin and origin.partition("://")[2] not in own):
             raise Refused(403, "this was sent by a page of another site")
 
     def _by_session(self, request: Request, secret: str) -> Person | None:
-        with self.store.read() as connection:
-            session = annotators.session_of(connection, sha256_of(secret), self.clock())
-            if session is not None and session.annotator is None and annotators.is_guarded(connection):
-                session = None  # the first token was given after this session began with a name
-        if session is None:
-            return None
+        session_hash = sha256_of(secret)
+        session = self._sessions.get(
+            session_hash,
+            lambda: self._read(lambda connection: annotators.session_of(connection, session_hash, self.clock())),
+        )
+        if session is None or (session.annotator is None and self.asks_for_tokens()):
+            return None  # it may have begun with a name, before the first token was given
         csrf = csrf_of(secret)
         if request.method not in _SAFE:
             self.require_same_site(request)
@@ -143,17 +165,8 @@ class Door:
             return Person(session.name, "operator", None, "session", csrf)
         return Person(known.name, known.role, known.monitors, "session", csrf)
 
-    def _by_name(self, request: Request, name: str) -> Person:
-        if self.asks_for_tokens():
-            raise Refused(401, self._how())
-        self._require_this_machine(request)
-        try:
-            return Person(usable_name(name), "operator", None, "name")
-        except InputError as exc:
-            raise Refused(422, str(exc)) from exc
-
     def _require_this_machine(self, request: Request) -> None:
-        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        host = re.sub(r":\d*$", "", request.headers.get("host", "")).strip("[]")
         proxied = "forwarded" in request.headers or "x-forwarded-for" in request.headers
         if not self.settings.web.is_loopback or host not in ("localhost", "127.0.0.1", "::1") or proxied:
             raise Refused(
@@ -166,3 +179,11 @@ class Door:
         if self.asks_for_tokens():
             return "say who you are: send Authorization: Bearer <token>, or sign in at /sign-in"
         return f"say who you are: send the header {NAME_HEADER}: <your name>, or sign in at /sign-in"
+
+
+def _utf8(text: str) -> str:
+    """A header as its sender meant it: they are read as Latin-1, and written as UTF-8."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 
+from opmon.adjudication import TRUTH
 from opmon.errors import InputError
 
 PREFIX = "opmon_"
@@ -45,4 +46,6 @@ def usable_name(name: str) -> str:
     name = " ".join(name.split())
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise InputError(f"a name has 1 to {LONGEST_NAME} characters that can be seen; got {name[:40]!r}")
+    if name == TRUTH:
+        raise InputError(f"nobody may be called {TRUTH!r}: it is the name of truth that arrives by itself")
     return name

@@ -13,6 +13,7 @@ from opmon.labels.queue import LabelQueue
 from opmon.store.engine import Store
 from opmon.web.identity import Door, Person
 from opmon.web.refused import Refused
+from opmon.web.together import Together
 
 
 def _now() -> datetime:
@@ -28,10 +29,12 @@ class Site:
     clock: Callable[[], datetime] = _now
     queue: LabelQueue = field(init=False)
     door: Door = field(init=False)
+    answers: Together = field(init=False)
 
     def __post_init__(self) -> None:
         self.queue = LabelQueue(self.store, self.settings.queue_terms, self.clock)
         self.door = Door(self.settings, self.store, self.clock)
+        self.answers = Together(self.queue)
 
     def monitors_of(self, person: Person) -> list[MonitorSettings]:
         """The monitors that somebody may see, in the order of the configuration."""

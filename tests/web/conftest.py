@@ -33,8 +33,8 @@ def client_of(server: Server) -> Iterator[Callable[..., httpx.Client]]:
     made: list[httpx.Client] = []
 
     def client(token: str | None = None, name: str | None = None, **more: Any) -> httpx.Client:
-        headers = {"authorization": f"Bearer {token}"} if token else {}
-        headers |= {"opmon-annotator": name} if name else {}
+        headers: dict[str, str | bytes] = {"authorization": f"Bearer {token}"} if token else {}
+        headers |= {"opmon-annotator": name.encode()} if name else {}
         made.append(httpx.Client(base_url=server.url, headers={**headers, **more.pop("headers", {})}, **more))
         return made[-1]
 

@@ -27,10 +27,10 @@ def test_tasks_are_taken_answered_and_corrected(world: World, client_of: Clients
     assert [field["kind"] for field in first["fields"]] == ["picture", "value"]  # type: ignore[attr-defined]
     at = datetime.now(UTC).isoformat()
     said = {"answers": [{"key": first["key"], "truth": "3", "seconds": 1.5, "at": at}]}
-    assert ann.post(f"{API}/answers", json=said).json() == {"new": 1, "unchanged": 0, "refused": {}}
-    assert ann.post(f"{API}/answers", json=said).json() == {"new": 0, "unchanged": 1, "refused": {}}
+    assert ann.post(f"{API}/answers", json=said).json() == {"recorded": 1, "refused": {}}
+    assert ann.post(f"{API}/answers", json=said).json() == {"recorded": 1, "refused": {}}
     again = {"answers": [{"key": first["key"], "truth": "4"}, {"key": second["key"], "skip": True, "why": "blurred"}]}
-    assert ann.post(f"{API}/answers", json=again).json()["new"] == 2
+    assert ann.post(f"{API}/answers", json=again).json()["recorded"] == 2
     a, b = first["input_id"], second["input_id"]
     assert world.said() == [(a, "ann", "3", None), (a, "ann", "4", None), (b, "ann", None, "blurred")]
     lately = ann.get(f"{API}/monitors/digits/said").json()["said"]
@@ -46,7 +46,7 @@ def test_what_cannot_be_taken_is_refused_by_key_and_the_rest_is_recorded(world: 
         {"key": second["key"], "truth": "1"},
     ]
     told = ann.post(f"{API}/answers", json={"answers": answers}).json()
-    assert told["new"] == 1
+    assert told["recorded"] == 1
     assert "classes 0, 1" in told["refused"][first["key"]]
     assert "another one" in told["refused"]["t1-000000000000"]
     assert [truth for _, _, truth, _ in world.said()] == ["1"]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 MOST_TASKS = 50
 """Tasks that one call gives at most."""
@@ -136,6 +145,13 @@ class AnswerIn(Taken):
     )
     at: AwareDatetime | None = Field(default=None, description="when it was said; sent again with it, it counts once")
 
+    @field_validator("at")
+    @classmethod
+    def _in_our_time(cls, value: datetime | None) -> datetime | None:
+        if value is not None and not 2000 <= value.year < 9999:
+            raise ValueError("must be a time of this century")
+        return value
+
     @model_validator(mode="after")
     def _one_of_both(self) -> AnswerIn:
         if self.skip is (self.truth is not None):
@@ -150,8 +166,7 @@ class Answers(Taken):
 class RecordedOut(BaseModel):
     """What became of answers: all but the refused ones are safe now."""
 
-    new: int
-    unchanged: int = Field(description="those that said what was said already")
+    recorded: int = Field(description="with those that had been recorded before")
     refused: dict[str, str] = Field(description="by key, why an answer cannot be taken; sending it again is no use")
 
 

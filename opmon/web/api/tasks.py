@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import JsonValue
+from starlette.concurrency import run_in_threadpool
 
 from opmon.config import MonitorSettings
 from opmon.labels.queue import Answer
@@ -50,16 +51,20 @@ def take(site: TheSite, person: Labeller, monitor: str, body: Take) -> TakenOut:
 
 
 @router.post("/answers")
-def answer(site: TheSite, person: Labeller, body: Answers) -> RecordedOut:
+async def answer(site: TheSite, person: Labeller, body: Answers) -> RecordedOut:
     """Say what tasks are. What is not refused is safe when this returns.
 
     Sent again with the same `at`, an answer counts once; another answer to the same task corrects the last one, which
     is kept.
     """
-    foreign = _foreign(site, person, [each.key for each in body.answers])
+    foreign = {}
+    if person.monitors is not None:
+        foreign = await run_in_threadpool(_foreign, site, person, [each.key for each in body.answers])
     own = [each for each in body.answers if each.key not in foreign]
-    recorded = site.queue.answer(person.name, [Answer(e.key, e.truth, e.why, e.seconds, e.at) for e in own])
-    return RecordedOut(new=recorded.new, unchanged=recorded.unchanged, refused={**recorded.refused, **foreign})
+    refused = await site.answers.answer(
+        person.name, [Answer(each.key, each.truth, each.why, each.seconds, each.at) for each in own]
+    )
+    return RecordedOut(recorded=len(own) - len(refused), refused={**refused, **foreign})
 
 
 @router.post("/give-back")
@@ -94,8 +99,6 @@ def picture(site: TheSite, person: Somebody, key: Annotated[str, Path(max_length
 
 def _foreign(site: Site, person: Person, keys: Sequence[str]) -> dict[str, str]:
     """The tasks that are not for somebody, each with what they are told of it."""
-    if person.monitors is None:
-        return {}
     with site.store.read() as connection:
         monitors = handing_out.monitors_of(connection, keys)
     return {key: f"there is no task {key[:60]} for you" for key in keys if not person.sees(monitors.get(key, ""))}

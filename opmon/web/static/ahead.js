@@ -1,6 +1,6 @@
 // The tasks that come next, loaded ahead with their pictures, so that the next one is there when a key is pressed.
 
-const ENOUGH = 8;
+const ENOUGH = 12;
 const FEW = 5;
 const MOST = 50;
 const AGAIN = 3000;
