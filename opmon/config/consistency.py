@@ -161,6 +161,10 @@ def _judge_is_asked_enough(monitor: MonitorSettings) -> None:
             f"at_most: {judge.most} leaves too few inputs beside those that are drawn: at least twice the sampler's "
             f"budget, {2 * monitor.sampler.budget}, and ten times is better",
         )
+    several = monitor.labels.overlap.answers > 1
+    if judge.as_labels and (several or monitor.labels.annotators == "none"):
+        key = "overlap" if several else "annotators"
+        raise at_key("judge", f"as_labels answers for the annotators, one answer for a task: leave labels.{key} out")
     if judge.as_labels and judge.at_most is not None and judge.at_most < monitor.sampler.budget:
         raise at_key("judge", f"at_most: {judge.at_most} is less than the budget of {monitor.sampler.budget} labels")
 

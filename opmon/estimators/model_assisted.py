@@ -71,7 +71,9 @@ class ModelAssisted:
         variance = self.base.variance(sample, residual) + mean_weight**2 * self.proxy.mean_variance
         variance += float(a**2 @ (omega - omega[sample.answered].mean()) ** 2) * float(self.proxy.value.var())
         base = self.base.estimate(sample, level)
-        narrower = self._narrower(sample, a, variance)
+        own = self.base.variance(sample, y)
+        variance += self._unseen(sample, a, variance, own)
+        narrower = math.sqrt(variance / own) if own > 0 else 1.0
         base_loss, base_low, base_high = loss_of(base)
         return estimate_of(
             sample,
@@ -84,15 +86,13 @@ class ModelAssisted:
             notes=(*base.notes, told(narrower)),
         )
 
-    def _narrower(self, sample: Sample, a: Floats, variance: float) -> float:
-        """The width relative to the design's own; 1 where the design saw no spread to compare with."""
-        own = self.base.variance(sample, np.where(sample.answered, sample.outcomes, 0.0))
+    def _unseen(self, sample: Sample, a: Floats, variance: float, own: float) -> float:
+        """What draws on which proxy and label differ, and which were not drawn by chance, add to the variance."""
         if own <= 0:
-            return 1.0
-        taken, squares = max(0.0, 1 - variance / own), float(a @ a)
+            return 0.0
         binary = is_binary(sample.outcomes[sample.answered], sample.problem)
-        one = squares if binary else own  # the variance of the sum if every draw were such a one
-        return math.sqrt((variance + UNSEEN * taken * one / int(sample.answered.sum())) / own)
+        one = float(a @ a) if binary else own  # the variance of the sum if every draw were such a one
+        return UNSEEN * max(0.0, 1 - variance / own) * one / int(sample.answered.sum())
 
     def _weights(self, sample: Sample) -> NDArray[np.float64]:
         """``ω`` of each draw: the one that the answers of the other parts give it."""

@@ -9,6 +9,7 @@ as without.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -39,19 +40,18 @@ ROUNDS = 20
 def with_proxy(work: Toolbox, round_: Round, path: Path, drawn: Draw) -> Draw:
     """The draw with the proxy that the round's plan names; as it is where there is none, or nothing is known of it."""
     match (round_.plan.proxy or {}).get("by"):
-        case "judge":
-            proxy = _of_judge(work, round_, path, drawn)
-        case "column" | "learned":
+        case None:
+            return drawn
+        case "judge" if len(sample := sample_of(round_, drawn.frame_size)) < drawn.frame_size:
+            proxy = _of_judge(work, round_, path, drawn, sample)
+        case _:
             guesses = _of_frame(work, round_, path)
             proxy = None if guesses is None else Proxy.of_frame(guesses, drawn)
-        case _:
-            return drawn
     return drawn if proxy is None else proxy.carried_by(drawn)
 
 
-def _of_judge(work: Toolbox, round_: Round, path: Path, drawn: Draw) -> Proxy | None:
+def _of_judge(work: Toolbox, round_: Round, path: Path, drawn: Draw, sample: NDArray[np.int64]) -> Proxy | None:
     """Two phases: a random sample of the frame and the drawn inputs are asked about together, in random order."""
-    sample = sample_of(round_, drawn.frame_size)
     positions = np.union1d(sample, drawn.positions)
     wrong = judged(work, round_, path, positions)
     of_sample = wrong[np.searchsorted(positions, sample)]
@@ -73,7 +73,7 @@ def _of_frame(work: Toolbox, round_: Round, path: Path) -> Floats | None:
             return None
     if not kept.exists():
         plan = round_.plan.proxy or {}
-        found = _of_column(work, round_, path) if plan["by"] == "column" else _learned(work, round_, path)
+        found = _FROM[str(plan["by"])](work, round_, path)
         if found is None:
             return None
         partial = kept.with_suffix(".partial.npy")
@@ -97,9 +97,19 @@ def _of_column(work: Toolbox, round_: Round, path: Path) -> Floats | None:
         else:
             found = numbers.named(values)[0].to_numpy(zero_copy_only=False).astype(np.float64)
             wrong[positions] = found if plan["says"] == "wrong" else 1 - found
+    return _filled(work, round_, wrong)
+
+
+def _judged(work: Toolbox, round_: Round, path: Path) -> Floats | None:
+    """What a judge holds of every input."""
+    return _filled(work, round_, judged(work, round_, path, np.arange(len(frame_column(path, "slice")))))
+
+
+def _filled(work: Toolbox, round_: Round, wrong: Floats) -> Floats | None:
+    """The guesses with their mean where there is none; None where there is none at all."""
     known = ~np.isnan(wrong)
     if not known.any():
-        log.warning("round %d of %s: the proxy column %r says nothing", round_.number, work.name, plan["column"])
+        log.warning("round %d of %s: the proxy %s says nothing", round_.number, work.name, round_.plan.proxy)
         return None
     return np.where(known, wrong, wrong[known].mean())
 
@@ -122,3 +132,11 @@ def _learned(work: Toolbox, round_: Round, path: Path) -> Floats | None:
     old = {name: np.array(values) for name, values in variables.items() if len(values) == len(outcomes)}
     both = {name: frame.variables[name] for name in old if name in frame.variables}
     return learned(old, np.array(outcomes), both, binary=round_.plan.problem == "classification")
+
+
+_FROM: Mapping[str, Callable[[Toolbox, Round, Path], Floats | None]] = {
+    "column": _of_column,
+    "judge": _judged,
+    "learned": _learned,
+}
+"""By what the plan says, where the guesses for a whole frame come from."""

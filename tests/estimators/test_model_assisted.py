@@ -30,7 +30,8 @@ def test_assisted_by_the_truth_is_the_truth() -> None:
     sample = POPULATION.answer(draw)
     found = ModelAssisted(SRS, Proxy.of_frame(POPULATION.outcomes, draw), weight=1.0).estimate(sample)
     assert found.value == pytest.approx(POPULATION.truth)
-    assert found.standard_error == pytest.approx(0.0)
+    assert found.standard_error is not None
+    assert found.standard_error > 0.005  # rules divide by it
     assert 0.01 < found.half_width < 0.6 * SRS.estimate(sample).half_width  # 50 agreements do not prove all
 
 

@@ -251,6 +251,10 @@ def test_a_larger_registered_model_judges_the_whole_frame(workbench, sqlite, clo
         ({"judge": {"type": "model", "model": "models:/digits/1"}, "model": "models:/digits/1"}, "would judge itself"),
         ({"judge": {"type": "openai", "url": "nowhere", "model": "m"}, **SRS}, "url: must be an address"),
         (
+            {"judge": {"type": "command", "command": ["a"], "as_labels": True}, "labels": {"overlap": 2}},
+            "one answer for a task: leave labels.overlap out",
+        ),
+        (
             {"judge": {"type": "command", "command": ["a"], "as_labels": True}, "estimate": {"proxy": "judge"}},
             "its answers are labels",
         ),
