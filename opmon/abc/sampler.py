@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -41,3 +41,8 @@ class Sampler(Plugin, ABC):
     def next_batch(self, frame: Frame, budget: int, sample: Sample, rng: np.random.Generator) -> Draw:
         """The draw of ``sample`` followed by the next wave; unchanged where the budget is spent or no wave follows."""
         return sample.draw
+
+    def at_once(self) -> Self:
+        """The same sampler with all draws in its first wave, for labels of which some may never come; one that draws
+        in waves gives another, as the next wave would wait for them."""
+        return self

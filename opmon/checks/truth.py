@@ -17,6 +17,9 @@ from opmon.truth.reading import Found, Vocabulary, column_of, read_truths
 from opmon.types import Slice
 from opmon.wording import counted, told
 
+_FEW, _MANY = 10, 200
+"""Of so few classes, each should be among so many truths."""
+
 
 def look_at_truth(
     monitor: MonitorSettings, sample: Sample | None, classes: Sequence[str] | None = None
@@ -65,7 +68,18 @@ def _of_a_source(about: str, monitor: MonitorSettings, sample: Sample | None, vo
     refused = f"; rows that cannot be taken: {told(found.refused)}{_allowed(vocabulary)}" if found.refused else ""
     if found.refused and not len(found.truths):
         return _unlike(about, message + refused)
-    return Finding(about, "warning" if level == "warning" else "ok", message + refused)
+    silent = _never_said(found, vocabulary)
+    return Finding(about, "warning" if level == "warning" or silent else "ok", message + refused + silent)
+
+
+def _never_said(found: Found, vocabulary: Vocabulary) -> str:
+    """The classes that no truth says, of a few classes and many truths: does the source tell of some classes alone?"""
+    classes, said = vocabulary.classes or (), set(found.truths.labels.unique().to_pylist())
+    silent = sorted(set(classes) - said)
+    if not silent or len(classes) > _FEW or len(found.truths) < _MANY:
+        return ""
+    named = ", ".join(map(repr, silent))
+    return f"; none of {len(found.truths):,} truths says {named}: truth of some classes alone tells of those alone"
 
 
 def _allowed(vocabulary: Vocabulary) -> str:

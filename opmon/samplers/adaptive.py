@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,9 @@ class Adaptive(Sampler):
                 f"got {before.design!r} from {before.frame_size}. Begin with draw()."
             )
         return before if len(before) >= budget else self._wave(frame, budget, sample, rng)
+
+    def at_once(self) -> Adaptive:
+        return replace(self, waves=1)
 
     def _wave(self, frame: Frame, budget: int, sample: Sample | None, rng: np.random.Generator) -> Draw:
         wave, done = (0, 0) if sample is None else (_waves(sample.draw), len(sample.draw))

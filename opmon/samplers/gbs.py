@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,9 @@ class GradientBased(ByVariable):
         done = int(draw.columns["wave"][-1]) + 1
         to_come = max(1, int(draw.constants["waves"]) - done)
         return _go_on(draw, _variances(sample, len(draw.constants["stratum_size"])), -(-left // to_come), rng)
+
+    def at_once(self) -> GradientBased:
+        return replace(self, waves=1)
 
 
 def _go_on(draw: Draw, variances: NDArray[np.float64], wave: int, rng: np.random.Generator) -> Draw:

@@ -25,7 +25,7 @@ from opmon.stages.census import measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.judged_labels import unchecked
-from opmon.stages.lags import arrived_of, asked_for_the_rest, by_lags, waits_alone
+from opmon.stages.lags import arrived_of, asked_for_the_rest, by_lags, one_sided, waits_alone
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
@@ -140,7 +140,8 @@ def _loss(task: Asked, problem: Problem) -> float:
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimate = _told(round_, by_lags(round_, answers.sample, answers.arrived) or _of_design(round_, answers))
-    notes = (*estimate.notes, *unchecked(answers.tasks))
+    sided = one_sided(answers.tasks) if round_.plan.problem == "classification" else ()
+    notes = (*estimate.notes, *sided, *unchecked(answers.tasks))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
     return replace(estimate, provisional=provisional, notes=notes)

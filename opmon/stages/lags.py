@@ -7,6 +7,7 @@ of annotators for all that they were asked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -26,6 +27,8 @@ from opmon.types import Draw, Estimate, Floats, Sample
 MOST = 20_000
 """So many of the last lags are looked at."""
 _HOUR = 3600.0
+_FEW, _OFTEN = 10, 5
+"""From so many truths on it is odd that none says what the model answers so often."""
 
 
 def arrived_of(connection: Connection, round_: Round, tasks: Sequence[Asked], draw: Draw) -> Arrived | None:
@@ -74,6 +77,23 @@ def waits_alone(tasks: Sequence[Asked]) -> bool:
     spoken = [task for task in tasks if task.is_spoken_of]
     alone = all(task.arrived is not None for task in spoken)
     return bool(spoken) and alone and len(spoken) < len(tasks)
+
+
+def one_sided(tasks: Sequence[Asked]) -> tuple[str, ...]:
+    """A note where truths are missing and none that has come says a class that the model often answers."""
+    told = [task.truth for task in tasks if task.arrived is not None]
+    if len(told) < _FEW or not waits_alone(tasks):
+        return ()
+    answered = Counter(task.prediction for task in tasks)
+    silent = [(name, count) for name, count in answered.most_common() if name not in told and count >= _OFTEN]
+    if not silent:
+        return ()
+    named = ", ".join(f"{name!r} ({count} of {len(tasks)} answers)" for name, count in silent[:3])
+    more = ", …" if silent[3:] else ""
+    return (
+        f"no truth that has come says {named}{more}, which the model does: where truth comes of some classes alone, "
+        f"this is the accuracy on those",
+    )
 
 
 def asked_for_the_rest(round_: Round, tasks: Sequence[Asked], sample: Sample) -> Sample | None:

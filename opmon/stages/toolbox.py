@@ -161,7 +161,8 @@ class Toolbox:
 
 def sampler_of(plan: RoundPlan) -> Sampler:
     """The sampler that a round's plan names."""
-    return plugins.make("sampler", plan.sampler, plan.parameters)
+    sampler: Sampler = plugins.make("sampler", plan.sampler, plan.parameters)
+    return sampler.at_once() if plan.at_once else sampler
 
 
 def levels_of(plan: RoundPlan) -> int | None:
@@ -182,4 +183,5 @@ def plan_of(settings: MonitorSettings) -> RoundPlan:
         where=settings.inputs.where,
         version_column=settings.columns.model_version,
         proxy=settings.proxy,
+        at_once=settings.labels.annotators == "none",
     )

@@ -41,6 +41,8 @@ class RoundPlan:
     """What the log says of versions -> the version it means."""
     proxy: Document | None = None
     """What assists the estimate, chosen before any label; None: the labels alone make it."""
+    at_once: bool = False
+    """Whether all is drawn in one wave, because nobody is asked: truth that arrives by itself may never come."""
     whole_budget: int | None = None
     """The budget of a round of full size, where this one has a share of it."""
     earned: float | None = None

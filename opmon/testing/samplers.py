@@ -58,6 +58,8 @@ def _draws_the_budget(sampler: Sampler, population: Population) -> None:
     before = {name: values.copy() for name, values in population.frame.variables.items()}
     for budget in BUDGETS:
         draw = drawn(sampler, population, budget, np.random.default_rng(budget))
+        whole = sampler.at_once().draw(population.frame, budget, np.random.default_rng(budget))
+        assert len(whole) == len(draw), f"at_once() draws all of the {len(draw)} at once; it drew {len(whole)}"
         assert len(draw) == budget, f"{len(draw)} draws of a budget of {budget}"
         assert draw.frame_size == population.frame.size, "the draw says another size of the frame"
         assert draw.design, "the draw names no design"

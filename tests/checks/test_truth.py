@@ -36,6 +36,7 @@ def write(folder: Path, **columns: Any) -> None:
     ("columns", "level", "words"),
     [
         ({"order": ["a", "c", "z"], "said": [0, 1, 1]}, "ok", "2 of 3 inputs looked at have a truth"),
+        ({"order": [f"r{k}" for k in range(300)], "said": [1] * 300}, "warning", "none of 300 truths says 'no'"),
         ({"order": ["A", "C"], "said": [0, 1]}, "warning", "the log says 'a' and the truths say"),
         ({"order": ["a", "b"], "said": [0, 7]}, "warning", "'7' is none of the classes"),
         ({"id": ["a"], "said": [0]}, "problem", "has the column 'order'; the columns are: id, said"),

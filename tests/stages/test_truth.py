@@ -270,6 +270,25 @@ def test_a_monitor_whose_truth_only_arrives_by_itself_asks_nobody(workbench, sql
         assert revisions.latest_estimate(connection, round_of(monitor).id).estimate.response == pytest.approx(0.5)
 
 
+def test_where_nobody_is_asked_all_is_drawn_at_once_and_classes_that_no_truth_says_are_told(
+    workbench, sqlite, clock
+) -> None:
+    workbench.write_window()
+    some_classes = {key: truth for key, truth in workbench.truth.items() if truth in "01234"}
+    write_truth(workbench, some_classes)
+    labels = {"annotators": "none", "max_wait": "1d"}
+    sampler = {"type": "adaptive", "budget": 80}
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, labels=labels, sampler=sampler)
+    assert monitor.advance().problems == []
+    assert len(drawn(monitor)) == 80
+    clock.pass_(days=3651)
+    assert monitor.advance().problems == []
+    estimate = latest(monitor).estimate
+    assert estimate.n == 80
+    (note,) = (note for note in estimate.notes if note.startswith("no truth that has come says"))
+    assert note.endswith("this is the accuracy on those")
+
+
 def latest(monitor: Any, number: int = 1) -> revisions.Revision:
     with monitor.store.read() as connection:
         found = revisions.latest_estimate(connection, round_of(monitor, number).id)
