@@ -7,7 +7,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +74,7 @@ class Chat:
     key: str | None = field(repr=False)
     timeout: float
     tries: int
+    options: Mapping[str, object]
 
     def ask(self, messages: Sequence[Json], over: threading.Event) -> str:
         """What it answers; between tries it waits, unless it is ``over``.
@@ -81,7 +82,9 @@ class Chat:
         Raises Refused for an input that it does not take, Unanswered where no try was answered, and UnavailableError
         where it refuses everything, such as for a wrong key.
         """
-        content = json.dumps({"model": self.model, "messages": messages, "temperature": 0, "max_tokens": TOKENS})
+        options = {"temperature": 0, "max_tokens": TOKENS, **self.options}
+        given = {name: value for name, value in options.items() if value is not None}
+        content = json.dumps({"model": self.model, "messages": messages, **given})
         for number in range(self.tries):
             try:
                 return self._try(content.encode())

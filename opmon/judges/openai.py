@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -48,6 +48,9 @@ class ChatJudge(Judge):
     """How often an input is tried."""
     at_once: int = 4
     """How many requests run at a time."""
+    options: Mapping[str, object] | None = None
+    """Further keys of the request, such as {max_tokens: 2000} for one that thinks before it answers; null takes one out
+    of temperature (0) and max_tokens (300)."""
     longest: int = 20_000
     """Characters of an input beyond which it is not asked about (pictures do not count)."""
 
@@ -59,11 +62,14 @@ class ChatJudge(Judge):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise InputError(f"{name} must be a whole number from 1 to {most:,}; got {value!r}")
+        options: object = self.options or {}
+        if not isinstance(options, Mapping) or {"messages", "model"} & set(options):
+            raise InputError(f"options must be keys of the request other than messages and model; got {options!r}")
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and self.key.strip()):
             raise InputError("key must be one line of plain ASCII text: a reference such as ${LLM_KEY}")
 
     def answer(self, questions: Sequence[Question], guide: Guide) -> Iterator[Opinion]:
-        chat = Chat(self.url, self.model, self.key, self.timeout, self.tries)
+        chat = Chat(self.url, self.model, self.key, self.timeout, self.tries, dict(self.options or {}))
         to_ask: queue.SimpleQueue[Question] = queue.SimpleQueue()
         for question in questions:
             to_ask.put(question)
@@ -81,20 +87,24 @@ class ChatJudge(Judge):
 
     def _heard(self, said: queue.SimpleQueue[tuple[Question, Opinion | Exception]], count: int) -> Iterator[Opinion]:
         """The opinions as they come; an error where it is down, or refuses."""
-        failed: list[Question] = []
+        doubtful: list[Question] = []  # it is not known yet whether it is they or the service
+        taken = False
         for _ in range(count):
             question, found = said.get()
-            if isinstance(found, Opinion):
-                yield from (Opinion(each.key) for each in failed)  # it is up: those alone cannot be answered
-                failed.clear()
-                yield found
-            elif isinstance(found, Unanswered):
-                failed.append(question)
-                if len(failed) >= min(IN_A_ROW, count):
-                    raise UnavailableError(f"the judge at {target(self.url).shown} does not answer: {found}") from found
+            if isinstance(found, Opinion) or (taken and isinstance(found, Refused)):
+                yield from (Opinion(each.key) for each in doubtful)  # it is up: those alone cannot be answered
+                doubtful.clear()
+                taken = True
+                yield found if isinstance(found, Opinion) else Opinion(question.key)
+            elif isinstance(found, Unanswered | Refused):
+                doubtful.append(question)
+                if len(doubtful) >= IN_A_ROW:
+                    raise UnavailableError(_down(target(self.url).shown, found)) from found
             else:
                 raise found
-        yield from (Opinion(each.key) for each in failed)
+        if doubtful and not taken:
+            raise UnavailableError(f"the judge at {target(self.url).shown} answered none of {count} inputs")
+        yield from (Opinion(each.key) for each in doubtful)
 
     def _work(
         self,
@@ -112,14 +122,19 @@ class ChatJudge(Judge):
                 return
             try:
                 said.put((question, self._asked(chat, question, guide, over)))
+            except (Refused, Unanswered) as exc:
+                said.put((question, exc))
             except Exception as exc:  # noqa: BLE001 - told where the answers are waited for
                 said.put((question, exc))
+                return
 
     def _asked(self, chat: Chat, question: Question, guide: Guide, over: threading.Event) -> Opinion:
         told = messages(self.prompt, question, guide, self.longest)
-        if told is None:
-            return Opinion(question.key)
-        try:
-            return read(question.key, chat.ask(told, over), guide)
-        except Refused:
-            return Opinion(question.key)  # this input alone: too long, or filtered
+        return Opinion(question.key) if told is None else read(question.key, chat.ask(told, over), guide)
+
+
+def _down(where: str, found: Exception) -> str:
+    """What is told of a service that answered nothing."""
+    if isinstance(found, Refused):
+        return f"the judge takes no input: {found}; check model and options of 'judge'"
+    return f"the judge at {where} does not answer: {found}"

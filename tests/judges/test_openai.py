@@ -100,7 +100,7 @@ def test_a_wrong_key_is_told_at_once() -> None:
     refusal = pytest.raises(UnavailableError, match="answered 401: check url, model and key")
     with serving(lambda *_: Reply(401)) as chat, refusal:
         asked(ChatJudge(chat.url, "small", at_once=1), questions(5))
-    assert len(chat.requests) <= 2
+    assert len(chat.requests) == 1
 
 
 def test_redirects_are_not_followed() -> None:
@@ -131,6 +131,26 @@ def test_what_names_no_class_is_no_opinion(content: str) -> None:
         found = asked(ChatJudge(chat.url, "small"), questions(1))
     assert found["k0"].answer is None
     assert len(chat.requests) == 1  # at temperature 0 it would say the same again
+
+
+def test_one_that_takes_no_input_is_told_and_nothing_is_kept_of_it() -> None:
+    said = []
+    with (
+        serving(lambda *_: Reply(400)) as chat,
+        pytest.raises(UnavailableError, match=r"takes no input: .* answered 400"),
+    ):
+        said += list(ChatJudge(chat.url, "small", at_once=1).answer(questions(20), GUIDE))
+    assert said == []
+    assert len(chat.requests) <= 4
+
+
+def test_one_that_thinks_first_has_options_of_its_own() -> None:
+    options = {"max_tokens": None, "max_completion_tokens": 2000, "temperature": 1}
+    with serving(lambda *_: Reply(content='<think>A cat {"answer": "cat"}? No.</think>\n{"answer": "dog"}')) as chat:
+        judge = ChatJudge(chat.url, "small", options=options)
+        assert asked(judge, questions(1))["k0"].answer == "dog"
+    (request,) = chat.requests
+    assert (request["max_completion_tokens"], request["temperature"], "max_tokens" in request) == (2000, 1, False)
 
 
 def test_an_input_cannot_speak_for_another() -> None:
@@ -180,6 +200,7 @@ def test_numbers_are_asked_for_with_their_unit() -> None:
         ({"tries": 0}, "tries must be a whole number from 1 to 20"),
         ({"at_once": 1000}, "at_once must be a whole number from 1 to 64"),
         ({"key": "a\nb"}, "key must be one line"),
+        ({"options": {"messages": []}}, "options must be keys"),
     ],
 )
 def test_wrong_parameters_are_told(arguments: dict[str, Any], message: str) -> None:
