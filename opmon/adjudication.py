@@ -19,7 +19,8 @@ class Asked:
     """A task and what its labels amount to so far. ``position`` is the input's place in the round's frame.
 
     An annotator's last word counts. A skip gives way to any answer. Among different answers the most frequent wins; of
-    equally frequent ones the latest. Truth that arrived by itself wins over all of them.
+    equally frequent ones the latest, unless the monitor adjudicates in another way (``ruling``). Truth that arrived by
+    itself wins over all of them.
 
     >>> from datetime import UTC, datetime
     >>> now = datetime.now(UTC)
@@ -47,6 +48,8 @@ class Asked:
     """How many are still to speak of it; 0: it is settled."""
     gold: str | None = None
     """Its known truth, where it is a gold task: nobody drew it, and annotators are measured by it."""
+    ruling: str | None = None
+    """The answer that counts where that is not the majority's: an expert's, or the likeliest."""
 
     @property
     def is_spoken_of(self) -> bool:
@@ -58,6 +61,8 @@ class Asked:
         """The answer that counts; None where nobody has said anything, or nobody could tell."""
         if self.arrived is not None:
             return self.arrived.truth
+        if self.ruling is not None:
+            return self.ruling
         counts = Counter(self._answers)
         most = max(counts.values(), default=0)
         return next((answer for answer in reversed(self._answers) if counts[answer] == most), None)
@@ -93,5 +98,10 @@ class Asked:
         return {annotator: truth for annotator, truth in self._last_words.items() if annotator != TRUTH}
 
     @property
+    def answered(self) -> dict[str, str]:
+        """What each annotator answered who did not skip it, the one with the latest word last."""
+        return {annotator: truth for annotator, truth in self._words_of_annotators.items() if truth is not None}
+
+    @property
     def _answers(self) -> list[str]:
-        return [truth for truth in self._words_of_annotators.values() if truth is not None]
+        return list(self.answered.values())

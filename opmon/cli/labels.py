@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opmon.cli.common import config_option, json_option, monitor_option, print_json, settings_of
+from opmon.cli._team import show_team
+from opmon.cli.common import chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 from opmon.cli.gold import gold
 from opmon.wording import counted
 
@@ -149,6 +150,29 @@ def import_labels(
         click.echo(f"  line {each.line} {each.why}", err=True)
     if found.refused:
         click.echo(f"{counted(len(found.refused), 'row')} refused; all of them are in {beside}", err=True)
+
+
+@labels.command("annotators")
+@config_option()
+@click.argument("monitor", required=False)
+@click.option("--rounds", "count", type=click.IntRange(min=1), default=20, show_default=True, help="The newest rounds.")
+@json_option()
+def annotators(path: Path | None, monitor: str | None, count: int, as_json: bool) -> None:
+    """Show who answered what, how far annotators agree, how often each errs, and who needs a word."""
+    from opmon.queries.annotators import team_view
+    from opmon.queries.plain import plain
+    from opmon.store.engine import open_store
+
+    settings = settings_of(path)
+    names = chosen(settings, () if monitor is None else (monitor,))
+    store = open_store(settings.database.get_secret_value())
+    with store.read() as connection:
+        teams = [team_view(connection, name, count) for name in names]
+    for team in teams:
+        if as_json:
+            print_json(plain(team))
+        else:
+            show_team(console(), team)
 
 
 labels.add_command(gold)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
-from opmon.wording import counted, told
+from opmon.wording import counted, percent, told
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from opmon.queries import MonitorView, RoundView
+    from opmon.store.corrections import Corrected
     from opmon.store.truths import Read
     from opmon.types import Estimate
 
@@ -110,6 +111,8 @@ def _show(out: Console, view: MonitorView) -> None:
         left = _left_out(row)
         if left:
             out.print(f"  round {row.number}, {left}", style="dim")
+        if row.corrected is not None and row.estimate is not None:
+            out.print(Text(f"  round {row.number}, {_corrected(row.corrected, row.estimate)}"), style="dim")
     if any(round_.waits_for == "run" for round_ in view.newest):
         out.print("  what does not wait for labels goes on with the next run: opmon run", style="dim")
     for need in view.needs:
@@ -151,6 +154,13 @@ def _rounds(view: MonitorView) -> Table:
             "–" if row.failures is None else str(row.failures),
         )
     return table
+
+
+def _corrected(found: Corrected, plain: Estimate) -> str:
+    """The estimate corrected for annotators who err, or why there is none, and how far they agree."""
+    said = found.why if found.interval is None else plain.quantity.interval(*found.interval)
+    agree = "" if found.agreement is None else f"; {percent(found.agreement, 0)} of pairs of answers agree"
+    return f"corrected for annotators who err: {said}{agree}"
 
 
 _LEFT_OUT = {"filtered": "filtered", "thinned": "thinned", "unlogged": "never logged"}

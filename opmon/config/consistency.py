@@ -176,6 +176,9 @@ def _annotators_are_asked(monitor: MonitorSettings) -> None:
         raise at_key(
             "labels", "overlap of failures is of classes: a number is hardly ever hit; give a share", "overlap"
         )
+    if labels.adjudication == "weighted" and monitor.problem == "regression":
+        what = "weighted is for classes: of numbers take majority (where all differ the latest answer counts), or name "
+        raise at_key("labels", what + "people: {expert: [ann]}", "adjudication")
     for name in labels.classes if monitor.class_names is not None else ():
         if name not in (monitor.class_names or ()):
             raise at_key("labels", unknown(name, monitor.class_names or (), "class"), "classes", name)

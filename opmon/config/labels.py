@@ -138,6 +138,18 @@ class LabelSettings(Part):
             return ""
 
     @property
+    def experts(self) -> tuple[str, ...] | None:
+        """Whose answer counts, the first who answered; None where that is not the way."""
+        return self.adjudication.expert if isinstance(self.adjudication, AdjudicationSettings) else None
+
+    @property
+    def decides(self) -> Literal["weighted", "expert"] | None:
+        """What decides where annotators differ; None: the majority."""
+        if self.experts:
+            return "expert"
+        return "weighted" if self.adjudication == "weighted" else None
+
+    @property
     def guidelines_file(self) -> Path | None:
         """The file that the guidelines are in; None where they are here."""
         is_file = "\n" not in self.guidelines and self.guidelines.lower().endswith((".md", ".markdown", ".txt"))

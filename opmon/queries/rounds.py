@@ -10,6 +10,7 @@ from typing import Literal
 from opmon.queries.standing import as_told
 from opmon.queries.watch import Watch
 from opmon.store import revisions, truths, verdicts
+from opmon.store.corrections import Corrected
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.store.rounds import NEVER, Round
@@ -73,6 +74,8 @@ class RoundView:
     """From when on annotators are asked; None: at once, or never."""
     truth: Lags | None = None
     """How soon the truth of its drawn inputs came by itself; None where none has."""
+    corrected: Corrected | None = None
+    """The estimate corrected for annotators who err; None where no answer is there to check another."""
 
 
 def round_views(
@@ -137,4 +140,5 @@ def _view(
         waits_for=waits,
         asks_at=None if round_.asks_at == NEVER else round_.asks_at,
         truth=lags,
+        corrected=None if revision is None else revision.corrected,
     )

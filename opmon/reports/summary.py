@@ -17,6 +17,7 @@ from opmon.reports.failures import Failure
 from opmon.reports.palette import darkened
 from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
+from opmon.store.corrections import Corrected
 from opmon.types import Document, Estimate, Verdict
 from opmon.wording import counted, told
 
@@ -55,6 +56,8 @@ class RoundSummary:
     """The PNG that :func:`opmon.reports.pictures.picture_grid` made of the failures."""
     pictures_shown: int = 0
     drift: DriftSummary | None = None
+    corrected: Corrected | None = None
+    """The estimate corrected for annotators who err, and how far they agree."""
 
 
 def round_page(summary: RoundSummary, path: Path) -> Path:
@@ -67,7 +70,7 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         figures=_figures(summary),
         pictures=None if summary.pictures is None else data_uri(summary.pictures, "image/png"),
         failures=summary.failures[:LISTED_FAILURES],
-        facts=_facts(summary.facts),
+        facts=[*_facts(summary.facts), *_agreement(summary)],
         drift_words=_drift_words(summary.drift, summary.facts.drift),
         drifted=[column for column in summary.drift.columns if column.drifted][:LISTED_COLUMNS]
         if summary.drift
@@ -119,6 +122,27 @@ def _facts(facts: RoundFacts) -> list[tuple[str, str, str]]:
     if facts.skew is not None:
         rows.append(("Serving skew", percent(facts.skew), "inputs where the registered model answers otherwise"))
     return rows
+
+
+def _agreement(summary: RoundSummary) -> Iterator[tuple[str, str, str]]:
+    """How far annotators agree, and the estimate corrected for their errors, or why there is none."""
+    found = summary.corrected
+    if found is None:
+        return
+    alpha = "" if found.alpha is None else f"Krippendorff's alpha {found.alpha:.2f}"
+    if found.agreement is not None:
+        yield (
+            "Agreement",
+            percent(found.agreement),
+            f"of pairs of answers to one input are the same; {alpha}".rstrip("; "),
+        )
+    elif found.alpha is not None:
+        yield "Agreement", f"{found.alpha:.2f}", "Krippendorff's alpha"
+    if found.interval is not None:
+        value, low, high = map(together, summary.quantity.texts(*found.interval))
+        yield "Corrected for annotators who err", value, f"{low} to {high}, from {found.checks:,} checked answers"
+    elif found.why:
+        yield "Corrected for annotators who err", "–", found.why
 
 
 _REMARKS = {

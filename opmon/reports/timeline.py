@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from opmon.errors import InputError
+from opmon.quantities import Quantity
+from opmon.store.corrections import Corrected
 from opmon.types import Estimate
 
 _COUNTS = ("received", "unscorable", "duplicates", "asked", "returned", "failures")
@@ -129,6 +131,16 @@ def revised_metrics(estimate: Estimate, facts: RoundFacts) -> dict[str, float]:
     return _bounded(estimate, "revised", "revised_low", "revised_high") | _known(
         {"labels/revised": facts.returned, "failures/revised": facts.failures}
     )
+
+
+def corrected_metrics(corrected: Corrected | None, quantity: Quantity, *, revised: bool) -> dict[str, float]:
+    """The estimate corrected for annotators who err, beside the plain one, and how far they agree; nothing of rounds in
+    which nobody's answers are checked. ``revised``: what later labels have made of it."""
+    if corrected is None:
+        return {}
+    name = f"{quantity.key}/corrected{'_revised' if revised else ''}"
+    agreement = {} if revised else {"labels/agreement": corrected.agreement, "labels/alpha": corrected.alpha}
+    return _known({name: corrected.value, f"{name}_low": corrected.low, f"{name}_high": corrected.high} | agreement)
 
 
 def rolling_metrics(estimate: Estimate, *, revised: bool) -> dict[str, float]:

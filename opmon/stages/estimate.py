@@ -20,7 +20,7 @@ from opmon.estimators.proxies import Proxy
 from opmon.estimators.worst_case import worst_case
 from opmon.jobs.thinning import Thinning
 from opmon.quantities import Problem, loss
-from opmon.stages import losses
+from opmon.stages import correction, losses
 from opmon.stages.census import measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
@@ -112,7 +112,7 @@ def _is_better(known: Estimate, final: bool, whole: Estimate | None) -> bool:
 def read_answers(connection: Connection, round_: Round) -> Answers:
     """What the annotators said of a round, joined with its draw."""
     seen = queue.count(connection, round_.id)
-    tasks = queue.answers(connection, round_.id)
+    tasks = correction.ruled(round_, queue.answers(connection, round_.id))
     draw = draws.unpack_draw(round_.draw or b"")
     outcome = {task.position: _loss(task, round_.plan.problem) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
@@ -213,15 +213,20 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *,
     """Keep it, with what its draws tell: nothing, where they do not make the estimate (``whole``)."""
     now = work.clock()
     tally = None if whole else plugins.make("estimator", answers.sample.draw.design).tally(answers.sample)
+    found = None
+    if not whole and not estimate.provisional:
+        with work.store.read() as connection:
+            found = correction.correction_of(connection, round_, answers, estimate)
     with work.write() as connection:
         revisions.add_estimate(
             connection,
             round_.id,
-            estimate,
+            correction.told(estimate, found),
             failures=len(answers.failures),
             labels_seen=answers.labels_seen,
             made_at=now,
             tally=tally,
+            corrected=found,
         )
         if not estimate.provisional:
             rounds.update(connection, round_.id, state=RoundState.ESTIMATED, problem=None)

@@ -156,6 +156,7 @@ def _write_report(
             pictures=pictures,
             pictures_shown=shown,
             drift=summary_of(round_.drift),
+            corrected=revision.corrected,
         ),
         folder / "round.html",
     )
@@ -166,6 +167,8 @@ def _told(revision: Revision) -> dict[str, Json]:
     estimate = revision.estimate
     told = asdict(estimate) | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}
     told |= {name: None for name in ("low", "high") if math.isinf(told[name])}
+    if revision.corrected is not None:
+        told["corrected"] = asdict(revision.corrected)
     return told | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
 
 

@@ -17,6 +17,7 @@ from opmon.errors import ModelError, NotFoundError
 from opmon.reports.timeline import (
     RoundFacts,
     asked_metrics,
+    corrected_metrics,
     final_metrics,
     input_metrics,
     provisional_metrics,
@@ -72,9 +73,13 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
         first = revisions.first_final(connection, round_.id) or revision
         then = queue.answers(connection, round_.id, first=first.labels_seen)
     _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
-    _tell(work, round_, final_metrics(first.estimate, facts_as_of(round_, first, then)), first.revision)
+    final = final_metrics(first.estimate, facts_as_of(round_, first, then))
+    quantity = revision.estimate.quantity
+    _tell(work, round_, final | corrected_metrics(first.corrected, quantity, revised=False), first.revision)
     if revision.revision != first.revision:
-        _tell(work, round_, revised_metrics(revision.estimate, facts), revision.revision)
+        revised = revised_metrics(revision.estimate, facts)
+        revised |= corrected_metrics(revision.corrected, quantity, revised=True)
+        _tell(work, round_, revised, revision.revision)
 
 
 def tell_without_estimate(work: Toolbox, round_: Round, asked: int) -> None:

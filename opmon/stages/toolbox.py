@@ -184,4 +184,6 @@ def plan_of(settings: MonitorSettings) -> RoundPlan:
         version_column=settings.columns.model_version,
         proxy=settings.proxy,
         at_once=settings.labels.annotators == "none",
+        adjudication=settings.labels.decides,
+        experts=settings.labels.experts,
     )

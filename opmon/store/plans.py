@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Self
+from typing import Literal, Self
 
 from opmon import quantities
 from opmon.quantities import Quantity
@@ -47,6 +47,10 @@ class RoundPlan:
     """The budget of a round of full size, where this one has a share of it."""
     earned: float | None = None
     """The labels that the inputs so far have earned of it."""
+    adjudication: Literal["weighted", "expert"] | None = None
+    """Whose answer counts where annotators differ; None: the majority's."""
+    experts: Sequence[str] | None = None
+    """Those whose answer does, the first who answered."""
 
     @classmethod
     def of(cls, stored: Document) -> Self:

@@ -12,7 +12,8 @@ from sqlalchemy.engine import Connection
 from opmon import quantities
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
-from opmon.store import tallies
+from opmon.store import corrections, tallies
+from opmon.store.corrections import Corrected
 from opmon.store.schema import Query, Row, estimates, rounds
 from opmon.store.tallies import AT_ONCE
 from opmon.types import Estimate
@@ -34,6 +35,8 @@ class Revision:
     """The name and version of the model."""
     ended_at: datetime
     """When the round's last input came."""
+    corrected: Corrected | None = None
+    """The estimate corrected for annotators who err; None where no answer is there to check another."""
 
 
 def add_estimate(
@@ -45,6 +48,7 @@ def add_estimate(
     labels_seen: int,
     made_at: datetime,
     tally: Tally | None = None,
+    corrected: Corrected | None = None,
 ) -> int:
     """Add the next revision, with what its draws tell; gives its number, the first being 0."""
     last = connection.scalar(sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == round_id))
@@ -71,8 +75,11 @@ def add_estimate(
             made_at=made_at,
         )
     )
+    key = int(added.inserted_primary_key[0])  # type: ignore[index]
     if tally is not None:
-        tallies.add(connection, int(added.inserted_primary_key[0]), tally)  # type: ignore[index]
+        tallies.add(connection, key, tally)
+    if corrected is not None:
+        corrections.add(connection, key, corrected)
     return revision
 
 
@@ -162,7 +169,8 @@ def _newest_of(which: sa.ColumnElement[bool], as_of: int | None = None) -> Query
 
 def _revisions() -> Query:
     of_round = (rounds.c.number, rounds.c.model_name, rounds.c.model_version, rounds.c.ends_at, rounds.c.opened_at)
-    return sa.select(estimates, *of_round).join(rounds, rounds.c.id == estimates.c.round_id)
+    found = sa.select(estimates, *of_round, *corrections.COLUMNS).join(rounds, rounds.c.id == estimates.c.round_id)
+    return found.outerjoin(corrections.TABLE, corrections.TABLE.c.estimate_id == estimates.c.id)
 
 
 def _is(quantity: Quantity) -> tuple[sa.ColumnElement[bool], ...]:
@@ -233,6 +241,7 @@ def _revision(row: Row) -> Revision:
         key=row.id,
         model=(row.model_name, row.model_version),
         ended_at=row.ends_at or row.opened_at,
+        corrected=corrections.of(row),
     )
 
 

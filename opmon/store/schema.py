@@ -267,6 +267,20 @@ tallies = sa.Table(
     sa.Column("tally", sa.LargeBinary, nullable=False),
 )
 
+corrections = sa.Table(
+    "corrections",
+    metadata,
+    sa.Column("estimate_id", Key, sa.ForeignKey("estimates.id"), primary_key=True),
+    sa.Column("value", sa.Float),  # the estimate corrected for annotators who err; NULL: too little is known of them
+    sa.Column("low", sa.Float),
+    sa.Column("high", sa.Float),
+    sa.Column("standard_error", sa.Float),
+    sa.Column("why", sa.Text, nullable=False),  # why there is none
+    sa.Column("checks", sa.Integer, nullable=False),  # answers that others, or known truths, are there to check
+    sa.Column("agreement", sa.Float),
+    sa.Column("alpha", sa.Float),
+)
+
 verdicts = sa.Table(
     "verdicts",
     metadata,
