@@ -16,6 +16,10 @@ HARDER = (0.3, 0.6)
 APART = 0.8
 """How far the log odds of annotators are spread around the team's."""
 
+ALTERNATIVES = (0.7, 0.35)
+"""Centre and spread of ``log M``, in parts of ``log(K − 1)``: of ten classes about five are confused, from one to all
+nine."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -56,7 +60,7 @@ class Layout:
         centre = np.zeros(self.size)
         centre[self.error], centre[self.harder] = ERROR[0], HARDER[0]
         if self.many:
-            centre[self.harder + 1] = 0.6 * math.log(self.classes - 1)
+            centre[self.harder + 1] = ALTERNATIVES[0] * math.log(self.classes - 1)
         return centre
 
     @property
@@ -65,7 +69,7 @@ class Layout:
         precision = np.zeros(self.size)
         precision[self.error], precision[self.harder] = ERROR[1] ** -2, HARDER[1] ** -2
         if self.many:
-            precision[self.harder + 1] = (math.log(self.classes - 1) / 4) ** -2
+            precision[self.harder + 1] = (ALTERNATIVES[1] * math.log(self.classes - 1)) ** -2
         precision[self.apart] = APART**-2
         return precision
 
@@ -73,10 +77,10 @@ class Layout:
     def limits(self) -> list[tuple[float, float]]:
         """The least and the largest value of each parameter.
 
-        A team errs on less than 40 % and a model fails on less than 88 %: with everybody wrong together the answers
-        would be as likely, and no data could tell the two worlds apart.
+        A team errs on less than 40 %, and a model fails on less than 88 %, of two classes on less than half: with
+        everybody wrong together the answers would be as likely, and no data could tell the two worlds apart.
         """
-        limits = [(-9.0, 2.0)] * self.groups + [(-7.0, -0.4), (-1.5, 1.5)]
+        limits = [(-9.0, 2.0 if self.many else 0.0)] * self.groups + [(-7.0, -0.4), (-1.5, 1.5)]
         if self.many:
             limits.append((0.0, math.log(self.classes - 1)))
         return limits + [(-2.5, 2.5)] * (self.apart.stop - self.apart.start)

@@ -8,8 +8,6 @@ from scipy.special import expit, ndtri
 from opmon.annotators.error_model import Fitting
 from opmon.types import Floats
 
-ENDS = (-8.9, 1.9)
-"""The log odds beyond which a failure rate is 0, or anything."""
 FIRST = 0.5
 GROWTH = 1.7
 HALVINGS = 7
@@ -23,11 +21,12 @@ def profile_bounds(fitting: Fitting, start: Floats, level: float) -> tuple[float
     """
     best, least = fitting.best(start)
     most = least + float(ndtri(0.5 + level / 2)) ** 2 / 2
-    low, high = (_bound(fitting, best, most, end) for end in ENDS)
-    return low, high
+    lowest, highest = fitting.layout.limits[0]
+    return _bound(fitting, best, most, lowest, 0.0), _bound(fitting, best, most, highest, 1.0)
 
 
-def _bound(fitting: Fitting, best: Floats, most: float, end: float) -> float:
+def _bound(fitting: Fitting, best: Floats, most: float, end: float, beyond: float) -> float:
+    """The failure rate where the likelihood is just too small, towards ``end``; ``beyond`` where it never is."""
     side, step = float(np.sign(end - best[0])), FIRST
     inside, warm = float(best[0]), best
     while True:
@@ -38,7 +37,7 @@ def _bound(fitting: Fitting, best: Floats, most: float, end: float) -> float:
         if lost > most:
             break
         if outside == end:
-            return 0.0 if side < 0 else 1.0
+            return beyond
         inside, warm, step = outside, at, step * GROWTH
     for _ in range(HALVINGS):
         middle = (inside + outside) / 2

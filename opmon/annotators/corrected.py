@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from opmon.annotators._profile import profile_bounds
 from opmon.annotators.error_model import ErrorModel, Fitting, fit
@@ -20,8 +22,6 @@ FEWEST = 50
 """Answers that another one, or a known truth, checks: fewer say too little of how often annotators err."""
 SUPPOSED = 0.8
 """The largest share of the variance that may come from what is only supposed of the errors."""
-SCALES = 0.25, 4.0
-"""How much more or less than independent inputs the draws of a design may tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,11 @@ def corrected(
     (a second one where the first contradicts the model) are no matter: the likelihood is that of all answers. The value
     is the design's own estimate of the failures that are likely ones, moved by what the error model adds or takes.
 
-    The interval is the profile likelihood's, over ``n_e`` independent inputs: as many as give the variance that the
-    design's own formula gives for the influence of each draw. It is never shorter, on either side, than the design's
-    own interval of the likely failures. Regressions have no wrong classes: see :mod:`.noise`.
+    The interval joins two. The profile likelihood's, over as many independent inputs as the weights are worth (Kish),
+    knows that rates end at 0 and that errors and failures stand for each other; what the design tells of the likely
+    failures more, or less, than independent inputs would is taken from, or added to, the square of either side. The
+    design's own interval of the likely failures, with the variance that errors add in quadrature (linearised), knows of
+    failures that hide where few draws fall, and of a frame drawn nearly whole. The wider bound counts on either side.
     """
     if sample.problem == "regression":
         raise InputError("squared errors have no error rate; correct them with opmon.annotators.denoised")
@@ -68,36 +70,59 @@ def corrected(
     coded = Coded.of([*(opinions[position] for position in drawn.spoken), *others])
     weights = np.concatenate((drawn.size * drawn.share, np.ones(len(others))))
     model = fit(coded, weights, classes)
-    worth = drawn.worth(estimator, sample, model)
-    checks = sum(each.checks for each in (*(opinions[position] for position in drawn.spoken), *others))
-    why = _why_not(model, len(drawn.spoken), checks, worth.supposed)
-    if why:
-        return Correction(None, why, checks, model, worth.supposed)
-    weights[: len(drawn.spoken)] *= worth.scale
-    low, high = profile_bounds(Fitting(coded, weights, classes), model.parameters, level)
     likely = (model.failed[: len(drawn.spoken)] > 0.5).astype(np.float64)
+    parts = drawn.parts(estimator, sample, model, likely)
+    checks = sum(each.checks for each in (*(opinions[position] for position in drawn.spoken), *others))
+    why = _why_not(model, len(drawn.spoken), checks, parts.supposed)
+    if why:
+        return Correction(None, why, checks, model, parts.supposed)
+    bounds = profile_bounds(Fitting(coded, weights, classes), model.parameters, level)
     plain = estimator.estimate(replace(sample, outcomes=drawn.each(likely)), level)
-    moved = (1 - plain.value) - float(drawn.share @ likely)
-    value = 1 - model.failure_rate - moved
+    value = plain.value - (model.failure_rate - float(drawn.share @ likely))
+    below, above = (
+        parts.distance(abs(bound - model.failure_rate), near, level)
+        for bound, near in zip(reversed(bounds), (plain.value - plain.low, plain.high - plain.value), strict=True)
+    )
     estimate = replace(
         plain,
         value=value,
-        low=max(min(1 - high - moved, value - (plain.value - plain.low)), min(value, 0.0)),
-        high=min(max(1 - low - moved, value + (plain.high - plain.value)), max(value, 1.0)),
+        low=max(value - below, min(value, 0.0)),
+        high=min(value + above, max(value, 1.0)),
         method=f"{sample.draw.design}/corrected",
-        standard_error=worth.standard_error,
+        standard_error=parts.standard_error,
         notes=(_note(model, checks, level),),
     )
-    return Correction(estimate, "", checks, model, worth.supposed)
+    return Correction(estimate, "", checks, model, parts.supposed)
 
 
 @dataclass(frozen=True)
-class _Worth:
-    """What the draws tell: how many independent inputs each one counts for, and the standard error."""
+class _Parts:
+    """The variance of the corrected failure rate, in parts."""
 
-    scale: float
-    standard_error: float
-    supposed: float
+    of_design: float
+    """Of the likely failures, as the design has it."""
+    if_alike: float
+    """Of the likely failures, were the draws independent inputs with weights."""
+    of_errors: float
+    """What errors add, with what is not known of them."""
+    of_supposed: float
+    """What of that comes from what is only supposed of them."""
+
+    @property
+    def standard_error(self) -> float:
+        return math.sqrt(self.of_design + self.of_errors)
+
+    @property
+    def supposed(self) -> float:
+        """The share of the variance that comes from what is only supposed."""
+        total = self.of_design + self.of_errors
+        return self.of_supposed / total if total > 0 else 0.0
+
+    def distance(self, by_likelihood: float, by_design: float, level: float) -> float:
+        """How far a bound lies from the estimate."""
+        z2 = float(ndtri(0.5 + level / 2)) ** 2
+        squares = by_likelihood**2 + z2 * (self.of_design - self.if_alike), by_design**2 + z2 * self.of_errors
+        return math.sqrt(max(*squares, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,23 +150,20 @@ class _Drawn:
         """A value per draw from one per input; NaN without an answer."""
         return np.asarray(np.where(self.answered, values[self.row], np.nan))
 
-    def worth(self, estimator: LinearEstimator, sample: Sample, model: ErrorModel) -> _Worth:
-        """Linearised: the failure rate moves by ``C s_i`` with the score ``s_i`` of each input."""
+    def parts(self, estimator: LinearEstimator, sample: Sample, model: ErrorModel, likely: Floats) -> _Parts:
+        """The parts of the variance; linearised: the failure rate moves by ``C s_i`` with the score of each input."""
         theta, count = model.failure_rate, len(self.spoken)
         lever = model.covariance[0] * theta * (1 - theta)
         moves = model.scores @ lever
-        values = theta + moves[:count] * self.size
-        alike = float(self.share @ (values - self.share @ values) ** 2) / max(self.size - 1, 1.0)
-        open_ = model.failed[:count]
-        unknown = float(self.share**2 @ (open_ * (1 - open_)))  # a frame labelled whole has no other variance
-        of_design = max(estimator.variance(sample, self.each(values)), unknown)
-        left = max(1 - count / self.draw.frame_size, 1e-3)
-        most = SCALES[1] / left
-        scale = most if of_design <= alike / most else max(alike / of_design, SCALES[0])
-        of_others = float(moves[count:] @ moves[count:])
+        if_alike, of_doubt = self._alike(likely), model.failed[:count] * model.truth[:count, 0]
+        of_answers = max(self._alike(moves[:count] * self.size) - if_alike, float(self.share**2 @ of_doubt))
         of_supposed = float(model.layout.precision @ lever**2)
-        total = of_design + of_others + of_supposed
-        return _Worth(scale, float(np.sqrt(total)), of_supposed / total if total > 0 else 0.0)
+        of_errors = of_answers + float(moves[count:] @ moves[count:]) + of_supposed
+        return _Parts(estimator.variance(sample, self.each(likely)), if_alike, of_errors, of_supposed)
+
+    def _alike(self, values: Floats) -> float:
+        """The variance of a weighted mean of independent inputs."""
+        return float(self.share @ (values - self.share @ values) ** 2) / max(self.size - 1, 1.0)
 
 
 def _why_not(model: ErrorModel, count: int, checks: int, supposed: float) -> str:

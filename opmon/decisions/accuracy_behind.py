@@ -32,6 +32,8 @@ class AccuracyBehind(Rule):
     needs a fraction of the labels of two samples. Evidence, bound and recovery are those of the level rule, and so is
     **what it promises**: it is about *every* round. Bets stay below :math:`1/(w(1 + d))` where ``w`` is the largest
     weight of a draw.
+
+    As with ``accuracy_level``, answers are taken for truth, and not corrected for annotators who err.
     """
 
     rival: str

@@ -34,6 +34,9 @@ class AccuracyBelow(Rule):
     With ``certainty="interval"`` a round counts when the upper end of its interval lies under the line,
     :math:`\hat\xi_{high} < t`; with ``"estimate"`` when the estimate itself does, :math:`\hat\xi < t`.
 
+    The estimate is the plain one, not the one corrected for annotators who err that may stand beside it: a rule must
+    not change what it means with the round in which enough second opinions have come in.
+
     **False alarms.** This rule repeats a fixed-level decision every round and holds no bound over its life. For
     independent rounds of a model whose accuracy is exactly at the line, a two-sided interval of level :math:`c` lies
     under it with probability :math:`q = (1-c)/2` at most (where the interval covers). The probability of any false

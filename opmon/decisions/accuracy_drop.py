@@ -41,6 +41,8 @@ class AccuracyDrop(Rule):
     ``false_alarms`` the baseline's bound has confidence 97.5 %, and the rate holds given that it covers.
 
     A wide baseline makes a low line: more ``rounds`` bring it nearer.
+
+    As with ``accuracy_level``, answers are taken for truth, and not corrected for annotators who err.
     """
 
     drop: float

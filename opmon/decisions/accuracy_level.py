@@ -41,6 +41,10 @@ class AccuracyLevel(Rule):
     at. It needs answers that are missing at random, and each round a draw of its own. A model that is better than the
     line alarms far less often.
 
+    Answers are taken for truth: the bets are on them, and no bound is known for an estimate that was corrected for
+    annotators who err. Errors make a model look worse, never better, unless they agree with it: ask for a second
+    opinion on apparent failures (``labels: {overlap: {answers: 2, of: failures}}``) where they matter.
+
     An alarm ends when the rounds since are evidence of recovery, which has a bound of its own: a model that stays at
     the line or below is ever called recovered with probability ``1 / recovery`` at most (5 % by default), for each
     alarm. Squared errors have no upper bound, and an alarm on them does not end by evidence.

@@ -41,6 +41,8 @@ class AccuracyMean(Rule):
     are to the level rule; ``alpha``, ``false_alarms`` and ``recovery`` mean the same. A round without answers is in no
     window.
 
+    As with ``accuracy_level``, answers are taken for truth, and not corrected for annotators who err.
+
     >>> AccuracyMean(0.92, rounds=24).name
     'accuracy-mean'
     """

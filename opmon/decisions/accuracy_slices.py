@@ -42,6 +42,8 @@ class AccuracySlices(Rule):
 
     Slices are rarely drawn in, so this rule is slow for small ones: a slice of a tenth of the inputs takes about ten
     times the labels of the level rule.
+
+    As with ``accuracy_level``, answers are taken for truth, and not corrected for annotators who err.
     """
 
     threshold: float

@@ -21,7 +21,8 @@ class World:
     """A model's inputs with their truths, and a team that labels them.
 
     ``error`` is the team's mean; its members differ by ``spread`` in the logarithm. With ``harder`` errors follow the
-    difficulty of the input (from a quarter of the mean to two and a half times), as the model's failures do.
+    difficulty of the input (from a quarter of the mean to two and a half times), as the model's failures do. Of wrong
+    answers, theirs and the model's, a share ``confused`` names the class that is most like the truth.
     """
 
     population: Population
@@ -33,6 +34,7 @@ class World:
     skips: float = 0.0
     members: int = 5
     spread: float = 0.5
+    confused: float = 0.0
 
     @classmethod
     def of(
@@ -44,23 +46,28 @@ class World:
         accuracy: float = 0.9,
         size: int = 4000,
         seed: int = 3,
+        confused: float = 0.0,
     ) -> World:
         population = classifier(size, accuracy, seed=seed)
         rng = np.random.default_rng(seed)
         predictions = rng.integers(0, classes, size)
-        truths = np.where(
-            population.outcomes > 0, (predictions + rng.integers(1, classes, size)) % classes, predictions
-        )
+        away = np.where(rng.random(size) < confused, 1, rng.integers(1, classes, size))
+        truths = (predictions - away * (population.outcomes > 0)) % classes
         rank = np.argsort(np.argsort(np.asarray(population.frame.variable("confidence")))) / size
         difficulty = 0.25 + 2.25 * rank**2 if harder else np.ones(size)
-        return cls(population, predictions, truths, classes, error, difficulty / difficulty.mean(), skips)
+        return cls(
+            population, predictions, truths, classes, error, difficulty / difficulty.mean(), skips, confused=confused
+        )
 
     def answer(self, position: int, member: int, rng: np.random.Generator) -> int:
-        """What a member says; wrong answers are every other class alike."""
+        """What a member says."""
         own = np.exp(self.spread * np.linspace(-1, 1, self.members))
         wrong = min(self.error * own[member] / own.mean() * self.difficulty[position], 0.8 if self.classes > 2 else 0.5)
         truth = int(self.truths[position])
-        return (truth + int(rng.integers(1, self.classes))) % self.classes if rng.random() < wrong else truth
+        if rng.random() >= wrong:
+            return truth
+        away = 1 if rng.random() < self.confused else int(rng.integers(1, self.classes))
+        return (truth + away) % self.classes
 
     def opinion(self, position: int, overlap: Overlap, rng: np.random.Generator) -> Opinion:
         """What the team says of an input: so many answers, a fraction being a chance of one more; or a blind second
