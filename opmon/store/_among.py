@@ -19,6 +19,8 @@ def among(
     connection: Connection, column: sa.Column[int] | sa.Column[str], keys: Sequence[object]
 ) -> sa.ColumnElement[bool]:
     """The condition that a column holds one of the keys."""
+    if len(keys) == 1:
+        return column == keys[0]
     if connection.dialect.name == "sqlite":
         return column.in_(sa.select(sa.func.json_each(json.dumps(list(keys))).table_valued("value").c.value))
     return column == sa.any_(sa.literal(list(keys), ARRAY(column.type)))

@@ -6,7 +6,7 @@ annotator speaks of the task, gives it back, or lets it run out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -48,7 +48,7 @@ def assign(
         connection.execute(assignments.insert(), rows)
     if mine:
         held = _locked(connection, annotator, among(connection, assignments.c.task_id, mine))
-        connection.execute(assignments.update().where(*held).values(until=until))
+        connection.execute(assignments.update().where(*_these(connection, annotator, held)).values(until=until))
     return [*mine, *new]
 
 
@@ -58,16 +58,22 @@ def give_back(connection: Connection, annotator: str, task_ids: Collection[int])
 
 
 def _end(connection: Connection, annotator: str, which: sa.ColumnElement[bool]) -> int:
-    return connection.execute(assignments.delete().where(*_locked(connection, annotator, which))).rowcount
+    found = _locked(connection, annotator, which)
+    return (
+        connection.execute(assignments.delete().where(*_these(connection, annotator, found))).rowcount if found else 0
+    )
 
 
-def _locked(
-    connection: Connection, annotator: str, which: sa.ColumnElement[bool]
-) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    """Assignments of an annotator, locked; those that end in this moment, because of an answer, are left alone."""
+def _locked(connection: Connection, annotator: str, which: sa.ColumnElement[bool]) -> list[int]:
+    """The tasks of assignments of an annotator, locked; those that an answer ends in this moment are left alone."""
     query = sa.select(assignments.c.task_id).where(assignments.c.annotator == annotator, which)
-    found = list(connection.scalars(query.with_for_update(skip_locked=True)))
-    return assignments.c.annotator == annotator, among(connection, assignments.c.task_id, found)
+    return list(connection.scalars(query.with_for_update(skip_locked=True)))
+
+
+def _these(
+    connection: Connection, annotator: str, task_ids: Sequence[int]
+) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    return assignments.c.annotator == annotator, among(connection, assignments.c.task_id, task_ids)
 
 
 def _own(connection: Connection, annotator: str, monitor: str, at: datetime) -> list[int]:
@@ -89,10 +95,11 @@ def _waiting(connection: Connection, monitor: str, at: datetime) -> list[int]:
     return list(connection.scalars(query.order_by(rounds.c.urgent.desc(), rounds.c.deadline_at, rounds.c.number)))
 
 
-def _rounds(connection: Connection, monitor: str, at: datetime) -> list[int]:
+def _rounds(connection: Connection, monitor: str, at: datetime) -> Iterator[int]:
     """The rounds with open tasks in the order of their turn; closed ones, which late labels may revise, come last."""
     closed = _asking(monitor, at).where(rounds.c.state == RoundState.CLOSED).order_by(rounds.c.number.desc())
-    return [*_waiting(connection, monitor, at), *connection.scalars(closed.limit(_CLOSED_AT_ONCE))]
+    yield from _waiting(connection, monitor, at)
+    yield from list(connection.scalars(closed.limit(_CLOSED_AT_ONCE)))
 
 
 def _asking(monitor: str, at: datetime) -> sa.Select[int]:

@@ -40,7 +40,15 @@ def lock(connection: Connection, round_ids: Collection[int]) -> None:
 
 def mark(connection: Connection, round_ids: Collection[int]) -> None:
     """Say anew of these rounds, which the transaction has locked or changed, whether they are ready."""
-    connection.execute(rounds.update().where(rounds.c.id.in_(round_ids)).values(ready=_READY))
+    connection.execute(_MARK.where(rounds.c.id.in_(round_ids)))
+
+
+def count(connection: Connection, round_id: int, more: int, more_gold: int) -> None:
+    """Count so many more settled tasks of a round, which the transaction has locked, and say anew whether it is ready.
+
+    Labels came that are in no other count: it may be ready, too, where no task was settled.
+    """
+    connection.execute(_COUNT, {"round": round_id, "more": more, "more_gold": more_gold})
 
 
 _SEEN = sa.select(sa.func.max(estimates.c.labels_seen)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
@@ -49,12 +57,29 @@ _OWN = labels.c.round_id == rounds.c.id, ~labels.c.gold
 _HAVE = sa.select(sa.func.count()).where(*_OWN).scalar_subquery()
 _ANSWERS = sa.select(sa.func.count(labels.c.truth)).where(*_OWN).scalar_subquery()
 
-_READY = sa.case(
-    (rounds.c.state == RoundState.LABELLING, rounds.c.spoken >= rounds.c.asked),
-    (sa.and_(rounds.c.state == RoundState.ESTIMATED, rounds.c.reported >= _REVISION, _HAVE <= _SEEN), sa.false()),
-    (rounds.c.state == RoundState.ESTIMATED, sa.true()),
-    # one that was closed without an estimate waits for a first answer: skips alone change nothing
-    (sa.and_(rounds.c.state == RoundState.CLOSED, _SEEN.is_(None)), _ANSWERS > 0),
-    (rounds.c.state == RoundState.CLOSED, _HAVE > _SEEN),
-    else_=sa.false(),
+
+def _ready(spoken: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Whether a round is ready that has so many settled tasks."""
+    told = sa.and_(rounds.c.state == RoundState.ESTIMATED, rounds.c.reported >= _REVISION, _HAVE <= _SEEN)
+    return sa.case(
+        (rounds.c.state == RoundState.LABELLING, spoken >= rounds.c.asked),
+        (told, sa.false()),
+        (rounds.c.state == RoundState.ESTIMATED, sa.true()),
+        # one that was closed without an estimate waits for a first answer: skips alone change nothing
+        (sa.and_(rounds.c.state == RoundState.CLOSED, _SEEN.is_(None)), _ANSWERS > 0),
+        (rounds.c.state == RoundState.CLOSED, _HAVE > _SEEN),
+        else_=sa.false(),
+    )
+
+
+_MARK = rounds.update().values(ready=_ready(rounds.c.spoken))
+_MORE = sa.bindparam("more", type_=sa.Integer)
+_COUNT = (
+    rounds.update()
+    .where(rounds.c.id == sa.bindparam("round"))
+    .values(
+        spoken=rounds.c.spoken + _MORE,
+        gold_spoken=rounds.c.gold_spoken + sa.bindparam("more_gold", type_=sa.Integer),
+        ready=_ready(rounds.c.spoken + _MORE),
+    )
 )

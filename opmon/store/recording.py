@@ -236,11 +236,8 @@ def _settle(
         for annotator in words.keys() - before.get(task_id, _NO_WORDS).keys():
             spoke[annotator].append(task_id)
     _end_assignments(connection, spoke)
-    for (round_id, is_gold), count in sorted(more.items()):
-        column = rounds.c.gold_spoken if is_gold else rounds.c.spoken
-        if count:
-            connection.execute(rounds.update().where(rounds.c.id == round_id).values({column: column + count}))
-    readiness.mark(connection, {terms[task_id].round_id for task_id in now})
+    for round_id in sorted({terms[task_id].round_id for task_id in now}):
+        readiness.count(connection, round_id, more[round_id, False], more[round_id, True])
 
 
 def _end_assignments(connection: Connection, spoke: Mapping[str, Sequence[int]]) -> None:

@@ -209,7 +209,7 @@ labels = sa.Table(
     sa.Column("gold", sa.Boolean, nullable=False, server_default=sa.false()),  # of a gold task
     sa.Column("at", UtcDateTime, nullable=False),
     sa.Column("received_at", UtcDateTime, nullable=False),
-    sa.Index("ix_labels_task_id", "task_id"),
+    sa.Index("ix_labels_task_id_annotator", "task_id", "annotator"),
     sa.Index("ix_labels_round_id", "round_id"),
     sa.Index("ix_labels_annotator_round_id", "annotator", "round_id"),
 )

@@ -191,9 +191,9 @@ def annotators(kind: str, address: str, clients: int, seconds: float, ahead: int
     fill(store, int(max(20_000, 1500 * seconds)))
     context = multiprocessing.get_context("spawn")
     done = context.Queue()
-    began = time.time() + 2.0 + clients * 0.4  # they take a while to start
+    ready = context.Barrier(clients)
     workers = [
-        context.Process(target=_waiting_client, args=(address, f"ann-{k}", began, began + seconds, ahead, done))
+        context.Process(target=_waiting_client, args=(address, f"ann-{k}", ready, seconds, ahead, done))
         for k in range(clients)
     ]
     for worker in workers:
@@ -219,10 +219,11 @@ def annotators(kind: str, address: str, clients: int, seconds: float, ahead: int
         print(f"            {count} × {fault}")
 
 
-def _waiting_client(address: str, annotator: str, begins: float, until: float, ahead: int, done) -> None:  # type: ignore[no-untyped-def]
-    open_store(address)
-    time.sleep(max(0.0, begins - time.time()))
-    _client(address, annotator, until, ahead, done)
+def _waiting_client(address: str, annotator: str, ready, seconds: float, ahead: int, done) -> None:  # type: ignore[no-untyped-def]
+    """A client that begins when all of them are there."""
+    LabelQueue(open_store(address)).progress(MONITOR)
+    ready.wait(300)
+    _client(address, annotator, time.time() + seconds, ahead, done)
 
 
 if __name__ == "__main__":
