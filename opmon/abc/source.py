@@ -59,7 +59,7 @@ class Source(Plugin, ABC):
         return {}
 
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
-        """Inputs that production had and did not log: why, and how many, as far as these slices tell."""
+        """Inputs that production had, and that were not logged or are not read: why, and how many, by these slices."""
         return {}
 
     def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:

@@ -163,7 +163,7 @@ def _corrected(found: Corrected, plain: Estimate) -> str:
     return f"corrected for annotators who err: {said}{agree}"
 
 
-_LEFT_OUT = {"filtered": "filtered", "thinned": "thinned", "unlogged": "never logged"}
+_LEFT_OUT = {"filtered": "filtered", "thinned": "thinned", "unlogged": "never logged or read"}
 
 
 def _left_out(row: RoundView) -> str:

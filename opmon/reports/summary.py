@@ -148,7 +148,7 @@ def _agreement(summary: RoundSummary) -> Iterator[tuple[str, str, str]]:
 _REMARKS = {
     "filtered": ("Left out", "rows that do not fit inputs.where: no inputs of this monitor"),
     "thinned": ("Thinned", "logged with a greater probability than others, left out so that all speak alike"),
-    "unlogged": ("Not logged", "production had them and did not log them"),
+    "unlogged": ("Not logged or read", "production had them; they are not in the log, or came where it had been read"),
     "late": ("Late", "answered before the end of the round before; they count like the others"),
 }
 

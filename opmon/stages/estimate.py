@@ -194,7 +194,7 @@ def _left_out(round_: Round, estimate: Estimate) -> tuple[str, ...]:
         share = percent(unscorable / round_.received)
         named.append(f"{unscorable:,} of {round_.received:,} inputs cannot be scored ({share})")
     if unlogged:
-        named.append(f"{unlogged:,} more were never logged")
+        named.append(f"{unlogged:,} more were never logged or read")
     note = f"{' and '.join(named)}: this is of the others"
     if round_.plan.quantity.share:
         known = estimate.frame_size / (estimate.frame_size + missing)

@@ -159,7 +159,9 @@ def test_what_was_never_logged_bounds_the_estimate(workbench: Workbench, monkeyp
     estimate = view.estimate
     assert estimate is not None
     note = next(note for note in estimate.notes if "never logged" in note)
-    assert note.startswith("50 more were never logged: this is of the others; over all of them it lies between ")
+    assert note.startswith(
+        "50 more were never logged or read: this is of the others; over all of them it lies between "
+    )
     low, high = 0.8 * estimate.low, 0.8 * estimate.high + 0.2  # 200 of 250 are known
     assert f"{100 * low:.1f} %" in note
     assert f"{100 * high:.1f} %" in note

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import NULLTYPE
 
 from opmon.errors import SourceError
+from opmon.sources.sql.behind import place
 from opmon.sources.sql.relation import Column, Relation
 
 BEGIN = "begin"
@@ -115,7 +116,8 @@ class Keys:
 
     def parse(self, text: str | None, part: str) -> Position:
         """The position that was written as ``text``."""
-        if text is None or text == BEGIN:
+        text = BEGIN if text is None else place(text)
+        if text == BEGIN:
             return Position()
         kind, _, rest = text.partition(" ")
         try:

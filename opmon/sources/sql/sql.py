@@ -20,6 +20,7 @@ from opmon.sources._salvage import Flaw
 from opmon.sources._schema import declared_types
 from opmon.sources._since import NOW, Since, moment_of, settling, since_text
 from opmon.sources._wanted import require_rows
+from opmon.sources.sql import behind
 from opmon.sources.sql import relation as relations
 from opmon.sources.sql.connecting import Session, parsed, session
 from opmon.sources.sql.keys import BEGIN, Keys, Position
@@ -39,14 +40,15 @@ class Sql(Source):
 
     `cursor` says in which order: a time or a whole number that grows, alone or with more columns behind it, such as
     `[created_at, id]`; a table's primary key is put behind it anyway. Rows alike in all of them stay together. An index
-    on these columns, in this order, makes it fast. Rows without a value there are not read; the log says how many.
+    on these columns, in this order, makes it fast. Rows without a value there are not read, and count as lost.
 
     What was read must stay: rows may be added, not changed or removed (a round that is under way and finds fewer or
     more rows than it was opened with is an error). A row counts once it is `settle` old by the cursor's time, on the
     database's clock on PostgreSQL: it must be committed within that time. Times without a zone are taken to be UTC. A
     whole number alone is enough where its order is that of the commits: in SQLite, and in a PostgreSQL table whose
     INSERTs take it from the column's own sequence (opmon waits for those that were under way when it looked).
-    Elsewhere put a time before it, or say `settle: 0s` if rows appear in their order.
+    Elsewhere put a time before it, or say `settle: 0s` if rows appear in their order. Rows that appear among those that
+    were read last, although these had settled, are not read, and the next round counts them as lost.
 
     Numbers become int64 and float64 (NUMERIC too), JSON, UUIDs and all that Arrow has no type for text, arrays lists.
     Nothing is written: transactions are read-only. Let the user that reads be one who may do no more.
@@ -112,7 +114,7 @@ class Sql(Source):
         with self._look() as look:
             keys, known = look.keys, positions.get(self._part)
             start = keys.parse(known, self._part)
-            self._tell_unplaced(look)
+            unplaced = self._unplaced(look)
             try:
                 stop = self._stop(look, start, limit)
             except Unsettled:
@@ -121,9 +123,16 @@ class Sql(Source):
                 return []
             counted = sa.select(sa.func.count(), sa.func.min(keys.first.raw)).select_from(look.relation.origin)
             rows, oldest = look.opened.row(counted.where(keys.between(start, stop)))
+            read = self._counted(look, known or BEGIN, start, rows, unplaced)
         moment = keys.moment(oldest)
         arrived = datetime.now(UTC) if moment is None else moment + settling(self.settle)
-        return [Slice(self._part, known or BEGIN, str(stop), rows, arrived)] if rows else []
+        return [Slice(self._part, known or BEGIN, behind.told(str(stop), read), rows, arrived)] if rows else []
+
+    def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
+        """Rows that appeared behind what was read, and rows without a place in the order of the cursor."""
+        names = " or ".join(map(repr, self.cursor))
+        late = f"came when their time had been read (settle: {self.settle})"
+        return behind.lost(slices, late, f"have no value in {names}")
 
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """The rows of the slices in order; all batches have the types that the table says."""
@@ -182,16 +191,29 @@ class Sql(Source):
             row = look.opened.row(query.order_by(*keys.order(relation, descending=True)))
         return None if row is None else keys.at(row)
 
-    def _tell_unplaced(self, look: Look) -> None:
+    def _counted(self, look: Look, known: str, start: Position, rows: int, unplaced: int) -> behind.Told:
+        """What is read up to the next position, and which rows are lost since the one before."""
+        before = behind.read_up_to(known)
+        if before is None:  # what has no place is new where the log is read from its beginning
+            return behind.Told(behind.place(known), rows, unplaced, without=unplaced if known == BEGIN else 0)
+        there = sa.select(sa.func.count()).select_from(look.relation.origin)
+        begin = look.keys.parse(before.begin, self._part)
+        now = look.opened.row(there.where(look.keys.between(begin, start)))[0]
+        late, without = max(0, now - before.rows), max(0, unplaced - before.unplaced)
+        return behind.Told(behind.place(known), rows, unplaced, late, without)
+
+    def _unplaced(self, look: Look) -> int:
+        """How many rows have no place in the order, as far as they are counted; it is told."""
         unknown = look.keys.unknown()
         if unknown is None:
-            return
+            return 0
         some = sa.select(sa.literal(1).label("one")).select_from(look.relation.origin).where(unknown)
-        count = look.opened.row(sa.select(sa.func.count()).select_from(some.limit(_MOST_UNPLACED).subquery()))[0]
+        count: int = look.opened.row(sa.select(sa.func.count()).select_from(some.limit(_MOST_UNPLACED).subquery()))[0]
         if count:
             shown = f"{count:,}" if count < _MOST_UNPLACED else f"{count:,} or more"
             names = " or ".join(map(repr, self.cursor))
             _log.warning("%s has %s rows without a value in %s: they are not read", self._part, shown, names)
+        return count
 
     def _batches(
         self, slices: Sequence[Slice], numbers: Sequence[int], columns: Sequence[str] | None
@@ -214,7 +236,7 @@ class Sql(Source):
             if not isinstance(found, Flaw):
                 yield Batch(index, at, found)
             elif self.broken == "stop":
-                raise Damaged(f"{self._part}, row {at} after {piece.start}: {found.reason}")
+                raise Damaged(f"{self._part}, row {at} after {behind.place(piece.start)}: {found.reason}")
             else:
                 lost[found.reason] = lost.get(found.reason, 0) + 1
             at += rows
@@ -243,12 +265,15 @@ class Sql(Source):
         try:
             return record_batch(rows, columns, look.opened.dialect)
         except ValueError as exc:
-            raise Damaged(f"{self._part} between {piece.start} and {piece.stop}: {exc}") from exc
+            raise Damaged(
+                f"{self._part} between {behind.place(piece.start)} and {behind.place(piece.stop)}: {exc}"
+            ) from exc
 
     def _changed(self, piece: Slice, found: str) -> SourceError:
+        between = f"between {behind.place(piece.start)} and {behind.place(piece.stop)}"
         return SourceError(
-            f"{self._part} gives {found} rows between {piece.start} and {piece.stop}, where {piece.rows} were when the "
-            f"round was opened. Rows may be added to it, not changed or removed; were some committed more than settle "
-            f"({self.settle}) after the time that they bear, raise settle. Put back the rows that were there, or give "
-            f"the round up with 'opmon rounds abandon'."
+            f"{self._part} gives {found} rows {between}, where {piece.rows} were when the round was opened. Rows may "
+            f"be added to it, not changed or removed; were some committed more than settle ({self.settle}) after the "
+            f"time that they bear, raise settle. Put back the rows that were there, or give the round up with 'opmon "
+            f"rounds abandon'."
         )

@@ -146,3 +146,23 @@ def test_what_cannot_be_meant_is_refused_when_it_is_read(options: dict[str, Any]
     with pytest.raises(InputError, match=re.escape(said)) as caught:
         Production("sqlite:///log.db").source(**options)
     assert "hunter2" not in str(caught.value)
+
+
+def test_rows_that_appear_among_those_that_were_read_are_counted_with_the_next(production: Production) -> None:
+    production.requests(30)
+    source = production.source(cursor=["at", "id"])
+    (first,) = source.pending({})
+    assert source.lost([first]) == {}
+    production.run("INSERT INTO requests (id, at) VALUES (:id, :at)", {"id": 900, "at": production.at(2)})
+    production.run("INSERT INTO requests (id) VALUES (:id)", {"id": 901})
+    assert source.pending({"requests": first.stop}) == [], "nothing new is there"
+    production.add(range(31, 41))
+    (second,) = source.pending({"requests": first.stop})
+    assert second.rows == 10
+    assert source.lost([second]) == {
+        "came when their time had been read (settle: 60s)": 1,
+        "have no value in 'at' or 'id'": 1,
+    }
+    production.add(range(41, 51))
+    (third,) = source.pending({"requests": second.stop})
+    assert source.lost([third]) == {}, "what is lost is told once"
