@@ -69,8 +69,8 @@ def studio_configuration(tasks: Sequence[Task], guides: Mapping[str, Guide]) -> 
     if len(layouts) != 1:
         return None
     ((monitor, layout),) = layouts.items()
-    guide = guides.get(monitor, Guide())
-    return labelling_configuration(layout.shown, guide, guide.said_of(tasks[0].classes))
+    guide, names = guides.get(monitor, Guide()), dict.fromkeys(name for task in tasks for name in task.classes)
+    return labelling_configuration(layout.shown, guide, guide.said_of(tuple(names)))
 
 
 def _layouts(tasks: Iterable[Task], guides: Mapping[str, Guide]) -> dict[str, Layout]:

@@ -2,65 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
-from opmon.abc import Said
+from opmon.abc import Pulled, Said
 from opmon.errors import NotFoundError, UnavailableError
 from opmon.labels.rows import RowError
 from opmon.labels.studio.annotations import Annotation, annotations_of
 from opmon.labels.studio.exported import annotator_name
 from opmon.labels.studio.tasks import key_in
+from opmon.types import Json
 from opmon_label_studio.client import Client
 from opmon_label_studio.project import Project
 from opmon_label_studio.reading import number, objects, text
-from opmon_label_studio.tasks import selected, wanted
+from opmon_label_studio.tasks import PAGE, selected, wanted
 
-_OVERLAP = timedelta(minutes=2)
-"""What was noted shortly before the newest answer may have become visible after it."""
+MOST = 20 * PAGE
+"""So many tasks are read in one poll; the next one goes on with the others."""
+_OVERLAP = timedelta(minutes=6)
+"""What was said while a poll was under way, which may take five minutes, is read again by the next one."""
 _INCLUDE = "id,meta,updated_at,annotations,result,completed_by,was_cancelled,created_at,lead_time"
 
 
-@dataclass
-class Heard:
-    """Answers, the moment of the newest change among their tasks, and what could not be read."""
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far the answers of a project were heard."""
 
-    said: list[Said] = field(default_factory=list)
-    latest: datetime | None = None
-    problems: list[str] = field(default_factory=list)
+    project: int | None = None
+    since: str | None = None
+    """All changes up to this moment were read."""
+    latest: str | None = None
+    """The newest change that the first poll of the sweep that is under way has seen: the next sweep begins there."""
+    beyond: int = 0
+    """The sweep goes on behind the task of this number; 0: a new one begins."""
+
+    @classmethod
+    def of(cls, written: str) -> Cursor:
+        """From what :attr:`text` gave."""
+        return cls(**json.loads(written)) if written else cls()
+
+    @property
+    def text(self) -> str:
+        """As it is kept between polls."""
+        return json.dumps(asdict(self))
 
 
-def heard(client: Client, project: Project, since: datetime | None) -> Heard:
-    """All answers in tasks that were changed since the moment, or shortly before it; all there are where it is None."""
+def heard(client: Client, project: Project, before: Cursor, most: int = MOST) -> Pulled:
+    """The answers in tasks that were changed since the last sweep, or shortly before its end."""
     filters = [wanted("annotators", "empty", "List", False)]
-    if since is not None:
-        begin = (since - _OVERLAP).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        filters.append(wanted("updated_at", "greater", "Datetime", begin))
-    found = Heard(latest=since)
-    answered: dict[int, tuple[str, list[Annotation]]] = {}
-    for task in selected(client, project, filters, _INCLUDE, fields="all"):
-        key = key_in(task)
-        if key is None:
-            continue
-        changed = datetime.fromisoformat(text(task.get("updated_at")))
-        found.latest = changed if found.latest is None else max(found.latest, changed)
-        answers = []
+    if before.since is not None:
+        begin = (datetime.fromisoformat(before.since) - _OVERLAP).astimezone(UTC)
+        filters.append(wanted("updated_at", "greater", "Datetime", begin.strftime("%Y-%m-%dT%H:%M:%S.%fZ")))
+    found = selected(client, project, filters, _INCLUDE, before.beyond, fields="all")
+    # a task with several answers comes several times
+    tasks = {number(task.get("id")): task for task in islice(found, most)}
+    latest = before.latest
+    if not before.beyond:
+        latest = max(filter(None, (before.since, *map(_changed, tasks.values()))), default=None)
+    if len(tasks) < most and next(found, None) is None:
+        cursor = Cursor(project.id, since=latest)
+    else:
+        cursor = Cursor(project.id, before.since, latest, max(tasks))
+    said, problems = _answers(client, [task for task in tasks.values() if key_in(task) is not None])
+    return Pulled(said, cursor.text, problems)
+
+
+def _answers(client: Client, tasks: list[Mapping[str, Json]]) -> tuple[list[Said], list[str]]:
+    """What was said of the tasks, in the order in which it was said, and what cannot be read."""
+    answers: list[tuple[str, Annotation]] = []
+    problems: list[str] = []
+    for task in tasks:
+        key = key_in(task) or ""
         for each in annotations_of(task):
             if isinstance(each, RowError):
-                found.problems.append(f"the annotation of task {key} {each}")
+                problems.append(f"the annotation of task {key} {each}")
             else:
-                answers.append(each)
-        answered[number(task.get("id"))] = key, answers
-    names = _names(client) if any(answers for _, answers in answered.values()) else {}
-    found.said = sorted(
-        (
-            Said(key, names.get(each.by) or annotator_name(each.by), each.truth, each.at, seconds=each.seconds)
-            for key, answers in answered.values()
-            for each in answers
-        ),
-        key=lambda said: said.at,
-    )
-    return found
+                answers.append((key, each))
+    names = _names(client) if answers else {}
+    answers.sort(key=lambda answer: answer[1].at)
+    said = [
+        Said(key, names.get(each.by) or annotator_name(each.by), each.truth, each.at, seconds=each.seconds)
+        for key, each in answers
+    ]
+    return said, problems
+
+
+def _changed(task: Mapping[str, Json]) -> str:
+    """When a task was changed, so that texts are in the order of the moments."""
+    return datetime.fromisoformat(text(task.get("updated_at"))).astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _names(client: Client) -> dict[int | str, str]:

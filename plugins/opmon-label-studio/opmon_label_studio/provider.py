@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import ClassVar
 
 from opmon.abc import LabelProvider, Pulled
@@ -14,7 +12,7 @@ from opmon.errors import InputError, NotFoundError, UnavailableError
 from opmon.labels.studio.tasks import Layout, layout_of, plain_payload, task_form
 from opmon.types import Guide, Json, Task
 from opmon_label_studio import project as projects
-from opmon_label_studio.answers import heard
+from opmon_label_studio.answers import Cursor, heard
 from opmon_label_studio.client import Client, address
 from opmon_label_studio.project import Project, title_of
 from opmon_label_studio.reading import mapping, text
@@ -89,16 +87,13 @@ class LabelStudio(LabelProvider):
         self._put(client, place, list(zip(tasks, payloads, strict=True)), layout)
 
     def pull(self, since: str) -> Pulled:
-        client, before = self._client(), json.loads(since) if since else {}
+        client, before = self._client(), Cursor.of(since)
         place = projects.find(client, self._wanted)
-        if place is None and (before or isinstance(self._wanted, int)):
-            raise self._gone(client, before.get("project", self._wanted))
+        if place is None and (before.project is not None or isinstance(self._wanted, int)):
+            raise self._gone(client, before.project or self._wanted)
         if place is None:
             return Pulled((), since)
-        known = before.get("since") if before.get("project") == place.id else None
-        found = heard(client, place, None if known is None else datetime.fromisoformat(known))
-        latest = None if found.latest is None else found.latest.isoformat()
-        return Pulled(found.said, json.dumps({"project": place.id, "since": latest}), found.problems)
+        return heard(client, place, before if before.project == place.id else Cursor(place.id))
 
     def reconcile(self, open_keys: Collection[str]) -> Collection[str]:
         client = self._client()

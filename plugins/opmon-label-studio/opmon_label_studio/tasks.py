@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from opmon.errors import NotFoundError, UnavailableError
 from opmon.labels.studio.pictures import content_of
@@ -13,16 +14,19 @@ from opmon.labels.studio.tasks import KEY, key_in
 from opmon.types import Json
 from opmon_label_studio.client import Client
 from opmon_label_studio.project import Project
-from opmon_label_studio.reading import mapping, number, objects
+from opmon_label_studio.reading import mapping, number, objects, text
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 PAGE = 500
 _AT_ONCE = 100
 """How many keys are asked for in one address, which servers take up to 4 kB of."""
-_LARGEST_IMPORT = 20 * 1024 * 1024
-_BEGUN = ("total_annotations", "cancelled_annotations", "draft_exists")
-_COUNTS = "id,meta,overlap,total_annotations,cancelled_annotations,draft_exists"
+_LARGEST_REQUEST = 20 * 1024 * 1024
+_MOST_TASKS, _MOST_FILES = 500, 50
+"""In one request; Label Studio takes up to 100 files."""
+_COUNTS = "id,meta,overlap,total_annotations,cancelled_annotations"
 _INLINE = 16 * 1024
 """Pictures of more characters are uploaded as files: they would be read with every list of tasks."""
 _ALONE = (frozenset({"picture"}), frozenset({"picture", "lines"}))
@@ -30,13 +34,15 @@ _ALONE = (frozenset({"picture"}), frozenset({"picture", "lines"}))
 
 
 def selected(
-    client: Client, project: Project, filters: Sequence[Json], include: str, **query: object
+    client: Client, project: Project, filters: Sequence[Json], include: str, beyond: int = 0, **query: object
 ) -> Iterator[Mapping[str, Json]]:
-    """All tasks that pass the filters, by their numbers; what comes or goes meanwhile shifts none out of sight."""
-    last = 0
+    """All tasks that pass the filters, by their numbers, from the one behind ``beyond`` on.
+
+    What comes or goes meanwhile shifts none out of sight.
+    """
     while True:
-        beyond = wanted("id", "greater", "Number", last)
-        asked = {"filters": {"conjunction": "and", "items": [*filters, beyond]}, "ordering": ["tasks:id"]}
+        behind = wanted("id", "greater", "Number", beyond)
+        asked = {"filters": {"conjunction": "and", "items": [*filters, behind]}, "ordering": ["tasks:id"]}
         page = client.get(
             "/api/tasks", project=project.id, query=json.dumps(asked), page_size=PAGE, include=include, **query
         )
@@ -44,7 +50,7 @@ def selected(
         yield from found
         if len(found) < PAGE:
             return
-        last = max(number(task.get("id")) for task in found)
+        beyond = max(number(task.get("id")) for task in found)
 
 
 def wanted(column: str, operator: str, kind: str, value: Json) -> Json:
@@ -75,7 +81,7 @@ def there(client: Client, project: Project, keys: Collection[str]) -> dict[str, 
     ordered = sorted(keys)
     for start in range(0, len(ordered), _AT_ONCE):
         some = wanted(f"data.{KEY}", "in_list", "String", [*ordered[start : start + _AT_ONCE]])
-        for task in selected(client, project, [some], _COUNTS, fields="all"):
+        for task in selected(client, project, [some], _COUNTS):
             key = key_in(task)
             if key is not None and key in keys:
                 found.setdefault(key, []).append(task)
@@ -91,8 +97,8 @@ def ask(client: Client, task: There, annotators: int) -> None:
 
 def add(client: Client, project: Project, forms: Sequence[Mapping[str, Json]]) -> None:
     """Import tasks, in this order; the caller has seen that none of them is there."""
-    for some in _portions([_with_files(client, project, form) for form in forms]):
-        answer = mapping(client.post(f"/api/projects/{project.id}/import", some))
+    for some in _portions(_with_files(client, project, forms), lambda form: len(json.dumps(form)), _MOST_TASKS):
+        answer = mapping(client.post(f"/api/projects/{project.id}/import", [dict(form) for form in some]))
         if answer.get("task_count") != len(some):
             raise UnavailableError(
                 f"{client.shown} took {answer.get('task_count')} of {len(some)} tasks; they are checked again"
@@ -104,7 +110,9 @@ def _one(client: Client, key: str, tasks: Sequence[Mapping[str, Json]]) -> Mappi
 
     Those that nobody has begun to answer are deleted, but for one; answers to any of them are heard.
     """
-    begun = [task for task in tasks if any(task.get(name) for name in _BEGUN)]
+    if len(tasks) == 1:
+        return tasks[0]
+    begun = [task for task in tasks if _begun(client, task)]
     untouched = [task for task in tasks if task not in begun]
     for task in untouched if begun else untouched[1:]:
         log.warning("the task %s is in Label Studio twice: its task %s is deleted", key, task.get("id"))
@@ -115,32 +123,56 @@ def _one(client: Client, key: str, tasks: Sequence[Mapping[str, Json]]) -> Mappi
     return (begun or untouched)[0]
 
 
-def _with_files(client: Client, project: Project, form: Mapping[str, Json]) -> dict[str, Json]:
-    """The task with its picture in a file of the project, where it is large."""
-    data = mapping(form["data"])
-    picture = data.get("picture")
-    if project.shown not in _ALONE or not isinstance(picture, str) or len(picture) <= _INLINE:
-        return dict(form)
-    file = content_of(picture)
-    if file is None:
-        return dict(form)
-    content, ending = file
-    name = f"{data[KEY]}.{ending}"
-    taken = mapping(client.upload(f"/api/projects/{project.id}/import", [(name, content)], commit_to_project="false"))
-    ids = json.dumps(taken.get("file_upload_ids"))
-    (stored,) = objects(client.get(f"/api/projects/{project.id}/file-uploads", ids=ids))
-    return {**form, "data": {**data, "picture": f"{client.base}/data/{stored['file']}"}}
+def _begun(client: Client, task: Mapping[str, Json]) -> bool:
+    """Whether somebody has answered a task, or has kept a draft of an answer."""
+    whole = mapping(client.get(f"/api/tasks/{number(task.get('id'))}/", include="id,drafts,annotations"))
+    return bool(whole.get("drafts")) or bool(whole.get("annotations"))
 
 
-def _portions(forms: Sequence[Mapping[str, Json]]) -> Iterator[list[Json]]:
-    portion: list[Json] = []
-    size = 0
+def _with_files(client: Client, project: Project, forms: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+    """The tasks with their pictures in files of the project, where they are large."""
+    if project.shown not in _ALONE:
+        return list(forms)
+    files: dict[str, tuple[str, bytes]] = {}
     for form in forms:
-        length = len(json.dumps(form))
-        if portion and size + length > _LARGEST_IMPORT:
+        data = mapping(form["data"])
+        file = content_of(text(data.get("picture"))) if len(text(data.get("picture"))) > _INLINE else None
+        if file is not None:
+            files[text(data[KEY])] = f"{data[KEY]}.{file[1]}", file[0]
+    stored = _uploaded(client, project, files)
+    return [
+        {**form, "data": {**mapping(form["data"]), "picture": stored[key]}}
+        if (key := text(mapping(form["data"])[KEY])) in stored
+        else form
+        for form in forms
+    ]
+
+
+def _uploaded(client: Client, project: Project, files: Mapping[str, tuple[str, bytes]]) -> dict[str, str]:
+    """Where the files are that were uploaded, by the keys of their tasks."""
+    stored: dict[str, str] = {}
+    for some in _portions(list(files), lambda key: len(files[key][1]), _MOST_FILES):
+        path = f"/api/projects/{project.id}"
+        taken = mapping(client.upload(f"{path}/import", [files[key] for key in some], commit_to_project="false"))
+        ids = taken.get("file_upload_ids")
+        told = objects(client.get(f"{path}/file-uploads", ids=json.dumps(ids)))
+        names = {number(file.get("id")): text(file.get("file")) for file in told}
+        if not isinstance(ids, list) or len(ids) != len(some) or set(names) != set(ids):
+            raise UnavailableError(f"{client.shown} did not take all {len(some)} pictures; they are sent again")
+        stored |= {key: f"{client.base}/data/{names[number(at)]}" for key, at in zip(some, ids, strict=True)}
+    return stored
+
+
+def _portions(items: Sequence[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """The items in portions that a request takes: of so many at most, and not too large."""
+    portion: list[T] = []
+    size = 0
+    for item in items:
+        length = size_of(item)
+        if portion and (size + length > _LARGEST_REQUEST or len(portion) == most):
             yield portion
             portion, size = [], 0
-        portion.append(dict(form))
+        portion.append(item)
         size += length
     if portion:
         yield portion

@@ -135,15 +135,18 @@ class Studio:
         found = self.call("GET", "/api/projects/", title=title, page_size=100)["results"]
         return next((each for each in found if each["title"] == title), None)
 
-    def tasks(self, project: int) -> list[dict[str, Any]]:
-        """All tasks of a project, in the order in which annotators meet them."""
-        ordered = json.dumps({"ordering": ["tasks:id"]})
-        found = self.call("GET", "/api/tasks", project=project, page_size=5000, fields="all", query=ordered)
+    def tasks(self, project: int, key: str | None = None) -> list[dict[str, Any]]:
+        """The tasks of a project, or those of one key, in the order in which annotators meet them."""
+        only = [{"filter": "filter:tasks:data.opmon", "operator": "equal", "type": "String", "value": key}]
+        chosen = json.dumps(
+            {"ordering": ["tasks:id"], "filters": {"conjunction": "and", "items": only if key is not None else []}}
+        )
+        found = self.call("GET", "/api/tasks", project=project, page_size=5000, fields="all", query=chosen)
         return list(found["tasks"])
 
     def answer(self, project: int, key: str, truth: str | float | None, email: str) -> None:
         """Say something of a task as a user; what that user has said before is corrected."""
-        task = next(each for each in self.tasks(project) if each["data"]["opmon"] == key)
+        task = self.tasks(project, key)[0]
         number = isinstance(truth, float)
         value = {"number": truth} if number else {"choices": [truth]}
         about = (task["data"]["picture"] and "picture") or (task["data"]["text"] and "text") or "row"

@@ -128,6 +128,20 @@ def test_a_round_goes_on_elsewhere_when_its_project_is_deleted(folder: Path, stu
     assert state(moved) == "closed"
 
 
+@pytest.mark.parametrize("shown", [False, True])
+def test_the_prediction_is_sent_only_where_it_is_shown(folder: Path, studio: Studio, shown: bool) -> None:
+    name = f"shown-{shown}".lower()
+    path = written(folder, studio, name)
+    if shown:
+        path.write_text(path.read_text().replace("labels: {", "labels: {show_prediction: true, "))
+    assert Monitor.from_yaml(path).advance().problems == []
+    found = studio.project(f"opmon: {name}")
+    assert found is not None
+    tasks = studio.tasks(found["id"])
+    assert {"model prediction" in task["data"]["row"] for task in tasks} == {shown}
+    assert all(task["predictions"] == [] for task in tasks)
+
+
 def test_a_round_goes_on_without_label_studio(folder: Path, studio: Studio) -> None:
     path = written(folder, studio, "down")
     path.write_text(path.read_text().replace(studio.url, "http://127.0.0.1:9"))
