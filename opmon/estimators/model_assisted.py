@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from opmon.errors import InputError
 from opmon.estimators._answers import estimate_of, is_binary, loss_of
@@ -17,7 +18,7 @@ from opmon.wording import percent
 
 FOLDS = 5
 FEW = 3.0
-"""The weight is drawn towards 0 as if so many more failures had been heard, of which the proxy knew nothing."""
+"""With so few failures heard the weight is 0, and with more it is drawn towards 0 by their share of them."""
 UNSEEN = 2.0
 """So many draws on which proxy and label could differ, and happened not to, are allowed for in the interval."""
 
@@ -33,9 +34,9 @@ class ModelAssisted:
     ``ω`` minimises the estimated variance, ``Cov(Σay, Σag) / (Var(Σag) + Var(ḡ))``, and is at least 0. It is
     cross-fitted: the inputs are split at random into five parts, and each has the weight that the labels of the others
     give it, so that no label has a say in its own correction; what the weights' differences add by the luck of the
-    split is in the variance. It is drawn towards 0, by ``x/(x + 3)`` with ``x`` the failures (or successes, where they
-    are fewer) heard: a handful of them tells little of a proxy. A proxy that is cross-fitted itself has one weight, at
-    most 1, by all labels. ``weight`` fixes it.
+    split is in the variance. It is drawn towards 0, by ``1 − 3/x`` with ``x = n Var(Σay)/Σa²``, about the number of
+    failures heard (of losses, of answers): a handful of them tells little of a proxy. A proxy that is cross-fitted
+    itself has one weight, at most 1, by all labels. ``weight`` fixes it.
 
     Where ``ḡ`` is itself the mean over a random sample of the frame (two phases: a judge was asked about more inputs
     than people), its variance is the proxy's ``mean_variance`` and counts as ``ω² Var(ḡ)``; that sample is drawn
@@ -43,7 +44,8 @@ class ModelAssisted:
 
     The interval is the design's own around the new value, narrower by the ratio of the standard errors: what the
     design says of failures it has not seen is kept. A proxy that was right on all draws may still be wrong on others:
-    ``2 R² Σ a²/n`` is added to the variance, ``R²`` the share of it that the proxy has taken away.
+    ``2 R² Σ a²/n`` is added to the variance, ``R²`` the share of it that the proxy has taken away. Of skew losses the
+    residuals are less skew than they are: by the share ``R²`` the shorter side comes up to that of a normal interval.
 
     Särndal, Swensson and Wretman, Model Assisted Survey Sampling (1992), sections 6.3 and 9.3 (two phases);
     Angelopoulos et al., Prediction-powered inference, Science 382 (2023), and PPI++ (2023) for ``ω``. Fails to help
@@ -75,11 +77,16 @@ class ModelAssisted:
         variance += self._unseen(sample, a, variance, own)
         narrower = math.sqrt(variance / own) if own > 0 else 1.0
         base_loss, base_low, base_high = loss_of(base)
+        below, above = narrower * (base_loss - base_low), narrower * (base_high - base_loss)
+        if not is_binary(sample.outcomes[sample.answered], sample.problem):
+            taken = max(0.0, 1 - narrower**2)
+            even = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
+            below, above = (side + taken * max(even - side, 0.0) for side in (below, above))
         return estimate_of(
             sample,
             loss,
-            loss - narrower * (base_loss - base_low),
-            loss + narrower * (base_high - base_loss),
+            loss - below,
+            loss + above,
             method=f"{sample.draw.design}/model-assisted",
             level=level,
             standard_error=None if base.standard_error is None else math.sqrt(variance),
@@ -118,10 +125,10 @@ class ModelAssisted:
         both = (variance(sample, y + g) - variance(sample, y) - of_g) / 2
         if of_g <= 0 or both <= 0:
             return 0.0
-        heard = int(sample.answered.sum())
+        failures = float(sample.answered.sum())
         if is_binary(sample.outcomes[sample.answered], sample.problem):
-            heard = min(int(y.sum()), heard - int(y.sum()))
-        return both / (of_g + self.proxy.mean_variance) * heard / (heard + FEW)
+            failures *= variance(sample, y) / float((self.base.coefficients(sample) ** 2).sum())
+        return both / (of_g + self.proxy.mean_variance) * max(0.0, 1 - FEW / max(failures, FEW))
 
 
 def assisted(base: LinearEstimator, sample: Sample, level: float = 0.95) -> Estimate:

@@ -7,7 +7,7 @@ from scipy import stats
 
 from tests.benchmarks.proxies import NOTHING, STRONG, TWO_PHASES, USELESS, study
 
-REPETITIONS = 120
+REPETITIONS = 90
 
 
 @pytest.mark.parametrize(
