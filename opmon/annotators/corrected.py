@@ -20,6 +20,8 @@ from opmon.wording import percent
 
 FEWEST = 50
 """Answers that another one, or a known truth, checks: fewer say too little of how often annotators err."""
+ALONE = 0.2
+"""The share of answers against the model that may lack a second one, and fewer checks do all the same."""
 SUPPOSED = 0.8
 """The largest share of the variance that may come from what is only supposed of the errors."""
 
@@ -170,8 +172,9 @@ def _why_not(model: ErrorModel, count: int, checks: int, supposed: float) -> str
     """Why what is known of the errors is too little; empty where it is enough."""
     coded = model.coded
     there = (coded.code[:count] >= 0).sum(axis=1)
-    alone = (coded.distinct[:count] > 0) & (there == 1) & (coded.truth[:count] < 0)
-    if alone.any() and checks < FEWEST:
+    apart = coded.distinct[:count] > 0
+    alone = apart & (there == 1) & (coded.truth[:count] < 0)
+    if alone.sum() > ALONE * apart.sum() and checks < FEWEST:
         return (
             f"too few to correct: {checks} answers are checked by another one or by a known truth, {FEWEST} are needed"
         )

@@ -19,8 +19,7 @@ _COLUMNS = (
     ("seconds", "right"),
     ("agreement", "right"),
     ("gold right", "right"),
-    ("errs on [interval]", "left"),
-    ("checked", "right"),
+    ("errs on", "left"),
 )
 
 
@@ -39,7 +38,7 @@ def show_team(out: Console, team: TeamView) -> None:
             out.print(f"  {name} {_measure(found, share=name == 'agreement')}", style="dim")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for heading, justify in _COLUMNS:
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for view in team.annotators:
         table.add_row(*_row(view))
     out.print(table)
@@ -58,8 +57,7 @@ def _row(view: AnnotatorView) -> tuple[str, ...]:
         "–" if view.seconds is None else f"{view.seconds:.1f}",
         "–" if view.agreement is None else percent(view.agreement, 0),
         f"{view.gold_right} of {view.gold}" if view.gold else "–",
-        "–" if error is None else f"{percent(error.error)} [{percent(error.low)}, {percent(error.high)}]",
-        "–" if error is None else f"{error.checked:,}",
+        "–" if error is None else f"{percent(error.error, 0)} [{percent(error.low, 0)}, {percent(error.high, 0)}]",
     )
 
 

@@ -162,17 +162,16 @@ def told(found: list[tuple[Cell, Found]], repetitions: int) -> int:
         f"\ncoverage where the assumption holds: {mean:.1%} over {len(promised)} cells, {len(below)} surely below 93 %"
     )
     print(f"coverage where errors follow difficulty: {np.mean([r.cover for c, r in known if c.harder]):.1%}")
-    at_five = [
-        (cell, result)
-        for cell, result in known
-        if cell.error == 0.05 and (cell.overlap == "failures" or cell.overlap >= 2)
-    ]
-    widths = [result.width for _, result in at_five]
-    print(f"width at 5 % error, second answers of all or of failures: {np.mean(widths):.2f}, at most {max(widths):.2f}")
+    at_five = [(cell, result.width) for cell, result in known if cell.error == 0.05]
+    again = [width for cell, width in at_five if cell.overlap == "failures" or cell.overlap >= 2]
+    share = [width for cell, width in at_five if cell.overlap != "failures" and 1 < cell.overlap < 2]
+    gold = [width for cell, width in at_five if cell.overlap == 1]
+    for name, widths in (("all or of failures", again), ("a fifth", share), ("none, but gold of five rounds", gold)):
+        print(f"width at 5 % error, second answers of {name}: {np.mean(widths):.2f}, at most {max(widths):.2f}")
     print(f"{np.mean([result.seconds for _, result in known]) * 1000:.0f} ms for a corrected estimate")
     for cell in below:
         print(f"below: {cell}")
-    met = not below and max(widths) <= WIDEST
+    met = not below and max(again + share) <= WIDEST
     print("all bars met" if met else "a bar is missed")
     return 0 if met else 1
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opmon.errors import ConfigError
+from opmon.labels.queue import Answer, LabelQueue
 from opmon.queries.annotators import team_view
 from opmon.stages.estimate import read_answers
 from opmon.store import queue, revisions, rounds
@@ -32,12 +33,15 @@ def said(workbench: Any, monitor: Any, errors: dict[str, float], *, only: Sequen
         tasks = queue.open_tasks(connection, workbench.name)
     for name, error in errors.items():
         for task in tasks:
-            truth = workbench.truth[task.input_id]
-            if zlib.crc32(f"{name} {task.input_id}".encode()) / 2**32 < error:
-                truth = str((int(truth) + 1) % 10)
-            given.append(Label(task.id, name, truth, AT, seconds=2.0))
+            given.append(Label(task.id, name, _answer(workbench, name, task.input_id, error), AT, seconds=2.0))
     with monitor.store.write() as connection:
         queue.record(connection, given, AT)
+
+
+def _answer(workbench: Any, name: str, input_id: str, error: float) -> str:
+    """What somebody says of an input, always the same; what is wrong is the next class."""
+    wrong = zlib.crc32(f"{name} {input_id}".encode()) / 2**32 < error
+    return str((int(workbench.truth[input_id]) + wrong) % 10)
 
 
 def labelled(workbench: Any, tmp_path: Path, errors: dict[str, float], **labels: Any) -> tuple[Any, Revision]:
@@ -166,6 +170,42 @@ def test_what_was_learned_before_corrects_single_answers(workbench: Any, tmp_pat
     assert second.corrected.value > second.estimate.value
     _, low, high = second.corrected.interval
     assert low <= workbench.true_accuracy(monitor, 2) <= high
+
+
+def test_second_opinions_of_failures_mend_the_plain_estimate_too(workbench: Any, tmp_path: Path) -> None:
+    """Three people work through the queue: apparent failures are confirmed, and what is left is corrected."""
+    labels = {"overlap": {"answers": 2, "of": "failures"}}
+    monitor = workbench.monitor(
+        f"sqlite:///{tmp_path / 'opmon.db'}", sampler={"type": "srs", "budget": 120}, labels=labels
+    )
+    workbench.write_window()
+    assert monitor.advance().problems == []
+    desk = LabelQueue(monitor.store, {}, monitor.clock)
+    team = ("ann", "ben", "cem")
+    while sum(_work(desk, workbench, name) for name in team):
+        pass
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        found = revisions.latest_estimates(connection, workbench.name)[-1]
+        answers = read_answers(connection, rounds.get(connection, workbench.name, 1))
+    assert answers.settled
+    seldom = [task for task in answers.tasks if len(task.answered) == 1]
+    assert all(task.truth == task.prediction for task in seldom)
+    assert len(seldom) > 80
+    assert found.corrected is not None
+    assert found.corrected.interval is not None
+    truth = workbench.true_accuracy(monitor, 1)
+    once = sum(next(iter(task.answered.values())) == task.prediction for task in answers.tasks) / 120
+    assert abs(found.estimate.value - truth) < abs(once - truth)  # as if nobody had been asked again
+    _, low, high = found.corrected.interval
+    assert low <= truth <= high
+
+
+def _work(desk: LabelQueue, workbench: Any, name: str) -> int:
+    """Somebody takes some tasks and answers them, a tenth of them wrongly; gives how many those were."""
+    taken = desk.take(name, workbench.name, 10).tasks
+    desk.answer(name, [Answer(task.key, _answer(workbench, name, task.input_id, 0.1)) for task in taken])
+    return len(taken)
 
 
 def test_a_skip_and_a_name_without_answers_are_told(workbench: Any, tmp_path: Path) -> None:
