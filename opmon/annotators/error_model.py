@@ -16,8 +16,8 @@ from opmon.annotators.opinions import Coded
 from opmon.errors import InputError
 from opmon.types import Floats
 
-START = -2.0
-"""The log odds of a failure at which the search begins."""
+STARTS = (-1.0, -2.5)
+"""The log odds of a failure at which searches begin: a search may end in a corner where everybody errs."""
 STEP = 1e-4
 SLIGHT = 0.02
 """Failures, and successes, added to each failure rate, so that it is never exactly 0 or 1."""
@@ -118,10 +118,11 @@ class Fitting:
         self._centre, self._precision = self.layout.centre, self.layout.precision
         self._limits = self.layout.limits
 
-    @property
-    def start(self) -> Floats:
-        """Where the search begins: what is supposed."""
-        return np.concatenate((np.full(self.layout.groups, START), self._centre[self.layout.groups :]))
+    def search(self) -> Floats:
+        """The best parameters, from what is supposed and several failure rates."""
+        supposed = self._centre[self.layout.groups :]
+        found = [self.best(np.concatenate((np.full(self.layout.groups, start), supposed))) for start in STARTS]
+        return min(found, key=lambda each: each[1])[0]
 
     def best(self, start: Floats, failure: float | None = None) -> tuple[Floats, float]:
         """The best parameters from a start, and the least value; the log odds of a failure may be held."""
@@ -129,10 +130,16 @@ class Fitting:
         if failure is not None:
             limits[0] = (failure, failure)
         lows, highs = np.array(limits).T
-        found = minimize(
-            self.lost, np.clip(start, lows, highs), jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": 200}
-        )
-        return np.asarray(found.x, dtype=np.float64), float(found.fun)
+        unit = max(float(self.weights.sum()), 1.0)  # a first step of usual length
+
+        def scaled(parameters: Floats) -> tuple[float, Floats]:
+            value, gradient = self.lost(parameters)
+            return value / unit, gradient / unit
+
+        options = {"maxiter": 300, "ftol": 1e-12, "gtol": 1e-7}
+        first = np.clip(start, lows, highs)
+        found = minimize(scaled, first, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+        return np.asarray(found.x, dtype=np.float64), float(found.fun) * unit
 
     def lost(self, parameters: Floats) -> tuple[float, Floats]:
         """The penalised log-likelihood with the sign turned, and its gradient."""
@@ -158,7 +165,7 @@ def fit(coded: Coded, weights: Floats, classes: int) -> ErrorModel:
     if len(weights) != len(coded):
         raise InputError(f"one weight per row: got {len(weights)} for {len(coded)} rows")
     fitting = Fitting(coded, weights, classes)
-    best, _ = fitting.best(fitting.start)
+    best = fitting.search()
     found = rows(fitting.coded, fitting.layout, best)
     back = fitting.back
     return ErrorModel(coded, fitting.layout, best, fitting.curvature(best), found.slope[back], found.truth[back])

@@ -9,6 +9,7 @@ from opmon.annotators import Coded, Opinion, fit
 from opmon.annotators._layout import Layout
 from opmon.annotators._rows import rows
 from opmon.errors import InputError
+from tests.annotators.teams import World
 
 
 def mixed(count: int, seed: int = 0) -> list[Opinion]:
@@ -87,6 +88,15 @@ def test_weights_are_so_many_rows() -> None:
     twice = fit(Coded.of(some + some), np.ones(80), classes=6)
     weighed = fit(Coded.of(some), 2 * np.ones(40), classes=6)
     np.testing.assert_allclose(twice.parameters, weighed.parameters, atol=2e-3)
+
+
+def test_the_search_does_not_end_where_everybody_errs() -> None:
+    """Half of all inputs wrong and two fifths of all answers is as simple a story, and a far less likely one."""
+    rng = np.random.default_rng([2, 400, 2])
+    world = World.of(classes=2, error=0.2)
+    _, opinions = world.labelled(world.draw("srs", 400, rng), 2, rng)
+    model = fit(Coded.of(list(opinions.values())), np.ones(400), classes=2)
+    assert model.failure_rate == pytest.approx(0.1, abs=0.08)
 
 
 def test_nothing_known_is_no_trouble() -> None:
