@@ -100,7 +100,8 @@ def way_of(
 
 def _by_flavor(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> ByFlavor:
     columns = settings.columns
-    named = (columns.id, columns.timestamp, columns.prediction, columns.model_version, *columns.scores)
+    proxy = None if settings.proxy_column is None else settings.proxy_column.column
+    named = (columns.id, columns.timestamp, columns.prediction, columns.model_version, *columns.scores, proxy)
     return ByFlavor(
         registry.runnable(model, folder / "models"),
         model.uri,
