@@ -1,6 +1,7 @@
 """Labels are recorded, in SQL: only ever added, all of a call or none, with what they change of tasks and rounds.
 
-The rounds are locked first: of two that say the same at once, the second finds it said.
+The tasks are locked first: of two that say the same at once, the second finds it said. Their rounds, which all who
+answer have in common, are locked last, so that nobody waits for more than another's commit.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ def record(connection: Connection, given: Sequence[Label], at: datetime) -> Reco
     if problems:
         more = f" … and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
         raise InputError(f"no label was recorded, because {'; '.join(problems[:_TOLD])}{more}")
-    readiness.lock(connection, {each.round_id for each in terms.values()})
     return _add(connection, given, terms, _words(connection, terms), at)
 
 
@@ -68,7 +68,6 @@ def record_each(
     terms = terms_of(connection, {label.task_id for label in given})
     problems = [problem_of(label, terms.get(label.task_id)) for label in given]
     possible = [label for label, problem in zip(given, problems, strict=True) if problem is None]
-    readiness.lock(connection, {terms[label.task_id].round_id for label in possible})
     words = _words(connection, {label.task_id: terms[label.task_id] for label in possible})
     new = [label for label in possible if not words.hold(label, terms[label.task_id].canonical(label.truth), by_time)]
     recorded = _add(connection, new, terms, words, at)
@@ -141,9 +140,9 @@ class _Words:
 
 
 def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms]:
-    """The tasks that there are of these."""
+    """The tasks that there are of these, locked: nobody else speaks of them until the transaction ends."""
     columns = [tasks.c[name] for name in ("id", "round_id", "prediction", "needs", "confirm")]
-    query = sa.select(*columns, tasks.c.gold.is_not(None))
+    query = sa.select(*columns, tasks.c.gold.is_not(None)).order_by(tasks.c.id).with_for_update(key_share=True)
     rows = [
         row
         for some in portions(sorted(task_ids))
@@ -180,7 +179,7 @@ def _words(connection: Connection, terms: Mapping[int, Terms]) -> _Words:
 def _add(
     connection: Connection, given: Sequence[Label], terms: Mapping[int, Terms], before: _Words, at: datetime
 ) -> Recorded:
-    """Add what is new of the labels; the rounds are locked."""
+    """Add what is new of the labels; the tasks are locked."""
     now: dict[int, dict[str, str | None]] = {}
     reasons = dict(before.reasons)
     rows: list[tuple[object, ...]] = []
@@ -236,7 +235,9 @@ def _settle(
         for annotator in words.keys() - before.get(task_id, _NO_WORDS).keys():
             spoke[annotator].append(task_id)
     _end_assignments(connection, spoke)
-    for round_id in sorted({terms[task_id].round_id for task_id in now}):
+    round_ids = sorted({terms[task_id].round_id for task_id in now})
+    readiness.lock(connection, round_ids)
+    for round_id in round_ids:
         readiness.count(connection, round_id, more[round_id, False], more[round_id, True])
 
 
