@@ -174,3 +174,14 @@ def pointed(what: str, text: str, start: int, stop: int, message: str) -> str:
     under = max(1, min(stop - start, len(shown) - (start - line_start - low)))
     place = " " * (start - line_start - low) + "^" * under
     return f"{what} cannot be read: {message}\n  {shown}\n  {place}"
+
+
+def lasted(seconds: float) -> str:
+    """How long something took, roughly.
+
+    >>> lasted(90), lasted(7300), lasted(86400 * 12)
+    ('90 s', '2 h', '12 d')
+    """
+    if seconds < 7200:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 3600:.0f} h" if seconds < 2 * 86400 else f"{seconds / 86400:,.0f} d"

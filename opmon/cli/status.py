@@ -90,6 +90,8 @@ def _show(out: Console, view: MonitorView) -> None:
     from rich.text import Text
 
     out.print(_head(view))
+    for note in () if view.latest is None or view.latest.estimate is None else view.latest.estimate.notes:
+        out.print(Text(f"  {note}", style="dim"))
     rolling = view.rolling
     if rolling is not None and len(rolling.rounds) > 1:
         window = f"the last {len(rolling.rounds)} rounds of this version"

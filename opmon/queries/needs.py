@@ -16,7 +16,7 @@ from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
 from opmon.wording import counted
 
-NeedKind = Literal["cycle", "inputs", "alarm", "delivery", "provider", "round", "labels"]
+NeedKind = Literal["cycle", "inputs", "alarm", "delivery", "provider", "round", "full", "labels"]
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,15 @@ def needs_of(
         needs.append(NeedView("provider", _failing(provider)))
     needs += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
     waiting = [each for each in unfinished if each.open]
-    return tuple(needs + ([NeedView("labels", _unlabelled(waiting, max_open))] if waiting else []))
+    full = max_open is not None and sum(each.open for each in waiting) >= max_open
+    needs += [NeedView("full", _full(waiting, max_open or 0))] if full else []
+    return tuple(needs + ([NeedView("labels", _unlabelled(waiting))] if waiting else []))
 
 
 def _set_aside(aside: Sequence[SetAside]) -> str:
     are = "is" if len(aside) == 1 else "are"
     parts = f"{counted(len(aside), 'part')} of the log cannot be read and {are} set aside"
-    return f"{parts}, first {aside[0].part}: {aside[0].why}. For all: opmon inputs list"
+    return f"{parts}, first {aside[0].part}: {aside[0].why.rstrip('.')}. For all: opmon inputs list"
 
 
 def _failing(provider: Provider) -> str:
@@ -73,13 +75,17 @@ def _failing(provider: Provider) -> str:
     return f"the label provider has failed {times}{since}, the last time so: {provider.problem}"
 
 
-def _unlabelled(waiting: Sequence[Unfinished], max_open: int | None) -> str:
+def _full(waiting: Sequence[Unfinished], max_open: int) -> str:
+    tasks = counted(sum(each.open for each in waiting), "task")
+    return (
+        f"{tasks} wait; until there are fewer than {max_open} (labels.max_open) new inputs gather for one larger round"
+    )
+
+
+def _unlabelled(waiting: Sequence[Unfinished]) -> str:
     count, numbers = sum(each.open for each in waiting), ", ".join(str(each.number) for each in waiting)
     tasks = "1 task" if count == 1 else f"{count} tasks"
-    full = max_open is not None and count >= max_open
-    rest = f"; until there are fewer than {max_open} (labels.max_open) new inputs gather for one larger round"
-    of_rounds = f"of round{'s' * (len(waiting) > 1)} {numbers} wait{'s' * (count == 1)} for annotators"
-    return f"{tasks} {of_rounds}{rest if full else ''}"
+    return f"{tasks} of round{'s' * (len(waiting) > 1)} {numbers} wait{'s' * (count == 1)} for annotators"
 
 
 def _alarm(connection: Connection, monitor: str, rule: str) -> list[NeedView]:

@@ -20,6 +20,7 @@ from opmon.sources._position import Position, checksum
 from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import conform
 from opmon.sources._stored import StoredFile
+from opmon.wording import lasted
 
 _ERRORS = (pa.ArrowException, OSError, ValueError)
 """What Arrow raises for files that are damaged; ValueError for names that are not UTF-8."""
@@ -44,7 +45,7 @@ class Parquet:
                 return None  # being written
             raise Damaged(
                 f"{entry.part} is not a whole Parquet file ({entry.size} bytes, no footer), and was not written to for "
-                f"{age:.0f} s. Write it again, or remove it."
+                f"{lasted(age)}. Write it again, or remove it."
             )
         if start.started and footer != start.check:
             raise rewritten(entry.part, "the Parquet file was written again after rows of it were read")

@@ -222,10 +222,13 @@ def test_a_fault_in_one_monitor_comes_after_the_others(workbench: Any, tmp_path:
 
 def test_status_tells_what_each_round_leaves_out(workbench: Any, tmp_path: Path) -> None:
     inputs = {"tensor": "pixels", "where": "country == 'DE'"}
-    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", inputs=inputs))
+    labels = {"max_wait": "1s"}
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", inputs=inputs, labels=labels))
     workbench.write_window(country=["DE"] * 160 + ["FR"] * 40)
     assert opmon("run", "-c", config)[0] == 0
     assert "round 1, left out: 40 filtered" in opmon("status", "-c", config)[1]
+    workbench.answer(workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", inputs=inputs), limit=8)
+    _until(lambda: opmon("run", "-c", config) and "of the draws have an answer" in opmon("status", "-c", config)[1])
 
 
 def test_events_are_listed_shown_and_replayed(workbench: Any, tmp_path: Path) -> None:

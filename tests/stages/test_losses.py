@@ -211,11 +211,10 @@ def test_while_annotators_have_enough_to_do_inputs_gather_for_one_round(workbenc
         assert not monitor.advance().problems
     with monitor.store.read() as connection:
         assert rounds.count(connection, workbench.name) == 2, "40 tasks are fewer than 70, 80 are not"
-        need = monitor_view(connection, monitor.settings.watch, monitor.clock(), shown=1).needs[-1]
-    assert need.message == (
-        "80 tasks of rounds 1, 2 wait for annotators; until there are fewer than 70 (labels.max_open) new inputs "
-        "gather for one larger round"
-    )
+        full, wait = monitor_view(connection, monitor.settings.watch, monitor.clock(), shown=1).needs[-2:]
+    rule = "until there are fewer than 70 (labels.max_open) new inputs gather for one larger round"
+    assert (full.kind, full.message) == ("full", f"80 tasks wait; {rule}")
+    assert (wait.kind, wait.message) == ("labels", "80 tasks of rounds 1, 2 wait for annotators")
     workbench.answer(monitor, only=1)
     monitor.advance()
     assert round_of(monitor, 3).received == 800
