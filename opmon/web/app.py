@@ -115,7 +115,7 @@ def _where_and_why(error: Mapping[str, Any]) -> tuple[str, str]:
 
 async def _http(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
-    words = {404: "there is nothing here", 405: f"{request.method} is not answered here"}
+    words = {404: "nothing has this address", 405: f"{request.method} is not answered here"}
     answer = _answered(request, Refused(exc.status_code, words.get(exc.status_code, str(exc.detail)[:_LONGEST])))
     answer.headers.update(exc.headers or {})
     return answer

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 def html_of(text: str) -> str:
     """The HTML of Markdown; links lead to http, https and mail only, and pictures are left out.
 
+    Its headings begin at the third level: the page around it has those above.
+
     >>> html_of("**bold** <script>").strip()
     '<p><strong>bold</strong> &lt;script&gt;</p>'
     """
@@ -33,6 +35,12 @@ def _renderer() -> MarkdownIt:
             tokens[index].attrSet("rel", "noopener noreferrer nofollow")
             tokens[index].attrSet("target", "_blank")
             return str(self.renderToken(tokens, index, options, env))
+
+        def heading_open(self, tokens: list[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+            tokens[index].tag = f"h{min(6, int(tokens[index].tag[1]) + 2)}"
+            return str(self.renderToken(tokens, index, options, env))
+
+        heading_close = heading_open
 
     made = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=Renderer)
     made.enable("table").disable("image")

@@ -1,7 +1,7 @@
 // The tasks that come next, loaded ahead with their pictures, so that the next one is there when a key is pressed.
 
-const ENOUGH = 12;
-const FEW = 5;
+const ENOUGH = 6; // what one has, nobody else is given for a while
+const FEW = 4;
 const MOST = 50;
 const AGAIN = 3000;
 const LATER = 20_000;

@@ -129,6 +129,7 @@ class Page {
     if (state === "elsewhere") return this.#rest("The last tasks are in another tab", "They are yours, and open there.");
     if (state === "signed out") return this.#rest("You are signed out", "Sign in again: your answers are kept in this browser.", true);
     if (state === "failing") return this.#rest("The next tasks do not come", `It is tried again (${why}). Your answers are kept.`);
+    if (this.done.open > 0) return this.#rest("Nothing for you now", "Others have the tasks that are left. What they leave comes by itself.");
     return this.#rest("All done", "Nothing waits for you here. New tasks appear by themselves.");
   }
 

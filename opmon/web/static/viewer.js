@@ -7,7 +7,7 @@ const CONTRASTS = [100, 180, 300];
 const SMALLEST = 0.25;
 const LARGEST = 32;
 const PIXELS = 200; // a picture with fewer a side is shown with its pixels, not smoothed
-const TINY = 380; // and not above so many on the screen, or 12 for each of its own: from too near nobody sees what it is
+const TINY = 24; // rem: it is shown no larger, or 12 px for each pixel, for from too near nobody sees what it is
 
 export class Viewer {
   constructor() {
@@ -33,7 +33,7 @@ export class Viewer {
       const fit = () => {
         const side = Math.max(picture.naturalWidth, picture.naturalHeight);
         picture.classList.toggle("pixels", side < PIXELS);
-        picture.style.setProperty("--most", side < PIXELS ? `${Math.max(TINY, 12 * side)}px` : "none");
+        picture.style.setProperty("--most", side < PIXELS ? `max(${TINY}rem, ${12 * side}px)` : "none");
       };
       if (picture.complete) fit();
       else picture.addEventListener("load", fit, { once: true });
