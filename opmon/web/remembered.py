@@ -12,6 +12,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _MOST = 10_000
+_MARGIN = 0.2
 
 
 @dataclass
@@ -38,6 +39,12 @@ class Remembered(Generic[Key, Value]):
                 if len(self._found) > _MOST:
                     self._found.pop(next(iter(self._found)))
         return found
+
+    def knows(self, key: Key) -> bool:
+        """Whether :meth:`get` would find this out without asking, now and for a while."""
+        with self._lock:
+            known = self._found.get(key)
+        return known is not None and known[1] > self.monotonic() + _MARGIN
 
     def forget(self, key: Key) -> None:
         with self._lock:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from opmon.web.identity import COOKIE, NAME_HEADER, Person
 from opmon.web.refused import Refused
@@ -24,13 +25,14 @@ async def _site(request: Request) -> Site:
     return site_of(request)
 
 
-def _person(
+async def _person(
     request: Request,
     token: Annotated[object, Security(_BEARER)],
     session: Annotated[object, Security(_SESSION)],
     name: Annotated[object, Security(_NAME)],
 ) -> Person:
-    return site_of(request).door.whoever(request)
+    door = site_of(request).door
+    return door.whoever(request) if door.knows(request) else await run_in_threadpool(door.whoever, request)
 
 
 async def _labeller(person: Annotated[Person, Depends(_person)]) -> Person:

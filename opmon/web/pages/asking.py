@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
 
 from opmon.web.identity import Person
 from opmon.web.site import Site, site_of
@@ -14,8 +15,9 @@ async def _site(request: Request) -> Site:
     return site_of(request)
 
 
-def _person(request: Request) -> Person:
-    return site_of(request).door.whoever(request)
+async def _person(request: Request) -> Person:
+    door = site_of(request).door
+    return door.whoever(request) if door.knows(request) else await run_in_threadpool(door.whoever, request)
 
 
 TheSite = Annotated[Site, Depends(_site)]
