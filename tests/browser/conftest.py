@@ -136,7 +136,8 @@ def moved_on(page: Page, before: str) -> None:
     page.wait_for_function(
         """before => {
             const task = document.getElementById("task");
-            return task.hidden || task.dataset.key !== before;
+            const rest = document.getElementById("rest-title").textContent;
+            return task.hidden ? rest !== "Loading…" : task.dataset.key !== before;
         }""",
         arg=before,
     )

@@ -3,7 +3,7 @@
 const ENOUGH = 6; // what one has, nobody else is given for a while
 const FEW = 4;
 const MOST = 50;
-const AGAIN = 3000;
+const AGAIN = 2000;
 const LATER = 20_000;
 
 export class Ahead {
@@ -51,6 +51,7 @@ export class Ahead {
     clearTimeout(this.timer);
     const elsewhere = this.tabs.claimed();
     const unsent = this.outbox.keys();
+    const given = this.outbox.given;
     const own = this.tasks.length + (this.current ? 1 : 0);
     const count = Math.min(MOST, Math.max(own, ENOUGH) + elsewhere.size + unsent.size + 1);
     try {
@@ -62,13 +63,14 @@ export class Ahead {
       taken.forEach(load);
       this.tasks.push(...taken.slice(0, Math.max(1, ENOUGH + 1 - own)));
       this.state = this.tasks.length ? "ready" : fresh.length ? "elsewhere" : "empty";
-      this.progress(told.progress);
+      this.isExact = unsent.size === 0 && given === this.outbox.given; // no answer was under way meanwhile
+      if (this.isExact) this.progress(told.progress);
     } catch (error) {
       this.state = error.status === 401 || error.status === 403 ? "signed out" : "failing";
       this.why = error.message;
     }
     this.#claim();
-    const waits = { ready: 0, failing: AGAIN, elsewhere: AGAIN, empty: LATER }[this.state];
+    const waits = { ready: 0, failing: AGAIN, elsewhere: AGAIN, empty: this.isExact ? LATER : AGAIN }[this.state];
     if (waits) this.timer = setTimeout(() => this.fill(), waits);
   }
 

@@ -187,8 +187,7 @@ class Page {
   }
 
   #progress(told) {
-    const unsent = this.outbox.keys().size;
-    this.done = { ...told, mine: told.mine + unsent, open: Math.max(0, told.open - unsent) };
+    this.done = { ...told };
     this.#counts();
   }
 

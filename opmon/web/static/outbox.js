@@ -13,6 +13,7 @@ export class Outbox {
     this.tell = tell;
     this.prefix = `opmon/outbox/${name}/`;
     this.memory = new Map(); // where the browser keeps nothing
+    this.given = 0; // answers that were put in
     this.wait = FIRST_WAIT;
     this.failing = null;
     this.signedOut = false;
@@ -26,6 +27,7 @@ export class Outbox {
   /** Keep an answer, in the place of another one to the same task, and send it. */
   put(entry) {
     const text = JSON.stringify(entry);
+    this.given += 1;
     try {
       localStorage.setItem(this.prefix + entry.key, text);
     } catch {
