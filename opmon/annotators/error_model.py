@@ -136,7 +136,7 @@ class Fitting:
             value, gradient = self.lost(parameters)
             return value / unit, gradient / unit
 
-        options = {"maxiter": 300, "ftol": 1e-12, "gtol": 1e-7}
+        options = {"maxiter": 300, "ftol": 1e-10, "gtol": 1e-6}
         first = np.clip(start, lows, highs)
         found = minimize(scaled, first, jac=True, method="L-BFGS-B", bounds=limits, options=options)
         return np.asarray(found.x, dtype=np.float64), float(found.fun) * unit

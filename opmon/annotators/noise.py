@@ -31,7 +31,8 @@ class Denoised:
 def denoised(
     estimator: LinearEstimator, sample: Sample, answers: Mapping[int, list[float]], level: float = 0.95
 ) -> Denoised:
-    """Subtract the variance of annotators from a mean squared error; ``answers`` by position in the frame.
+    """Subtract the variance of annotators from a mean squared error; ``answers`` by position in the frame, none for an
+    input whose truth is known without them.
 
     ``MSE = E(r̂ − r)² + σ²`` where an answer is ``r + ε``, with ``E ε = 0``, ``Var ε = σ²``, and ``ε`` independent of
     the model's error. ``σ²`` is the mean of the variances (``m − 1`` below) within inputs of several answers, weighing
@@ -50,12 +51,14 @@ def denoised(
         return Denoised(None, "", None, 0)
     share = coefficients[several] / coefficients[several].sum()
     noise = float(share @ spread[several])
+    by_people = np.array([bool(answers.get(int(at))) for at in positions])
+    part = float(coefficients[by_people].sum() / coefficients.sum())
     if count < FEWEST:
         why = f"too few to correct: {count} of the inputs have two answers, {FEWEST} must"
         return Denoised(None, why, noise, count)
     error = sqrt(float(share**2 @ (spread[several] - noise) ** 2) * count / (count - 1))
-    radius = float(stdtrit(count - 1, 0.5 + level / 2)) * error
-    value = plain.value - noise
+    radius = float(stdtrit(count - 1, 0.5 + level / 2)) * error * part
+    value = plain.value - noise * part
     low = value - sqrt((plain.value - plain.low) ** 2 + radius**2)
     high = value + sqrt((plain.high - plain.value) ** 2 + radius**2)
     total = (

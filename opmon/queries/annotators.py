@@ -125,7 +125,7 @@ def _views(
             if label.seconds is not None:
                 seconds[label.annotator].append(label.seconds)
     for task in gold:
-        measured.update(task.answered)
+        measured.update(list(task.answered))
         right.update(name for name, answer in task.answered.items() if answer == task.gold)
     for task in drawn:
         for name, answer in task.answered.items():

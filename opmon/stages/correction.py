@@ -74,7 +74,12 @@ def correction_of(connection: Connection, round_: Round, answers: Answers, plain
         why = f"the design {answers.sample.draw.design!r} does not tell what its draws stand for: nothing to correct by"
         return replace(found, why=why)
     if answers.sample.problem == "regression":
-        numbers = {at: [float(answer) for answer in opinion.answers.values()] for at, opinion in own.items()}
+        if round_.plan.adjudication is not None:
+            return replace(found, why="named people's numbers count: how far these lie from the truth is not known")
+        numbers = {
+            at: [] if opinion.truth is not None else [float(answer) for answer in opinion.answers.values()]
+            for at, opinion in own.items()
+        }
         less = denoised(estimator, answers.sample, numbers, plain.level)
         return _with(replace(found, why=less.why, checks=less.inputs), less.estimate)
     classes = classes_of(round_, [*own.values(), *others])

@@ -114,6 +114,16 @@ def test_the_noise_of_annotators_is_taken_from_the_squared_error() -> None:
     assert held >= 88
 
 
+def test_truth_that_arrived_has_no_noise() -> None:
+    draw = Draw("srs", 100_000, np.arange(80), constants={"replacement": np.array(False)})
+    sample = Sample(draw, np.full(80, 2.0), "regression")
+    said = {at: [0.0, 1.0] if at < 40 else [] for at in range(80)}
+    found = denoised(SimpleRandomEstimator(), sample, said)
+    assert found.noise == pytest.approx(0.5)
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(2.0 - 0.5 / 2)
+
+
 def test_the_noise_of_few_second_answers_is_not_taken() -> None:
     draw = Draw("srs", 100, np.arange(30), constants={"replacement": np.array(False)})
     sample = Sample(draw, np.ones(30) * 2, "regression")

@@ -13,6 +13,7 @@ import mlflow
 import pyarrow.parquet as pq
 import pytest
 
+from opmon.adjudication import Asked
 from opmon.errors import ConfigError
 from opmon.labels.queue import Answer, LabelQueue
 from opmon.queries.annotators import team_view
@@ -206,6 +207,33 @@ def _work(desk: LabelQueue, workbench: Any, name: str) -> int:
     taken = desk.take(name, workbench.name, 10).tasks
     desk.answer(name, [Answer(task.key, _answer(workbench, name, task.input_id, 0.1)) for task in taken])
     return len(taken)
+
+
+def test_gold_tasks_correct_single_answers(workbench: Any, tmp_path: Path) -> None:
+    """Sixty inputs of known truth lie among the tasks; they are in no count of the round, and tell of its annotator."""
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", sampler={"type": "srs", "budget": 120})
+    workbench.write_window()
+    assert monitor.advance().problems == []
+    gold = [Asked(-1 - k, f"gold-{k}", "", {}, {"pixels": []}, gold=str(k % 10)) for k in range(60)]
+    workbench.truth |= {task.input_id: task.gold or "" for task in gold}
+    with monitor.store.write() as connection:
+        queue.queue(connection, workbench.name, rounds.get(connection, workbench.name, 1).id, 0, gold, AT)
+    said(workbench, monitor, {"ann": 0.15})
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        found = revisions.latest_estimates(connection, workbench.name)[-1]
+        (ann,) = team_view(connection, workbench.name, 20).annotators
+    assert found.estimate.n == 120
+    assert found.corrected is not None
+    assert found.corrected.interval is not None
+    assert found.corrected.checks == 60
+    value, low, high = found.corrected.interval
+    assert low <= workbench.true_accuracy(monitor, 1) <= high
+    assert value > found.estimate.value + 0.05
+    assert (ann.answers, ann.gold) == (180, 60)
+    assert ann.error is not None
+    assert ann.error.low < 0.15 < ann.error.high
+    assert 1 - ann.gold_right / 60 == pytest.approx(ann.error.error, abs=0.03)
 
 
 def test_a_skip_and_a_name_without_answers_are_told(workbench: Any, tmp_path: Path) -> None:

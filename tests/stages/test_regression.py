@@ -39,6 +39,33 @@ def watched(workbench: Any) -> Any:
     return workbench
 
 
+def test_the_noise_of_two_who_measure_is_taken_from_the_error(watched: Any, tmp_path: Path) -> None:
+    """Both are off by a day or two, one way or the other: the model is blamed for it in the plain error alone."""
+    monitor = watched.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **CHANGES)
+    watched.write_window()
+    monitor.advance()
+    with monitor.store.read() as connection:
+        tasks = queue.open_tasks(connection, watched.name)
+    rng = np.random.default_rng(0)
+    given = [
+        Label(task.id, name, str(float(watched.truth[task.input_id]) + rng.normal(scale=2.0)), monitor.clock())
+        for name in ("ann", "ben")
+        for task in tasks
+    ]
+    with monitor.store.write() as connection:
+        queue.record(connection, given, monitor.clock())
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        revision = revisions.latest_estimate(connection, rounds.get(connection, watched.name, 1).id)
+    assert revision is not None
+    assert revision.corrected is not None
+    assert revision.corrected.value is not None
+    assert revision.corrected.agreement is None
+    assert revision.estimate.value - revision.corrected.value == pytest.approx(4.0, rel=0.5)
+    assert revision.estimate.notes[-1].startswith("corrected for annotators who err, from 40 ")
+    assert "days²" in revision.estimate.notes[-1]
+
+
 def asked(*arguments: str) -> str:
     return CliRunner().invoke(group, list(arguments), standalone_mode=False, catch_exceptions=False).output
 
