@@ -161,8 +161,11 @@ def _left_out(facts: RoundFacts) -> Iterator[tuple[str, str, str]]:
 
 
 def _unscorable_remark(facts: RoundFacts) -> str:
-    share = facts.unscorable / max(1, facts.received)
-    return f"{percent(share)}: the model could not be run on these, and the estimate is of the others" if share else ""
+    if not facts.unscorable:
+        return ""
+    reasons = facts.losses.get("unscorable", {})
+    why = f": {told(Counter(reasons))}" if reasons else ""
+    return f"{percent(facts.unscorable / max(1, facts.received))}, and the estimate is of the others{why}"
 
 
 def _lag_remark(facts: RoundFacts) -> str:
