@@ -166,5 +166,5 @@ def test_a_known_drift_share_is_told_without_the_report(tmp_path: Path) -> None:
 def test_what_cannot_be_scored_is_told_with_the_reasons(tmp_path: Path) -> None:
     losses = {"unscorable": {"column 'age' is empty": 2, SCRIPT: 1}}
     page = Page(replace(ROUND, facts=replace(ROUND.facts, unscorable=3, losses=losses)), tmp_path)
-    assert f"0.25 %, and the estimate is of the others: column 'age' is empty (2); {SCRIPT} (1)" in page.text
+    assert f"0.2 %, and the estimate is of the others: column 'age' is empty (2); {SCRIPT} (1)" in page.text
     assert "script" not in {name for name, _ in page.elements}
