@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from opmon import plugins
 from opmon.annotators import Correction, Opinion, corrected, denoised
 from opmon.errors import InputError
 from opmon.estimators import SimpleRandomEstimator
 from opmon.types import Draw, Sample
 from tests.annotators.teams import Overlap, World
+from tests.builtin import built_in
 
 
 def simple(outcomes: list[float], size: int = 100_000) -> Sample:
@@ -71,6 +75,23 @@ def test_a_frame_labelled_whole_is_as_sure_as_its_labels(overlap: Overlap) -> No
     assert found is not None
     assert found.low <= world.population.truth <= found.high
     assert found.high - found.low < 0.06
+
+
+@pytest.mark.parametrize("sampler", [name for name in built_in("sampler") if name != "ces"])
+@pytest.mark.parametrize("answered", [1, 2, 60])
+def test_draws_of_every_design_can_be_corrected(sampler: str, answered: int) -> None:
+    """However few answers there are: numbers, in order, and inside of what an accuracy can be."""
+    rng = np.random.default_rng(8)
+    world = World.of(error=0.1, size=600)
+    sample, opinions = world.labelled(world.draw(sampler, 60, rng), 2, rng)
+    heard = set(list(opinions)[:answered])
+    outcomes = np.where([int(at) in heard for at in sample.draw.positions], sample.outcomes, np.nan)
+    estimator = plugins.make("estimator", sample.draw.design)
+    found = corrected(estimator, replace(sample, outcomes=outcomes), opinions, classes=10).estimate
+    assert found is not None
+    assert -0.2 < found.low <= found.value <= found.high < 1.2
+    assert found.standard_error is not None
+    assert np.isfinite(found.standard_error)
 
 
 def test_single_answers_cannot_be_corrected() -> None:
