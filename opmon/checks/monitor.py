@@ -79,7 +79,7 @@ def _truth(monitor: MonitorSettings, sample: Sample | None, scorer: Answering | 
 
 def _model(monitor: MonitorSettings, registry: Registry) -> tuple[str, ModelVersion]:
     model: ModelVersion = registry.resolve(monitor.model)
-    return f"{monitor.model} is version {model.version} ({', '.join(model.flavors)})", model
+    return f"{monitor.model} is version {model.version} ({', '.join(model.flavors) or 'no files'})", model
 
 
 def _scorer(monitor: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> tuple[str, Answering]:

@@ -159,14 +159,16 @@ def _move(ready: Path, folder: Path, leftover: Path, file: Path) -> None:
 
 
 def _described(connection: Connection, found: RegisteredVersion, uri: str) -> Document:
-    """The version's ``MLmodel`` file."""
+    """What the version's ``MLmodel`` file says; nothing of one that has no files, such as a remote API."""
     with tempfile.TemporaryDirectory() as temporary:
         try:
             with translated(f"reading MLmodel of {uri}", connection.where):
                 location = _location(connection, found.name, found.version)
                 path = connection.fetch(location, "MLmodel", Path(temporary))
             described = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (NotFoundError, UnicodeDecodeError, yaml.YAMLError) as exc:
+        except NotFoundError:
+            return {}
+        except (UnicodeDecodeError, yaml.YAMLError) as exc:
             raise ModelError(f"{uri} has no readable MLmodel file: {exc}. Log and register the model again.") from exc
     if not isinstance(described, dict):
         raise ModelError(f"the MLmodel file of {uri} is not a mapping; log and register the model again")
@@ -209,7 +211,12 @@ def _what_there_is(connection: Connection, name: str) -> str:
 
 
 def _no_onnx(model: ModelVersion, flavors: Document) -> str:
-    have = ", ".join(sorted(flavors)) or "none"
+    if not flavors:
+        return (
+            f"{model.uri} has no files of a model. Judge what production logged (scoring: {{by: logged}}), or log the "
+            f"model and register it again."
+        )
+    have = ", ".join(sorted(flavors))
     if is_pickled(flavors):
         name = "scikit-learn" if "sklearn" in flavors else "pickled LightGBM"
         return (

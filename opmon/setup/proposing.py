@@ -66,7 +66,7 @@ def propose(uri: str, source: str, tracking_uri: str, folder: Path, trust: bool 
         world = World(registry, model, registry.signature(model), log, source, Path(temporary), trust, uri)
         choices, remarks = _chosen(world)
     first = [
-        Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors)})"),
+        Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors) or 'no files'})"),
         Choice(("source", "path"), source if scheme_of(source) else _below(Path(source), folder)),
         *log.source,
     ]
@@ -108,7 +108,7 @@ def _ways(world: World) -> Iterator[str]:
     else:
         if set(BOOSTERS) & set(flavors) or (world.trust and "sklearn" in flavors):
             yield "converted"
-        if world.trust:
+        if world.trust and flavors:
             yield "flavor"
     yield "logged"
 
@@ -161,7 +161,7 @@ def _logged(world: World, refused: list[str]) -> tuple[list[Choice], list[str]]:
         why = "every input alike: there are no scores to draw by"
         found = [*found, Choice(("sampler", "type"), "srs", why)]
     remarks = [*refused]
-    if not world.trust and "onnx" not in world.model.flavors:
+    if not world.trust and world.model.flavors and "onnx" not in world.model.flavors:
         remarks.append("the registered model has no ONNX file and is not asked: --trust lets opmon run it")
     return found, remarks
 
@@ -179,7 +179,7 @@ def _rest(log: Log, placed: Sequence[Choice]) -> Iterator[Choice]:
 
 def _nothing(world: World, reasons: Sequence[str]) -> str:
     """The error that there is no way to score, with the ways that there could be."""
-    trust = "" if world.trust or "onnx" in world.model.flavors else (
+    trust = "" if world.trust or "onnx" in world.model.flavors or not world.model.flavors else (
         f"; --trust, which lets opmon run the registered model ({', '.join(world.model.flavors)}) and so the code in it"
     )  # fmt: skip
     return (

@@ -302,8 +302,10 @@ def test_registry_version_whose_files_are_gone_is_a_model_error(registry, uri, t
     run = client.create_run(registry.experiment("opmon/lost")).info
     client.create_registered_model(name)
     client.create_model_version(name, f"{run.artifact_uri}/model", run.run_id)
-    with pytest.raises(ModelError, match="no readable MLmodel file"):
-        registry.resolve(f"models:/{name}/1")
+    bare = registry.resolve(f"models:/{name}/1")
+    assert bare.flavors == (), "a remote API, say: what production logged can be judged"
+    with pytest.raises(ModelError, match=r"has no files of a model\. Judge what production logged"):
+        registry.fetch_onnx(bare, tmp_path / "cache")
     (tmp_path / "MLmodel").write_text("flavors: [broken")
     client.log_artifact(run.run_id, str(tmp_path / "MLmodel"), "model")
     with pytest.raises(ModelError, match="no readable MLmodel file"):
