@@ -25,7 +25,7 @@ class LabelFolder(LabelProvider):
     People fill in the files where they are, or put files of their own beside them: whatever ``opmon labels import``
     takes. A file is taken whole or not at all: one that is wrong is reported, and tried again once changed. A file of
     tasks that are all answered goes to the folder ``finished``. ``annotator`` is who answers where a row does not
-    say.
+    say; where several are to speak of a task it is written again, and each names themselves in the column annotator.
     """
 
     local_paths: ClassVar[tuple[str, ...]] = ("path",)

@@ -97,3 +97,15 @@ def test_a_file_whose_tasks_are_answered_is_put_away(tmp_path: Path) -> None:
     assert [row["task_key"] for row in rows(left)] == [TASKS[2].key]
     (away,) = (tmp_path / "pets" / "finished").iterdir()
     assert [row["task_key"] for row in rows(away)] == [task.key for task in TASKS[:2]]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_task_of_which_a_further_opinion_is_asked_is_written_again(tmp_path: Path, form: str) -> None:
+    folder = LabelFolder(str(tmp_path), form=form).bind("pets", Guide())  # type: ignore[arg-type]
+    folder.push(TASKS)
+    editor = Editor(tmp_path / "pets")
+    editor.say(TASKS[0].key, "cat", "ann", datetime.fromisoformat("2026-03-01T12:00:00+00:00"))
+    folder.push(TASKS)
+    assert sorted(editor.tasks()) == sorted([*(task.key for task in TASKS), TASKS[0].key])
+    folder.push(TASKS)
+    assert len(editor.tasks()) == 4, "it waits there for its second answer"
