@@ -39,7 +39,7 @@ def json_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, Row]]:
 
 def _json_row(line: str) -> Row:
     try:
-        pairs = json.loads(line, object_pairs_hook=_Pairs)
+        pairs = _DECODER.decode(line)
         if not isinstance(pairs, _Pairs):
             return RowError('is no JSON object, such as {"monitor": "pets", "input_id": "a-1", "label": "cat"}')
         return row_of(iter(pairs))
@@ -53,6 +53,9 @@ def _json_row(line: str) -> Row:
 
 class _Pairs(list[tuple[str, object]]):
     """A JSON object, with keys that come twice still twice."""
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
 
 
 def table_rows(lines: Iterator[str], name: str) -> Iterator[tuple[int, Row]]:

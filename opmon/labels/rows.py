@@ -75,6 +75,8 @@ def known_name(name: str) -> str | None:
     >>> [known_name(name) for name in ("Task ID", "truth", "input.text")]
     ['task_id', 'label', None]
     """
+    if name in KNOWN:
+        return name
     plain = name.strip().lower().replace(" ", "_")
     known = ALIASES.get(plain, plain)
     return known if known in KNOWN else None
@@ -248,6 +250,8 @@ def _at(value: object) -> datetime | None:
 def _text(key: str, text: str, longest: int) -> str:
     if len(text) > longest:
         raise RowError(f"{key} is longer than {longest:,} characters")
+    if text.isprintable():  # as nearly all are: there may be a million
+        return text
     odd = next((char for char in text if unicodedata.category(char) in ("Cc", "Cs") and char not in "\t\n\r"), None)
     if odd is not None:
         raise RowError(f"{key} holds the character U+{ord(odd):04X}, which is no text")
