@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 
 from opmon.errors import UnavailableError
 from opmon.labels.queue import Answer, LabelQueue
@@ -37,6 +38,8 @@ class Together:
     """Records answers for one event loop."""
 
     queue: LabelQueue
+    _own: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1), repr=False)
+    """A thread that calls of other kinds cannot take."""
     _waiting: list[_Call] = field(default_factory=list, repr=False)
     _work: asyncio.Task[None] | None = field(default=None, repr=False)
 
@@ -57,9 +60,8 @@ class Together:
     async def _write_calls(self, calls: Sequence[_Call]) -> None:
         """All at once; where that fails, but for a database that is down, each alone, so that a fault is one call's."""
         try:
-            told = await run_in_threadpool(
-                self.queue.answer_together, [(each.annotator, each.answers) for each in calls]
-            )
+            said = [(each.annotator, each.answers) for each in calls]
+            told = await run_sync(self.queue.answer_together, said, limiter=self._own)
         except Exception as exc:  # noqa: BLE001 - whatever it is, it is for whoever waits for the answer
             if len(calls) > 1 and not isinstance(exc, UnavailableError):
                 log.warning("answers could not be written together, and are written one by one: %s", exc)
