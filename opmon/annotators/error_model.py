@@ -19,6 +19,10 @@ from opmon.types import Floats
 STARTS = (-1.0, -2.5)
 """The log odds of a failure at which searches begin: a search may end in a corner where everybody errs."""
 STEP = 1e-4
+HELD = 1e6
+"""The information on a parameter that is held."""
+FLATTEST = 0.1
+"""The least information in any direction: a log odds is known within three or so, whatever the answers."""
 SLIGHT = 0.02
 """Failures, and successes, added to each failure rate, so that it is never exactly 0 or 1."""
 
@@ -152,12 +156,19 @@ class Fitting:
         return -value, -gradient
 
     def curvature(self, parameters: Floats) -> Floats:
-        """The second derivatives, kept positive in directions of which nothing is known."""
+        """The second derivatives, kept positive in directions of which nothing is known.
+
+        Along a parameter that is at its limit the likelihood has a slope and no peak: it is held there, and how far it
+        may be away is left to the profile.
+        """
         hessian = np.empty((self.layout.size, self.layout.size))
         for k, step in enumerate(STEP * np.eye(self.layout.size)):
             hessian[k] = (self.lost(parameters + step)[1] - self.lost(parameters - step)[1]) / (2 * STEP)
-        values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-        return np.asarray((vectors * np.maximum(values, 1e-3)) @ vectors.T)
+        lows, highs = np.array(self._limits).T
+        held = (parameters - lows < STEP) | (highs - parameters < STEP)
+        hessian = np.where(held[:, None] | held[None, :], HELD * np.diag(held), (hessian + hessian.T) / 2)
+        values, vectors = np.linalg.eigh(hessian)
+        return np.asarray((vectors * np.maximum(values, FLATTEST)) @ vectors.T)
 
 
 def fit(coded: Coded, weights: Floats, classes: int) -> ErrorModel:
