@@ -72,6 +72,7 @@ def test_undo_corrects_the_last_answers(world: World, labelling: Labelling) -> N
     for key in "123":
         pressed(page, key)
     third = current(page)
+    all_saved(page)  # an answer that is not sent yet is replaced by its correction
     pressed(page, "u")
     assert "You answered 3" in page.inner_text("#correcting")
     pressed(page, "Backspace")
@@ -229,6 +230,12 @@ def test_numbers_are_written_and_checked(world: World, labelling: Labelling) -> 
     page = labelling(monitor="prices")
     assert page.inner_text("#values th >> nth=0") == "rooms", "features in the order of the model"
     assert page.inner_text(".unit") == "€"
+    for leave in ('document.querySelector("#guide").click()', "document.activeElement.blur()"):
+        page.evaluate(leave)
+        page.keyboard.press("Escape")  # closes the guide
+        page.keyboard.type("-7")
+        assert page.input_value("#written") == "-7", "what is typed goes into the field wherever the focus was"
+        page.fill("#written", "")
     page.keyboard.type("dear")
     page.keyboard.press("Enter")
     assert "no number" in page.inner_text("#written-problem")
@@ -270,6 +277,7 @@ def test_a_thousand_classes_are_searched(world: World, labelling: Labelling) -> 
     pressed(page, "Enter")
     assert page.inner_text("[aria-selected=true]") == "Möwe 240", "the last ones come first"
     pressed(page, "Enter")
+    all_saved(page)  # as above
     pressed(page, "Backspace")
     assert "You answered Möwe 240" in page.inner_text("#correcting")
     page.keyboard.type("owl 7")

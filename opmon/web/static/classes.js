@@ -34,6 +34,9 @@ class Grid {
     if (this.element.contains(document.activeElement)) document.activeElement.blur();
   }
 
+  /** Its keys are heard wherever the focus is. */
+  ready() {}
+
   /** Whether a key was for this form. */
   press(event) {
     if (this.keys.has(event.key)) {
@@ -76,7 +79,12 @@ class Search {
     this.given = given;
     this.field.value = "";
     this.#list();
-    if (matchMedia("(hover: hover)").matches) this.field.focus({ preventScroll: true }); // no keyboard pops up on phones
+    this.ready();
+  }
+
+  /** Stand ready for the keyboard; on a phone none pops up. */
+  ready() {
+    if (matchMedia("(hover: hover)").matches) this.field.focus({ preventScroll: true });
   }
 
   press(event) {

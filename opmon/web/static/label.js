@@ -216,6 +216,7 @@ class Page {
     byId("undo").addEventListener("click", () => this.undo());
     byId("skip").addEventListener("click", () => this.skipping.open());
     byId("guide").addEventListener("click", () => byId("guide-dialog").showModal());
+    byId("guide-dialog").addEventListener("close", () => this.task && this.form.ready());
     byId("notice-close").addEventListener("click", () => show(byId("notice"), false));
     for (const close of document.querySelectorAll("dialog [data-close]"))
       close.addEventListener("click", () => close.closest("dialog").close());

@@ -23,13 +23,22 @@ export class Written {
   reset(given) {
     this.field.value = given ?? "";
     this.problem.hidden = true;
-    if (matchMedia("(hover: hover)").matches) this.field.focus({ preventScroll: true });
+    this.ready();
     if (given) this.field.select();
   }
 
-  /** In a number's field letters are commands; in one for text they are text. */
+  /** Stand ready for the keyboard; on a phone none pops up. */
+  ready() {
+    if (matchMedia("(hover: hover)").matches) this.field.focus({ preventScroll: true });
+  }
+
+  /** In a number's field letters are commands; in one for text they are text. What is written goes into the field. */
   press(event) {
-    if (document.activeElement !== this.field) return false;
+    if (document.activeElement !== this.field) {
+      const begins = this.isNumber ? /^[\d.,+\-−]$/.test(event.key) : event.key.length === 1 && !"sugzc ".includes(event.key);
+      if (begins) this.field.focus({ preventScroll: true });
+      return begins && "typing";
+    }
     if (event.key === "Enter") return "typing";
     if (event.key === "Escape") {
       this.field.blur();
