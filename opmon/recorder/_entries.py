@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
@@ -24,7 +25,7 @@ Record = tuple[str, object, object, object, object, "str | None"]
 """Key, time, input, prediction, scores and version."""
 
 
-class Entry:
+class Entry(ABC):
     """One or more records that wait together."""
 
     __slots__ = ("arrived", "inclusion", "rows", "size")
@@ -34,9 +35,9 @@ class Entry:
         self.arrived = time.monotonic()
         self.inclusion = 1.0
 
+    @abstractmethod
     def unpacked(self) -> Iterator[Row]:
         """The columns of each record. Called by the thread that writes; may raise what it likes."""
-        raise NotImplementedError
 
 
 class One(Entry):

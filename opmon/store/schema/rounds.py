@@ -1,0 +1,139 @@
+"""The tables of rounds: what is read, where a monitor stands in its log, and who works on it."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from opmon.store.schema.base import Key, UtcDateTime, metadata, round_id
+
+rounds = sa.Table(
+    "rounds",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("model_name", sa.String(300), nullable=False),
+    sa.Column("model_version", sa.String(200), nullable=False),
+    sa.Column(
+        "only_version", sa.String(200)
+    ),  # set where the log names versions: the others' rows belong to other rounds
+    sa.Column(
+        "plan", sa.JSON(none_as_null=True), nullable=False
+    ),  # sampler, budget, level, seed as configured when the round opened
+    sa.Column("opened_at", UtcDateTime, nullable=False),
+    sa.Column("starts_at", UtcDateTime),
+    sa.Column("ends_at", UtcDateTime),
+    sa.Column("deadline_at", UtcDateTime),
+    sa.Column("asks_at", UtcDateTime),  # from when on annotators are asked: until then truth may come by itself
+    sa.Column("closed_at", UtcDateTime),
+    sa.Column("received", sa.Integer, nullable=False),
+    sa.Column("inputs", sa.Integer),
+    sa.Column("unscorable", sa.Integer),
+    sa.Column("losses", sa.JSON(none_as_null=True)),  # what is left out, by kind and reason
+    sa.Column("duplicates", sa.Integer),
+    sa.Column("skew", sa.Float),
+    sa.Column("classes", sa.JSON(none_as_null=True)),
+    sa.Column("spellings", sa.JSON(none_as_null=True)),  # what else labels may call the classes -> the class
+    sa.Column("draw", sa.LargeBinary),
+    sa.Column("waves", sa.Integer, nullable=False, default=0),
+    sa.Column("drift", sa.JSON(none_as_null=True)),
+    sa.Column("reported", sa.Integer, nullable=False, default=-1),  # the revision that MLflow has been told
+    sa.Column("run_id", sa.String(64)),
+    sa.Column("timeline_run_id", sa.String(64)),
+    sa.Column("problem", sa.Text),  # why the last attempt to move it did not succeed
+    sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.false()),  # labels let it go on: see readiness
+    sa.Column("asked", sa.Integer, nullable=False, server_default="0"),  # its tasks
+    sa.Column("spoken", sa.Integer, nullable=False, server_default="0"),  # those of which all was said that was asked
+    sa.Column("gold_asked", sa.Integer, nullable=False, server_default="0"),  # its gold tasks: in no other count of it
+    sa.Column("gold_spoken", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("urgent", sa.Boolean, nullable=False, server_default=sa.false()),  # annotators meet its tasks first
+    sa.UniqueConstraint("monitor", "number"),
+    sa.Index("ix_rounds_progress", "monitor", "state", "asked", "spoken"),
+    sa.Index(
+        "ix_rounds_open", "monitor", sqlite_where=sa.text("spoken < asked"), postgresql_where=sa.text("spoken < asked")
+    ),
+    sa.Index("ix_rounds_version_number", "monitor", "model_name", "model_version", "number"),
+    sa.Index("ix_rounds_version_ends_at", "monitor", "model_name", "model_version", "ends_at"),
+    sa.Index("ix_rounds_ready", "monitor", sqlite_where=sa.text("ready = 1"), postgresql_where=sa.text("ready")),
+)
+
+slices = sa.Table(
+    "slices",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    round_id(),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    sa.Column("place", sa.Integer, nullable=False),
+    sa.Column("part", sa.String(1000), nullable=False),
+    sa.Column("start", sa.String(200), nullable=False),
+    sa.Column("stop", sa.String(200), nullable=False),
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("arrived_at", UtcDateTime, nullable=False),
+    sa.Column("only_version", sa.String(200), nullable=False, default=""),
+    sa.UniqueConstraint("monitor", "part", "start", "only_version"),
+    sa.Index("ix_slices_round_id", "round_id"),
+)
+
+positions = sa.Table(
+    "positions",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("monitor", sa.String(200), nullable=False),
+    sa.Column("parts", sa.LargeBinary, nullable=False),  # where it stands in some hundred parts of its log, packed
+    sa.Index("ix_positions_monitor", "monitor"),
+)
+
+seen = sa.Table(
+    "seen",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    round_id(),
+    sa.Column(
+        "hashes", sa.LargeBinary, nullable=False
+    ),  # of the round's input ids, sorted uint64: finds what comes twice
+    sa.UniqueConstraint("round_id"),
+)
+
+waits = sa.Table(
+    "waits",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("since", UtcDateTime, nullable=False),  # the oldest input that is in no round yet
+)
+
+set_aside = sa.Table(
+    "set_aside",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("part", sa.String(1000), primary_key=True),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("before", sa.String(200)),  # where the monitor stood in it: given back, it is read from there
+    sa.Column("passing", sa.String(200), nullable=False),  # where it stands now: behind all that is in it
+)
+
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("holder", sa.Text, nullable=False),
+    sa.Column("token", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", UtcDateTime, nullable=False),
+)
+
+cycles = sa.Table(
+    "cycles",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("at", UtcDateTime, nullable=False),  # when the last one ended
+    sa.Column("succeeded_at", UtcDateTime),  # when one last did all that it had to do
+    sa.Column("problem", sa.Text),  # why the last one took no inputs on
+)
+
+ticks = sa.Table(
+    "ticks",
+    metadata,
+    sa.Column("monitor", sa.String(200), primary_key=True),
+    sa.Column("at", UtcDateTime, nullable=False),  # when the schedule last began on this monitor: what was missed since
+)
