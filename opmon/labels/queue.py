@@ -105,7 +105,7 @@ class LabelQueue:
     def give_back(self, annotator: str, keys: Sequence[str]) -> int:
         """Let others have these tasks; gives how many of them the annotator had."""
         with self.store.write() as connection:
-            known = speaking.tasks_by_key(connection, keys)
+            known = speaking.named(connection, keys)
             return assigning.give_back(connection, annotator, [task.id for task in known.values()])
 
     def said(self, annotator: str, monitor: str, last: int = 20) -> tuple[Spoken, ...]:
@@ -121,7 +121,7 @@ class LabelQueue:
     def picture(self, key: str, field: str) -> bytes:
         """The bytes that the payload of a task refers to as ``attached``."""
         with self.store.read() as connection:
-            task = speaking.tasks_by_key(connection, [key]).get(key)
+            task = speaking.task_by_key(connection, key)
             if task is None:
                 raise NotFoundError(_NO_TASK.format(key[:60]))
             content = attachments.one(connection, task.id, field)
@@ -140,7 +140,7 @@ class LabelQueue:
         given = [(place, annotator, each) for place, (annotator, answers) in enumerate(said) for each in answers]
         refused: list[dict[str, str]] = [{} for _ in said]
         with self.store.write() as connection:
-            known = speaking.tasks_by_key(connection, [answer.key for _, _, answer in given])
+            known = speaking.named(connection, [answer.key for _, _, answer in given])
             taken: list[tuple[int, str, Answer]] = []
             for place, annotator, answer in given:
                 problem = _problem(answer, known)
@@ -166,12 +166,12 @@ def _check_name(annotator: str) -> None:
         raise InputError(f"no annotator may be called {TRUTH!r}: it is the name of truth that arrives by itself")
 
 
-def _label(task: Task, annotator: str, answer: Answer, now: datetime) -> Label:
+def _label(task: speaking.Named, annotator: str, answer: Answer, now: datetime) -> Label:
     at = now if answer.at is None else min(answer.at, now)
     return Label(task.id, annotator, answer.truth, at, answer.why, answer.seconds)
 
 
-def _problem(answer: Answer, known: Mapping[str, Task]) -> str | None:
+def _problem(answer: Answer, known: Mapping[str, speaking.Named]) -> str | None:
     """Why an answer cannot be taken, whatever its task is."""
     if answer.key not in known:
         return _NO_TASK.format(answer.key[:60])

@@ -25,7 +25,7 @@ from opmon.stages.census import measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.judged_labels import unchecked
-from opmon.stages.lags import arrived_of, asked_for_the_rest, by_lags, one_sided, waits_alone
+from opmon.stages.lags import arrived_of, asked_for_the_rest, awaits, by_lags, one_sided, waits_alone
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
@@ -139,7 +139,9 @@ def _loss(task: Asked, problem: Problem) -> float:
 
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
-    estimate = _told(round_, by_lags(round_, answers.sample, answers.arrived) or _of_design(round_, answers))
+    missing = awaits(answers.tasks, provisional=provisional)
+    by_arrival = by_lags(round_, answers.sample, answers.arrived, missing)
+    estimate = _told(round_, by_arrival or _of_design(round_, answers, missing))
     sided = one_sided(answers.tasks) if round_.plan.problem == "classification" else ()
     notes = (*estimate.notes, *sided, *unchecked(answers.tasks))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
@@ -147,7 +149,7 @@ def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate
     return replace(estimate, provisional=provisional, notes=notes)
 
 
-def _of_design(round_: Round, answers: Answers) -> Estimate:
+def _of_design(round_: Round, answers: Answers, missing: str) -> Estimate:
     """The estimate by the design; where only truths have come, and not all, with what it then takes for granted."""
     estimator = plugins.make("estimator", answers.sample.draw.design)
     known = Proxy.of_draw(answers.sample.draw) is not None
@@ -160,8 +162,8 @@ def _of_design(round_: Round, answers: Answers) -> Estimate:
     if not waits_alone(answers.tasks):
         return estimate
     note = (
-        "truths are still to come, and too few have come before to learn how soon they do: this takes for granted that "
-        "it does not depend on what the truth is"
+        f"{missing}, and too few have come before to learn how soon they do: this takes for granted that it does not "
+        "depend on what the truth is"
     )
     return replace(estimate, notes=(*estimate.notes, note))
 

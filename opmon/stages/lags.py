@@ -23,6 +23,7 @@ from opmon.store import truths
 from opmon.store.engine import Connection
 from opmon.store.rounds import Round
 from opmon.types import Draw, Estimate, Floats, Sample
+from opmon.wording import counted
 
 MOST = 20_000
 """So many of the last lags are looked at."""
@@ -49,8 +50,19 @@ def arrived_of(connection: Connection, round_: Round, tasks: Sequence[Asked], dr
     return arrived(learned, truths_, elapsed)
 
 
-def by_lags(round_: Round, sample: Sample, told: Arrived | None) -> Estimate | None:
-    """The estimate from truths of which some kinds come sooner; None where that is not known, or nothing is awaited."""
+def awaits(tasks: Sequence[Asked], *, provisional: bool) -> str:
+    """What of the truths is missing, in words."""
+    if provisional:
+        return "truths are still to come"
+    missing = sum(not task.is_spoken_of for task in tasks)
+    return f"{missing:,} of {counted(len(tasks), 'truth')} have not come, and the round waits no longer"
+
+
+def by_lags(round_: Round, sample: Sample, told: Arrived | None, missing: str) -> Estimate | None:
+    """The estimate from truths of which some kinds come sooner; None where that is not known, or nothing is awaited.
+
+    ``missing`` says what has not come.
+    """
     whole = Sample(sample.draw, np.nan_to_num(sample.outcomes), sample.problem)
     estimator = None if told is None else linear(whole)
     if told is None or estimator is None:
@@ -58,9 +70,9 @@ def by_lags(round_: Round, sample: Sample, told: Arrived | None) -> Estimate | N
     estimate = lagged(sample, np.asarray(estimator.coefficients(whole)), told, round_.plan.level)
     until = show_duration(timedelta(hours=max(1, round(told.horizon))))
     note = (
-        f"truths are still to come, and weighed by how soon such truths came in earlier rounds ({told.known:,} lags). "
-        f"This takes for granted that they do as before, and that those that come later than after {until}, or never, "
-        "are like the others"
+        f"{missing}; those that have come are weighed by how soon such truths came in earlier rounds "
+        f"({told.known:,} lags). This takes for granted that they do as before, and that those that come later than "
+        f"after {until}, or never, are like the others"
     )
     return replace(estimate, notes=(*estimate.notes, note))
 

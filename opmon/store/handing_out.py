@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from opmon.store import attachments
 from opmon.store.schema import rounds
-from opmon.store.speaking import tasks_by_key
+from opmon.store.speaking import named, task_by_key
 from opmon.types import Json
 
 
@@ -35,12 +35,12 @@ def latest_classes(connection: Connection, monitor: str) -> tuple[str, ...]:
 
 def monitors_of(connection: Connection, keys: Sequence[str]) -> dict[str, str]:
     """The monitors that tasks are of, by their keys; keys of other databases are left out."""
-    return {key: task.monitor for key, task in tasks_by_key(connection, keys).items()}
+    return {key: task.monitor for key, task in named(connection, keys).items()}
 
 
 def cell(connection: Connection, key: str, field: str) -> Cell | None:
     """A part of an input by its name, or the bytes that are kept of it; None where there is no such task or part."""
-    task = None if "\0" in field else tasks_by_key(connection, [key]).get(key)
+    task = None if "\0" in field else task_by_key(connection, key)
     if task is None:
         return None
     content = attachments.one(connection, task.id, field)

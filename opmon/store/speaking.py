@@ -13,7 +13,7 @@ from opmon.store._among import among
 from opmon.store.queue import task_of
 from opmon.store.schema import Query, labels, rounds, tasks
 from opmon.store.states import RoundState
-from opmon.store.task_keys import number_in
+from opmon.store.task_keys import key_of, number_in
 from opmon.types import Task
 
 
@@ -47,16 +47,39 @@ class Spoken:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A task that a key names, without what annotators see of it, which may be large."""
+
+    id: int
+    monitor: str
+
+
 def tasks_by_id(connection: Connection, task_ids: Collection[int]) -> dict[int, Task]:
     """The tasks by their numbers, as they are handed out."""
     query = _tasks().where(among(connection, tasks.c.id, sorted(task_ids)))
     return {row.id: task_of(row) for row in connection.execute(query)}
 
 
-def tasks_by_key(connection: Connection, keys: Sequence[str]) -> dict[str, Task]:
+def task_by_key(connection: Connection, key: str) -> Task | None:
+    """The task that a key names, as it is handed out; None for a key that another database made."""
+    number = number_in(key)
+    task = None if number is None else tasks_by_id(connection, [number]).get(number)
+    return task if task is not None and task.key == key else None
+
+
+def named(connection: Connection, keys: Sequence[str]) -> dict[str, Named]:
     """The tasks that keys name; one that another database made names none."""
     numbers = {number for key in keys if (number := number_in(key)) is not None}
-    known = {task.key: task for task in tasks_by_id(connection, numbers).values()}
+    query = (
+        sa.select(tasks.c.id, tasks.c.monitor, tasks.c.input_id, rounds.c.number, _SINCE)
+        .join(rounds, rounds.c.id == tasks.c.round_id)
+        .where(among(connection, tasks.c.id, sorted(numbers)))
+    )
+    known = {
+        key_of(row.id, row.monitor, row.number, row.input_id, row.since): Named(row.id, row.monitor)
+        for row in connection.execute(query)
+    }
     return {key: known[key] for key in keys if key in known}
 
 
@@ -102,8 +125,10 @@ def progress(connection: Connection, monitor: str, at: datetime, annotator: str 
     return Progress(asked, spoken, asked - spoken + sum(row.gold for row in found) - mine_open, mine, due_at)
 
 
+_SINCE = rounds.c.plan["since"].as_string().label("since")
+
+
 def _tasks() -> Query:
-    since = rounds.c.plan["since"].as_string().label("since")
-    return sa.select(tasks, rounds.c.number, rounds.c.classes, rounds.c.deadline_at, since).join(
+    return sa.select(tasks, rounds.c.number, rounds.c.classes, rounds.c.deadline_at, _SINCE).join(
         rounds, rounds.c.id == tasks.c.round_id
     )

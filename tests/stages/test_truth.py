@@ -263,11 +263,13 @@ def test_a_monitor_whose_truth_only_arrives_by_itself_asks_nobody(workbench, sql
     write_truth(workbench, some(workbench.truth, drawn(monitor)[:20]))
     monitor.advance()
     assert round_of(monitor).state == "labelling"
+    assert latest(monitor).estimate.notes[-1].startswith("truths are still to come")
     clock.pass_(days=2)
     monitor.advance()
     assert round_of(monitor).state == "closed"
-    with monitor.store.read() as connection:
-        assert revisions.latest_estimate(connection, round_of(monitor).id).estimate.response == pytest.approx(0.5)
+    final = latest(monitor).estimate
+    assert final.response == pytest.approx(0.5)
+    assert any(note.startswith("20 of 40 truths have not come, and the round waits no longer") for note in final.notes)
 
 
 def test_where_nobody_is_asked_all_is_drawn_at_once_and_classes_that_no_truth_says_are_told(
