@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,13 @@ VALUES = WEIGHTS * CHANCE.uniform(0.5, 1.5, 60) + 0.3
 SIZES = CHANCE.integers(50, 400, 60)
 
 
+class Sized(Entry):
+    """A record of so many bytes."""
+
+    def unpacked(self) -> Iterator[dict[str, object]]:
+        return iter(())
+
+
 def window(chance: random.Random, keep: int, most_bytes: int = 1 << 30) -> tuple[list[int], np.ndarray[Any, Any]]:
     """The numbers of the records that one window keeps, and their probabilities."""
     reservoir = Reservoir(keep, most_bytes, chance)
@@ -28,7 +36,7 @@ def window(chance: random.Random, keep: int, most_bytes: int = 1 << 30) -> tuple
     for number, (weight, size) in enumerate(zip(WEIGHTS, SIZES, strict=True)):
         priority = reservoir.draw(float(weight))
         if priority > reservoir.threshold:
-            entry = Entry(1, int(size))
+            entry = Sized(1, int(size))
             numbers[id(entry)] = number
             reservoir.keep(priority, float(weight), entry)
         assert reservoir.bytes <= most_bytes
@@ -79,7 +87,7 @@ def test_the_same_weights_make_a_simple_random_sample(left: Any) -> None:
 
 
 def test_what_the_model_is_unsure_of_is_kept_more_often(left: Any) -> None:
-    sample = {"keep": 30, "every": 3600, "by": "confidence"}
+    sample = {"keep": 120, "every": 3600, "by": "confidence"}
     with opmon.Recorder(str(left.folder), sample=sample) as recorder:
         for number in range(300):
             sure = number % 2
@@ -127,7 +135,7 @@ def test_a_window_without_room_is_lost_with_all_that_it_stands_for() -> None:
     buffer = Buffer(Limits(15, 1 << 20, 1000, 1 << 20, 60.0), Sample(10, 3600.0))
     for _ in range(2):
         for _ in range(50):
-            buffer.draw(1.0, lambda: Entry(1, 100))
+            buffer.draw(1.0, lambda: Sized(1, 100))
         buffer.end_window(0.0, at_once=True)
 
     assert buffer.tally.plain() == {"recorded": 100, "written": 0, "passed_over": 40, "dropped": {"buffer_full": 50}}
