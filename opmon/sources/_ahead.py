@@ -1,4 +1,4 @@
-"""What comes next is made while this is used: by one thread, or by many that each wait for a store."""
+"""What comes next is made while this is used, by threads: each waits for a store, or parses."""
 
 from __future__ import annotations
 
@@ -9,19 +9,6 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-
-
-def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The items, none of which is None, each of them made while the one before is used; errors come in their place.
-
-    >>> list(ahead(iter("abc")))
-    ['a', 'b', 'c']
-    """
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = pool.submit(next, items, None)
-            yield item
 
 
 def mapped(function: Callable[[Item], Made], items: Iterable[Item], at_once: int) -> Iterator[Made]:

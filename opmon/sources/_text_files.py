@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
 import pyarrow as pa
 
-from opmon.sources._ahead import ahead
+from opmon.sources._ahead import mapped
 from opmon.sources._damage import CutShort, Damaged, Lost, rewritten
 from opmon.sources._folder import Entry
 from opmon.sources._format import Head, Piece, Span
@@ -19,6 +20,8 @@ from opmon.sources._schema import leaves
 
 HEAD_BYTES = 1 << 20
 _CHECK_BYTES = 64
+_PARSERS = min(4, os.cpu_count() or 1)
+"""So many blocks are parsed side by side."""
 _CELLS = 1 << 24
 """A table of rows is made of so many cells at the most: JSON may name many columns and fill few."""
 
@@ -118,11 +121,18 @@ class Text:
             raise Damaged(f"{entry.part}: the first rows do not go together: {exc}") from exc
 
     def batches(self, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch | Lost]:
-        salvage = Salvage()
-        checked = ((block, self.parser.flaws(block)) for block in self._blocks(piece))
-        for block, flaws in ahead(checked) if piece.entry.size > BLOCK_BYTES else checked:
-            for found in self._parsed(piece.entry, block, range(len(block.ends)), schema, salvage, flaws):
-                yield _lost(piece.entry, block, found) if isinstance(found, Flaw) else found
+        salvage, blocks = Salvage(), self._blocks(piece)
+
+        def tried(block: Block) -> _Tried:
+            return self._tried(piece.entry, block, schema)
+
+        for one in mapped(tried, blocks, _PARSERS) if piece.entry.size > BLOCK_BYTES else map(tried, blocks):
+            if one.rows is not None:
+                salvage.good += one.rows.num_rows
+                yield one.rows
+                continue
+            for found in self._parsed(piece.entry, one.block, range(len(one.block.ends)), schema, salvage, one.flaws):
+                yield _lost(piece.entry, one.block, found) if isinstance(found, Flaw) else found
 
     def take(self, piece: Piece, rows: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         first = 0
@@ -194,13 +204,27 @@ class Text:
         flaws: Mapping[int, str],
     ) -> Iterator[pa.RecordBatch | Flaw]:
         def parse(some: Sequence[int]) -> pa.RecordBatch:
-            batch = self.parser.parse(entry, _joined(block, some), schema)
-            if batch.num_rows != len(some):
-                raise ValueError(f"{batch.num_rows} rows instead of {len(some)}; is there a lone carriage return?")
-            return batch
+            return self._whole(entry, block, some, schema)
 
-        cells = max(1, sum(leaves(field.type) for field in schema))
-        yield from salvage.parsed(rows, parse, flaws, max(1, _CELLS // cells))
+        yield from salvage.parsed(rows, parse, flaws, _at_once(schema))
+
+    def _tried(self, entry: Entry, block: Block, schema: pa.Schema) -> _Tried:
+        """The rows of a block, parsed together where nothing is wrong with any of them; threads do several at once."""
+        flaws, rows = self.parser.flaws(block), range(len(block.ends))
+        if flaws or not 0 < len(rows) <= _at_once(schema):
+            return _Tried(block, flaws)
+        try:
+            return _Tried(block, flaws, self._whole(entry, block, rows, schema))
+        except pa.ArrowMemoryError:
+            raise
+        except (pa.ArrowException, ValueError):
+            return _Tried(block, flaws)  # which of them it is takes trying again
+
+    def _whole(self, entry: Entry, block: Block, rows: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+        batch = self.parser.parse(entry, _joined(block, rows), schema)
+        if batch.num_rows != len(rows):
+            raise ValueError(f"{batch.num_rows} rows instead of {len(rows)}; is there a lone carriage return?")
+        return batch
 
     def _require_row_start(self, entry: Entry, start: Position) -> None:
         around = read_range(entry, start.at - 1, start.at + 1)
@@ -209,6 +233,20 @@ class Text:
                 f"{entry.part}, line {line_number(entry, start.at)}: the row was read without a newline after "
                 f"{self.settle_seconds:g} s of silence, and then went on. Raise settle_seconds, or write whole rows."
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A block, what is wrong with its rows, and what the parser made of all of them; None where it could not."""
+
+    block: Block
+    flaws: Mapping[int, str]
+    rows: pa.RecordBatch | None = None
+
+
+def _at_once(schema: pa.Schema) -> int:
+    """So many rows make a table that stays small."""
+    return max(1, _CELLS // max(1, sum(leaves(field.type) for field in schema)))
 
 
 def _lost(entry: Entry, block: Block, flaw: Flaw) -> Lost:

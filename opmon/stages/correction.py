@@ -36,13 +36,13 @@ GOLD, BEFORE = 1, 2
 
 
 def ruled(round_: Round, tasks: Sequence[Asked]) -> Sequence[Asked]:
-    """The tasks with the answers that count, where the round does not go by the majority.
+    """The tasks with the answers that count, of a round that does not go by the majority.
 
     What the likeliest answer is follows from the labels of the round alone, so that what was once estimated from them
     stays so whatever is learned of the annotators later.
     """
     differ = [at for at, task in enumerate(tasks) if len(set(task.answered.values())) > 1]
-    if round_.plan.adjudication is None or not differ:
+    if not differ:
         return tasks
     opinions = [opinion_of(task) for task in tasks]
     if round_.plan.adjudication == "expert":

@@ -90,7 +90,9 @@ def _seen_by(sampler: Sampler, path: Path) -> Frame:
 
 def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:
     """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them, and gold among them."""
-    drawn, ordered = with_proxy(work, round_, path, drawn), np.sort(chosen)
+    if round_.plan.proxy is not None:
+        drawn = with_proxy(work, round_, path, drawn)
+    ordered = np.sort(chosen)
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
     capture(work, round_, ordered, rows)

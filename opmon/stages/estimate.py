@@ -112,18 +112,23 @@ def _is_better(known: Estimate, final: bool, whole: Estimate | None) -> bool:
 def read_answers(connection: Connection, round_: Round) -> Answers:
     """What the annotators said of a round, joined with its draw."""
     seen = queue.count(connection, round_.id)
-    tasks = correction.ruled(round_, queue.answers(connection, round_.id))
+    tasks: Sequence[Asked] = queue.answers(connection, round_.id)
+    if round_.plan.adjudication is not None:
+        tasks = correction.ruled(round_, tasks)
     draw = draws.unpack_draw(round_.draw or b"")
     outcome = {task.position: _loss(task, round_.plan.problem) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
     sample = Sample(draw, outcomes, round_.plan.problem)
     if not sample.answered.any():
         return Answers(tasks, sample, seen)
-    arrived = arrived_of(connection, round_, tasks, draw)
-    if arrived is not None:
-        return Answers(tasks, replace(sample, propensity=arrived.share), seen, arrived)
-    of_the_rest = asked_for_the_rest(round_, tasks, sample)
-    return Answers(tasks, of_the_rest or weighed(sample, _variables(tasks, draw)), seen)
+    if any(task.arrived for task in tasks):
+        arrived = arrived_of(connection, round_, tasks, draw)
+        if arrived is not None:
+            return Answers(tasks, replace(sample, propensity=arrived.share), seen, arrived)
+        of_the_rest = asked_for_the_rest(round_, tasks, sample)
+        if of_the_rest is not None:
+            return Answers(tasks, of_the_rest, seen)
+    return Answers(tasks, weighed(sample, _variables(tasks, draw)), seen)
 
 
 def _variables(tasks: Sequence[Asked], draw: Draw) -> dict[str, NDArray[np.float64]]:
@@ -139,33 +144,40 @@ def _loss(task: Asked, problem: Problem) -> float:
 
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
-    missing = awaits(answers.tasks, provisional=provisional)
-    by_arrival = by_lags(round_, answers.sample, answers.arrived, missing)
-    estimate = _told(round_, by_arrival or _of_design(round_, answers, missing))
-    sided = one_sided(answers.tasks) if round_.plan.problem == "classification" else ()
-    notes = (*estimate.notes, *sided, *unchecked(answers.tasks))
+    alone = waits_alone(answers.tasks)
+    estimate = _told(round_, _of_truths(round_, answers, provisional) if alone else _of_design(round_, answers))
+    notes = (*estimate.notes, *unchecked(answers.tasks))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
     return replace(estimate, provisional=provisional, notes=notes)
 
 
-def _of_design(round_: Round, answers: Answers, missing: str) -> Estimate:
-    """The estimate by the design; where only truths have come, and not all, with what it then takes for granted."""
+def _of_truths(round_: Round, answers: Answers, provisional: bool) -> Estimate:
+    """The estimate where truths are all that has come, and not all of them have; with what it takes for granted."""
+    missing = awaits(answers.tasks, provisional=provisional)
+    estimate = by_lags(round_, answers.sample, answers.arrived, missing)
+    if estimate is None:
+        estimate = _of_design(round_, answers)
+        note = (
+            f"{missing}, and too few have come before to learn how soon they do: this takes for granted that it does "
+            "not depend on what the truth is"
+        )
+        estimate = replace(estimate, notes=(*estimate.notes, note))
+    sided = one_sided(answers.tasks) if round_.plan.problem == "classification" else ()
+    return replace(estimate, notes=(*estimate.notes, *sided))
+
+
+def _of_design(round_: Round, answers: Answers) -> Estimate:
+    """The estimate by the design, assisted by the proxy that the round's plan names where that is known."""
     estimator = plugins.make("estimator", answers.sample.draw.design)
-    known = Proxy.of_draw(answers.sample.draw) is not None
+    known = round_.plan.proxy is not None and Proxy.of_draw(answers.sample.draw) is not None
     if known:
         estimate = assisted(cast(LinearEstimator, estimator), answers.sample, round_.plan.level)
     else:
         estimate = estimator.estimate(answers.sample, round_.plan.level)
     if round_.plan.proxy is not None and not known:
         estimate = replace(estimate, notes=(*estimate.notes, UNASSISTED))
-    if not waits_alone(answers.tasks):
-        return estimate
-    note = (
-        f"{missing}, and too few have come before to learn how soon they do: this takes for granted that it does not "
-        "depend on what the truth is"
-    )
-    return replace(estimate, notes=(*estimate.notes, note))
+    return estimate
 
 
 def _told(round_: Round, estimate: Estimate) -> Estimate:

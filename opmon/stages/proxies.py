@@ -38,10 +38,8 @@ ROUNDS = 20
 
 
 def with_proxy(work: Toolbox, round_: Round, path: Path, drawn: Draw) -> Draw:
-    """The draw with the proxy that the round's plan names; as it is where there is none, or nothing is known of it."""
+    """The draw with the proxy that the round's plan names; as it is where nothing is known of it."""
     match (round_.plan.proxy or {}).get("by"):
-        case None:
-            return drawn
         case "judge" if len(sample := sample_of(round_, drawn.frame_size)) < drawn.frame_size:
             proxy = _of_judge(work, round_, path, drawn, sample)
         case _:
