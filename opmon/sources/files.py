@@ -1,4 +1,4 @@
-"""Production inputs in files: Parquet, CSV and JSON lines, in a folder, a glob, or one file.
+"""Production inputs in files: Parquet, CSV, JSON lines or pictures, in a folder, a glob, or one file.
 
 New files and, for text, new rows at the end of a file are what is pending. A file that is being written is left alone:
 names that begin with a dot or an underscore or end in ``.tmp``, ``.part`` and the like, Parquet without its footer, a
@@ -25,6 +25,7 @@ from opmon.sources._jsonl import Jsonl
 from opmon.sources._looking import Looking
 from opmon.sources._parquet import Parquet
 from opmon.sources._partitions import partitions_of, placed
+from opmon.sources._pictures import Pictures
 from opmon.sources._position import BEGIN
 from opmon.sources._reading import Reading
 from opmon.sources._schema import Columns, declared_types
@@ -47,6 +48,8 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".csv.gz", ".tsv.gz"),
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
 }
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+"""Files that are rows themselves where ``format`` says so: else they belong to the rows that name them."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,9 @@ class Files(Source):
     path: str
     """A file, a folder (all files of the format in it and below it), or a glob such as ``logs/2026-*/*.parquet``; also
     in an object store: ``s3://bucket/logs``, ``gs://…``, ``abfs://…``."""
-    format: Literal["auto", "parquet", "csv", "jsonl"] = "auto"
-    """``auto`` goes by the end of each name: .parquet .pq .csv .tsv .jsonl .ndjson, text also with .gz."""
+    format: Literal["auto", "parquet", "csv", "jsonl", "pictures"] = "auto"
+    """``auto`` goes by the end of each name: .parquet .pq .csv .tsv .jsonl .ndjson, text also with .gz. With
+    ``pictures`` each file (.png .jpg .jpeg .webp .bmp .gif .tif .tiff) is a row: ``file``, ``image``, ``modified``."""
     pattern: str | None = None
     """Of a folder, only files whose path below it fits this glob; without a slash, whose name does."""
     types: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +101,7 @@ class Files(Source):
         if not self.path:
             raise InputError("path is empty; give a file, a folder or a glob such as logs/*.parquet")
         for name, given, allowed in (
-            ("format", self.format, ("auto", *FORMATS)),
+            ("format", self.format, ("auto", *FORMATS, "pictures")),
             ("broken", self.broken, ("stop", "skip", "quarantine")),
         ):
             if given not in allowed:
@@ -190,6 +194,8 @@ class Files(Source):
         if self.pattern is not None:
             name = part if "/" in self.pattern else part.rsplit("/", 1)[-1]
             return match_path(name, tuple(self.pattern.split("/")))
+        if self.format == "pictures":
+            return part.lower().endswith(PICTURES)
         endings = FORMATS.get(self.format) or tuple(end for ends in FORMATS.values() for end in ends)
         return part.lower().endswith(endings)
 
@@ -202,6 +208,7 @@ class Files(Source):
             "parquet": Parquet(self.stale_seconds),
             "csv": text(Csv(self.delimiter, self.max_row_bytes)),
             "jsonl": text(Jsonl(self.max_row_bytes)),
+            "pictures": Pictures(self.stale_seconds),
         }
 
     def _format(self, part: str) -> Format:

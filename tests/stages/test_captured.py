@@ -126,6 +126,24 @@ def test_pictures_of_a_store_may_vanish_after_the_draw_too(workbench: Any, tmp_p
     assert monitor.registry.download(round_.run_id, "failures/failures.png", tmp_path).stat().st_size > 0
 
 
+def test_a_folder_of_pictures_is_a_log(workbench: Any, tmp_path: Path) -> None:
+    workbench.register(network(workbench, 900), "folder")
+    window = workbench.write_window()
+    as_files(workbench, window)
+    workbench.truth = {f"{name}.png": truth for name, truth in workbench.truth.items()}
+    source = {"path": "photos/", "format": "pictures"}
+    columns = {"id": "file", "timestamp": "modified"}
+    changes = {"source": source, "columns": columns, "inputs": {"image": {"column": "image"}}, "rules": []}
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    assert (monitor.advance().problems, monitor.advance().opened) == ([], 0)
+    assert workbench.answer(monitor) > 20
+    assert monitor.advance().closed == 1
+    with monitor.store.read() as connection:
+        estimate = revisions.latest_estimate(connection, rounds.get(connection, workbench.name, 1).id).estimate
+    assert estimate.frame_size == 200
+    assert estimate.low <= workbench.true_accuracy(monitor, 1) <= estimate.high
+
+
 def test_what_an_earlier_release_drew_is_asked_of_the_log(
     workbench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
