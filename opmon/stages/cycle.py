@@ -69,8 +69,9 @@ def attempt(work: Toolbox, cycle: Cycle, step: Callable[[], T], round_: Round | 
     except LeaseLost:
         raise
     except OpmonError as exc:
-        cycle.problems.append(exc)
         problem = str(exc)
+        if not any(problem in str(known) for known in cycle.problems):  # a round may have met the same trouble
+            cycle.problems.append(exc)
     except Exception as exc:  # the other rounds go on, and what was decided is delivered, before it is raised
         full = disk.trouble(exc, work.folder)
         if full is not None:
