@@ -20,8 +20,8 @@ from opmon.sources._schema import leaves
 
 HEAD_BYTES = 1 << 20
 _CHECK_BYTES = 64
-_PARSERS = min(4, os.cpu_count() or 1)
-"""So many blocks are parsed side by side."""
+_PARSERS = min(8, 2 * (os.cpu_count() or 1))
+"""So many blocks are parsed side by side, or wait to be taken."""
 _CELLS = 1 << 24
 """A table of rows is made of so many cells at the most: JSON may name many columns and fill few."""
 
