@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from opmon.config.redaction import Address
 from opmon.durations import duration, show_duration
@@ -47,6 +47,13 @@ def whole(value: object) -> object:
     _no_boolean(value)
     if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", value):
         return float(value)  # 1e6 is text in YAML 1.1
+    return value
+
+
+def _share(value: float) -> float:
+    if not 0 < value < 1:
+        hint = f" (did you mean {value / 100:g}?)" if 1 < value < 100 else ""
+        raise ValueError(f"must lie strictly between 0 and 1{hint}")
     return value
 
 
@@ -122,6 +129,8 @@ def _show(address: Address) -> str:
 Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(show_duration)]
 Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]
 Number = Annotated[float, BeforeValidator(_no_boolean)]
+Share = Annotated[Number, AfterValidator(_share)]
+"""Strictly between 0 and 1."""
 Place = Annotated[Path | str, BeforeValidator(_place), PlainSerializer(str)]
 """A folder of this machine, or one of an object store by its URL."""
 LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str)]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from opmon import plugins, quantities
 from opmon.abc import Head, Source
 from opmon.config.actions import ActionSettings
+from opmon.config.address import ModelAddress, name_in
+from opmon.config.classes import ClassNames
 from opmon.config.consistency import FREE, check
 from opmon.config.device import DeviceChoice, DeviceSettings
 from opmon.config.estimate import EstimateSettings, ProxySettings
-from opmon.config.fields import Count, LocalPath, Number, whole
+from opmon.config.fields import Count, LocalPath, Share, whole
 from opmon.config.groups import (
     ColumnSettings,
     DriftSettings,
@@ -25,35 +26,22 @@ from opmon.config.groups import (
 from opmon.config.kinds import ExecutorSettings, HeadSettings, JudgeSettings, SamplerSettings, SourceSettings
 from opmon.config.labels import LabelSettings
 from opmon.config.part import Part
+from opmon.config.reading import inputs_of, truths_of
 from opmon.config.robustness import RobustnessSettings
 from opmon.config.rules import RuleSettings
 from opmon.config.schedule import ScheduleSettings
 from opmon.config.scoring import ScoringSettings
 from opmon.config.truth import TruthSettings
 from opmon.durations import duration
-from opmon.errors import InputError
 from opmon.labels.terms import QueueTerms
 from opmon.quantities import Problem, Quantity
 from opmon.scoring.devices import Device
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Document, Guide
-from opmon.values import canonical_class
 from opmon.where import Where, parse
 
 if TYPE_CHECKING:
     from opmon.queries.watch import Watch
-
-_MODEL = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))\Z")
-
-
-def _class_name(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("must be text: put yes, no, true, false in quotes")
-    return canonical_class(value) if isinstance(value, int | float | str) else value
-
-
-ClassName = Annotated[str, BeforeValidator(_class_name)]
-ClassNames: TypeAlias = tuple[ClassName, ...] | dict[ClassName, tuple[ClassName, ...]] | None
 
 
 class MonitorSettings(Part):
@@ -64,7 +52,7 @@ class MonitorSettings(Part):
     name: str = ""
     before: tuple[str, ...] = Field(default=(), exclude=True)
     """The monitors of the same registered model that come before this one in the configuration."""
-    model: str
+    model: ModelAddress
     problem: Problem = "classification"
     unit: Annotated[str, Field(min_length=1, max_length=20)] | None = None
     classes: ClassNames = None
@@ -83,7 +71,7 @@ class MonitorSettings(Part):
     executor: ExecutorSettings = Field(default={})  # type: ignore[assignment]
     round: RoundSettings = RoundSettings()
     sampler: SamplerSettings
-    level: Number = 0.95
+    level: Share = 0.95
     estimate: EstimateSettings = EstimateSettings()
     judge: JudgeSettings | None = None
     truth: TruthSettings | None = None
@@ -118,42 +106,6 @@ class MonitorSettings(Part):
             {"type": "column", "name": name, **(told if isinstance(told, Mapping) else {"column": told})}
             for name, told in value.items()
         ]
-
-    @field_validator("model")
-    @classmethod
-    def _registered(cls, value: str) -> str:
-        if not _MODEL.match(value):
-            raise ValueError("must be the address of a registered model: models:/name@alias or models:/name/3")
-        return value
-
-    @field_validator("level")
-    @classmethod
-    def _share(cls, value: float) -> float:
-        if not 0 < value < 1:
-            hint = f" (did you mean {value / 100:g}?)" if 1 < value < 100 else ""
-            raise ValueError(f"must lie strictly between 0 and 1{hint}")
-        return value
-
-    @field_validator("classes", mode="before")
-    @classmethod
-    def _listed(cls, value: object) -> object:
-        """One spelling of a class need not be in a list."""
-        if not isinstance(value, Mapping):
-            return value
-        listed = {name: () if text is None else text for name, text in value.items()}
-        return {name: text if isinstance(text, list | tuple) else (text,) for name, text in listed.items()}
-
-    @field_validator("classes")
-    @classmethod
-    def _distinct(cls, value: ClassNames) -> ClassNames:
-        if value is not None and (len(set(value)) < len(value) or len(value) < 2):
-            raise ValueError("must name at least two classes, each once, in the order of the model's output")
-        if isinstance(value, Mapping):
-            try:
-                Spellings.of(value)
-            except InputError as exc:
-                raise ValueError(f"must tell classes apart: {exc}") from exc
-        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -204,30 +156,17 @@ class MonitorSettings(Part):
     @property
     def model_name(self) -> str:
         """The registered model that is watched, whichever version."""
-        address = _MODEL.match(self.model)
-        assert address is not None
-        return address["name"]
+        return name_in(self.model)
 
     @property
     def reads(self) -> Source:
         """The source, with what lies inside its columns where that is named, such as ``features.age``."""
-        inputs = self.inputs
-        named = [*(inputs.features or ()), *(name for _, name in self.columns.named)]
-        named += [each.column for each in (inputs.image, inputs.text) if each is not None]
-        named += [inputs.tensor] if inputs.tensor else []
-        named += [] if self.where is None else self.where.columns
-        named += [column for head in self.logged_variables.values() for column in head.columns]
-        named += [name for _, name in self.truth_columns]
-        named += [self.proxy_column.column] if self.proxy_column else []
-        return _with_inner(self.source.plugin, named)
+        return inputs_of(self)
 
     @property
     def reads_truth(self) -> Source | None:
         """The source of truths that arrive by themselves, likewise; None where there is none of its own."""
-        if self.truth is None or self.truth.source is None:
-            return None
-        named = [self.truth.id or self.columns.id or "", self.truth.label or "", self.truth.at or ""]
-        return _with_inner(self.truth.source.plugin, named)
+        return truths_of(self)
 
     @property
     def truth_columns(self) -> tuple[tuple[str, str], ...]:
@@ -316,11 +255,3 @@ class MonitorSettings(Part):
     def drawn_by(self) -> tuple[str, ...]:
         """The variables that the sampler names."""
         return self.sampler.plugin.drawn_by()
-
-
-def _with_inner(source: Source, named: Iterable[str]) -> Source:
-    """The source with what lies inside its columns, as far as that is named."""
-    from opmon.sources.nested import Nested, is_path
-
-    paths = tuple(dict.fromkeys(name for name in named if is_path(name)))
-    return Nested(source, paths) if paths else source
