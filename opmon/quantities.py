@@ -12,9 +12,23 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from opmon import wording
+from opmon.problems import PROBLEMS, Problem, loss
+from opmon.scales import Scale
 
-Problem = Literal["classification", "regression"]
-PROBLEMS: tuple[Problem, ...] = ("classification", "regression")
+__all__ = [
+    "ACCURACY",
+    "MEAN_SCORE",
+    "MEAN_SQUARED_ERROR",
+    "PASS_RATE",
+    "PROBLEMS",
+    "Problem",
+    "Quantity",
+    "SUBSET_ACCURACY",
+    "loss",
+    "mean_squared_error",
+    "named",
+    "of",
+]
 
 _SYMBOL = re.compile(r"\w+", re.UNICODE)
 
@@ -29,10 +43,17 @@ class Quantity:
     """What stands behind its numbers, such as ``days²``; empty for shares, and where nobody has named one."""
     share: bool = False
     """Whether it lies between 0 and 1: it is then written in per cent, and its differences in points."""
+    decimal: bool = False
+    """Whether it is written as a number all the same, such as ``0.82``."""
     better: Literal["higher", "lower"] = "higher"
     """Which way is better."""
     scale: str = ""
     """What its numbers are measured in, in words, where there is no unit to write behind them."""
+
+    @property
+    def percent(self) -> bool:
+        """Whether it is written in per cent."""
+        return self.share and not self.decimal
 
     @property
     def key(self) -> str:
@@ -56,10 +77,10 @@ class Quantity:
     def text(self, value: float, digits: int | None = None) -> str:
         """One value with its unit.
 
-        >>> ACCURACY.text(0.923), mean_squared_error("days").text(3.2)
-        ('92.3 %', '3.2 days²')
+        >>> ACCURACY.text(0.923), mean_squared_error("days").text(3.2), MEAN_SCORE.text(0.82)
+        ('92.3 %', '3.2 days²', '0.82')
         """
-        if self.share:
+        if self.percent:
             return wording.percent(value, digits)
         return f"{wording.number(value, digits)} {self.unit}".rstrip()
 
@@ -70,7 +91,7 @@ class Quantity:
         (('90.0 %', '88.2 %', '92.0 %'), ('3.2 days²', '2.8', '3.7'))
         """
         digits = self.digits(low, high)
-        if self.share:
+        if self.percent:
             value_text, low_text, high_text = (wording.percent(each, digits) for each in (value, low, high))
             return value_text, low_text, high_text
         return self.text(value, digits), wording.number(low, digits), wording.number(high, digits)
@@ -89,15 +110,15 @@ class Quantity:
         >>> ACCURACY.difference(-0.267), mean_squared_error("days").difference(1.5)
         ('26.7 points', '1.5 days²')
         """
-        return wording.points(value) if self.share else self.text(abs(value))
+        return wording.points(value) if self.percent else self.text(abs(value))
 
     def digits(self, low: float, high: float) -> int | None:
         """The decimals that an interval of this width bears; None where it has no width to tell."""
-        width = (100 if self.share else 1) * (high - low)
+        width = (100 if self.percent else 1) * (high - low)
         if not 0 < width < math.inf:
-            return 1 if self.share else None
+            return 1 if self.percent else None
         decimals = math.ceil(-math.log10(width / 8) - 1e-9)
-        return min(max(decimals, 1 if self.share else 0), 9)
+        return min(max(decimals, 1 if self.percent else 0), 9)
 
     def of(self, what: str) -> Quantity:
         """The same of a part only.
@@ -110,6 +131,12 @@ class Quantity:
 
 ACCURACY = Quantity("accuracy", share=True)
 MEAN_SQUARED_ERROR = Quantity("mean squared error", better="lower", scale="squared units of the label")
+SUBSET_ACCURACY = Quantity("subset accuracy", share=True)
+"""The share of inputs of which every class is right."""
+PASS_RATE = Quantity("pass rate", share=True)
+MEAN_SCORE = Quantity("mean score", share=True, decimal=True)
+"""Of outputs that people gave scores from 0 to 1."""
+_KNOWN = (ACCURACY, MEAN_SQUARED_ERROR, SUBSET_ACCURACY, PASS_RATE, MEAN_SCORE)
 
 
 def mean_squared_error(unit: str | None) -> Quantity:
@@ -123,13 +150,21 @@ def mean_squared_error(unit: str | None) -> Quantity:
     return replace(MEAN_SQUARED_ERROR, unit=f"{unit}²" if _SYMBOL.fullmatch(unit) else f"({unit})²")
 
 
-def of(problem: Problem, unit: str | None = None) -> Quantity:
-    """What is estimated of a problem whose labels are in ``unit``, where that is a regression.
+def of(problem: Problem, unit: str | None = None, scale: Scale | None = None) -> Quantity:
+    """What is estimated of a problem: of a regression its labels are in ``unit``; outputs are judged on a ``scale``.
 
-    >>> of("regression", "days").title
-    'mean squared error (days²)'
+    >>> of("regression", "days").title, of("judged", scale="pass_fail").name, of("judged").name
+    ('mean squared error (days²)', 'pass rate', 'mean score')
     """
-    return ACCURACY if problem == "classification" else mean_squared_error(unit)
+    match problem:
+        case "classification":
+            return ACCURACY
+        case "multilabel":
+            return SUBSET_ACCURACY
+        case "judged":
+            return PASS_RATE if scale == "pass_fail" else MEAN_SCORE
+        case "regression":
+            return mean_squared_error(unit)
 
 
 def named(name: str, unit: str = "") -> Quantity:
@@ -138,14 +173,5 @@ def named(name: str, unit: str = "") -> Quantity:
     >>> named("accuracy") == ACCURACY, named("mean squared error", "days²") == mean_squared_error("days")
     (True, True)
     """
-    known = {quantity.name: quantity for quantity in (ACCURACY, MEAN_SQUARED_ERROR)}
+    known = {quantity.name: quantity for quantity in _KNOWN}
     return replace(known.get(name, Quantity(name)), unit=unit)
-
-
-def loss(truth: str, prediction: str, problem: Problem) -> float:
-    """What a prediction costs: 1 where it is wrong and 0 where it is right, or its squared error.
-
-    >>> loss("cat", "dog", "classification"), loss("3", "5.5", "regression")
-    (1.0, 6.25)
-    """
-    return (float(truth) - float(prediction)) ** 2 if problem == "regression" else float(truth != prediction)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from opmon.abc import Estimator
 from opmon.bets import Terms
 from opmon.errors import InputError
+from opmon.problems import traits
 from opmon.types import Floats, Sample
 
 Counts = NDArray[np.int64]
@@ -77,7 +78,7 @@ def draw_values(sample: Sample, design: Estimator | None) -> DrawValues:
 
 def bounded(sample: Sample) -> bool:
     """Whether no loss can exceed 1: a squared error can."""
-    return sample.problem != "regression" and not (sample.outcomes > 1).any()
+    return (sample.problem is None or traits(sample.problem).is_share) and not (sample.outcomes > 1).any()
 
 
 def terms(sample: Sample, losses: Floats, design: Estimator | None) -> Terms:

@@ -10,12 +10,14 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon import quantities
 from opmon.errors import InputError
 from opmon.estimators._silence import missing
 from opmon.estimators.tally import Tally
+from opmon.problems import is_binary
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity
 from opmon.response import stands_for
-from opmon.types import Array, Draw, Estimate, Problem, Sample
+from opmon.types import Array, Draw, Estimate, Sample
 
 USUAL = 100
 """Powers of two: fourth powers of losses between 2^-100 and 2^100 fit into a number."""
@@ -41,14 +43,6 @@ def represented(sample: Sample) -> NDArray[np.float64]:
     """The number of draws of its stratum that each answer stands for, 0 without one; an error without any answer."""
     answered(sample)
     return stands_for(sample, column(sample.draw, "stratum"))
-
-
-def is_binary(outcomes: NDArray[np.float64], problem: Problem | None = None) -> bool:
-    """Whether the outcomes are those of a classifier: each right (0) or wrong (1).
-
-    Pass the sample's ``problem``; where it is None the outcomes themselves decide.
-    """
-    return bool(np.isin(outcomes, (0.0, 1.0)).all()) if problem is None else problem == "classification"
 
 
 def unit_free(estimate: Method) -> Method:
@@ -126,8 +120,8 @@ def estimate_of(
     standard_error: float | None,
     notes: tuple[str, ...] = (),
 ) -> Estimate:
-    """The estimate that a mean loss and its interval make: the accuracy, ``1 − mean loss``, of a classifier, and of a
-    regression, whose losses are squared errors, the mean loss itself.
+    """The estimate that a mean loss and its interval make: the accuracy, ``1 − mean loss``, of a classifier, likewise
+    the mean score of outputs that people judge, and of a regression, whose losses are squared errors, the mean loss.
 
     The interval always holds the value. An unbiased estimate of a share may itself leave [0, 1] by chance; it is then
     reported as it is, with a note, because cutting it would bias the mean over rounds. What rounding alone has moved
@@ -162,7 +156,9 @@ def estimate_of(
 
 def quantity_of(sample: Sample) -> Quantity:
     """The quantity that the mean outcome of a sample estimates: the accuracy, or for squared errors their mean."""
-    return ACCURACY if is_binary(sample.outcomes[sample.answered], sample.problem) else MEAN_SQUARED_ERROR
+    if sample.problem is not None:
+        return quantities.of(sample.problem)
+    return ACCURACY if is_binary(sample.outcomes[sample.answered]) else MEAN_SQUARED_ERROR
 
 
 def loss_of(estimate: Estimate) -> tuple[float, float, float]:

@@ -8,13 +8,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.estimators._answers import answered, estimate_of, is_binary
+from opmon.estimators._answers import answered, estimate_of
 from opmon.estimators._counts import counted, mid_p
 from opmon.estimators._losses import mean_of, moments_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.intervals import effective_size, wilson
 from opmon.estimators.tally import Tally
+from opmon.problems import is_binary
 from opmon.response import likelihoods
 from opmon.types import Estimate, Sample
 

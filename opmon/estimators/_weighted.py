@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from opmon.estimators._answers import column, constant, estimate_of, is_binary
+from opmon.estimators._answers import column, constant, estimate_of
 from opmon.estimators._losses import EQUAL, FEW, ROUNDING, Interval, classes_of, mean_of, moments_of
 from opmon.estimators._means import class_rates, classes_interval
 from opmon.estimators._skewed_score import cautious
 from opmon.estimators.intervals import wilson
 from opmon.estimators.tally import Tally
+from opmon.problems import is_binary
 from opmon.types import Estimate, Sample
 
 BULK_NOTE = (

@@ -11,20 +11,13 @@ from numpy.typing import NDArray
 
 from opmon.abc import Estimator
 from opmon.bets import Terms
-from opmon.estimators._answers import (
-    answered,
-    constant,
-    estimate_of,
-    in_usual_units,
-    is_binary,
-    require_design,
-    unit_free,
-)
+from opmon.estimators._answers import answered, constant, estimate_of, in_usual_units, require_design, unit_free
 from opmon.estimators._bets import answered_only, own_strata
 from opmon.estimators._cells import Cells
 from opmon.estimators._losses import Interval, Moments, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators.tally import Tally
+from opmon.problems import is_binary
 from opmon.types import Estimate, Sample
 
 

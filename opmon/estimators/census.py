@@ -7,7 +7,7 @@ import numpy as np
 from opmon import quantities
 from opmon.errors import InputError
 from opmon.estimators.intervals import wilson
-from opmon.quantities import Problem
+from opmon.problems import Problem, traits
 from opmon.types import Estimate, Floats
 from opmon.wording import counted
 
@@ -36,14 +36,14 @@ def census(losses: Floats, problem: Problem, level: float = 0.95, *, sampled: bo
         raise InputError("a census needs at least one input")
     known = losses[~np.isnan(losses)]
     lacking = len(losses) - len(known)
-    if not is_census(len(losses), lacking, problem) or (sampled and problem == "regression"):
+    if not is_census(len(losses), lacking, problem) or (sampled and not traits(problem).is_share):
         return None
     mean = float(known.mean())
     notes = ["a census: every input has its truth, which is taken to be right"]
-    if problem == "regression":
+    if not traits(problem).is_share:
         value = low = high = mean
     else:
-        wrong = int(known.sum())
+        wrong = float(known.sum())
         value, low, high = 1 - mean, 1 - (wrong + lacking) / len(losses), 1 - wrong / len(losses)
     if lacking:
         notes = [
@@ -71,4 +71,4 @@ def census(losses: Floats, problem: Problem, level: float = 0.95, *, sampled: bo
 
 def is_census(size: int, lacking: int, problem: Problem) -> bool:
     """Whether truths are known of so many inputs that nothing need be estimated."""
-    return lacking <= (0 if problem == "regression" else LACKING * size)
+    return lacking <= (LACKING * size if traits(problem).is_share else 0)

@@ -11,22 +11,14 @@ from numpy.typing import NDArray
 
 from opmon.abc import Estimator
 from opmon.bets import Terms
-from opmon.estimators._answers import (
-    answered,
-    column,
-    constant,
-    estimate_of,
-    in_usual_units,
-    is_binary,
-    require_design,
-    unit_free,
-)
+from opmon.estimators._answers import answered, column, constant, estimate_of, in_usual_units, require_design, unit_free
 from opmon.estimators._bets import answered_only, common_strata
 from opmon.estimators._losses import Interval, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators._stratified import SILENT, StratumMoments
 from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.tally import Tally
+from opmon.problems import is_binary
 from opmon.response import carriers, likelihoods
 from opmon.types import Estimate, Sample
 from opmon.wording import percent

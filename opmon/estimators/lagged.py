@@ -10,6 +10,7 @@ from scipy import special
 
 from opmon.errors import InputError
 from opmon.estimators.lags import Arrivals
+from opmon.problems import is_binary
 from opmon.types import Estimate, Floats, Sample
 
 LEAST = 1e-3
@@ -71,7 +72,7 @@ def lagged(sample: Sample, weights: Floats, arrived: Arrived, level: float = 0.9
     >>> lagged(Sample(draw, answers), np.full(8, 1 / 8), Arrived(share, np.zeros(8), kind, 0.25)).value
     0.5
     """
-    if sample.problem == "regression":
+    if not is_binary(sample.outcomes[sample.answered], sample.problem):
         raise InputError("the lag of a number cannot be told by its kind: this is for classifications")
     came = sample.answered & (weights > 0)
     if not came.any():

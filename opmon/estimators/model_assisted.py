@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from opmon.errors import InputError
-from opmon.estimators._answers import estimate_of, is_binary, loss_of
+from opmon.estimators._answers import estimate_of, loss_of
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators.proxies import Proxy
+from opmon.problems import is_binary
 from opmon.types import Estimate, Floats, Sample
 from opmon.wording import percent
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators._answers import answered, is_binary
+from opmon.estimators._answers import answered
+from opmon.problems import is_binary
 from opmon.types import Draw, Numbers, Sample
 
 CHUNK = 1 << 16

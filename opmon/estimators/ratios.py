@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.estimators._answers import USUAL, is_binary, quantity_of
+from opmon.estimators._answers import USUAL, quantity_of
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators._losses import Interval
 from opmon.estimators._ratios import Part, hidden_bounds, share_bounds, value_bounds
+from opmon.problems import is_binary
 from opmon.quantities import Quantity
 from opmon.types import Array, Estimate, Problem, Sample
 
@@ -114,7 +115,8 @@ def slice_accuracy(
 ) -> Estimate:
     """The accuracy of the inputs in a slice of the frame, ``accuracy[name]``; of a regression its squared error."""
     quantity = quantity_of(sample)
-    problem: Problem = "classification" if quantity.share else "regression"
+    binary = is_binary(sample.outcomes[sample.answered], sample.problem)
+    problem: Problem = "classification" if binary else "regression"
     part, right = quantity.of(name), 1 - sample.outcomes
     if quantity.share:
         return ratio(estimator, sample, right, members, part, level, problem=problem, highest=1.0)

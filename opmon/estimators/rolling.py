@@ -79,7 +79,8 @@ def _bounds(
     share, level = estimates[0].quantity.share, estimates[0].level
     drawn = [tally for tally in tallies if tally is not None]
     if len(drawn) == len(estimates):
-        low, high, notes = together(drawn, W, level, binary=share)
+        binary = share and not (estimates[0].quantity.decimal and all(tally.varies for tally in drawn))
+        low, high, notes = together(drawn, W, level, binary=binary)
         return (1 - min(high, 1.0), 1 - max(low, 0.0), notes) if share else (max(low, 0.0), high, notes)
     below, above = (_of_shares if share else _of_losses)(estimates, W, value)
     return value - below, value + above, ()

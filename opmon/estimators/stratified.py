@@ -11,21 +11,13 @@ from numpy.typing import NDArray
 
 from opmon.abc import Estimator
 from opmon.bets import Terms
-from opmon.estimators._answers import (
-    answered,
-    column,
-    constant,
-    estimate_of,
-    in_usual_units,
-    is_binary,
-    require_design,
-    unit_free,
-)
+from opmon.estimators._answers import answered, column, constant, estimate_of, in_usual_units, require_design, unit_free
 from opmon.estimators._bets import in_waves, stratified
 from opmon.estimators._skewed_score import skewed_score_bounds
 from opmon.estimators._stratified import StratumMoments, stratified_losses
 from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.tally import Tally
+from opmon.problems import is_binary
 from opmon.response import shares
 from opmon.types import Estimate, Sample
 

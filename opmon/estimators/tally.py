@@ -62,6 +62,11 @@ class Tally:
         none = np.zeros(len(share))
         return cls.of(share, draws, np.where(draws >= KNOWN, 0.0, 1.0), (rate, none, none, none), place, known)
 
+    @property
+    def varies(self) -> bool:
+        """Whether it tells how much losses inside its parts differ, as one of shares does not."""
+        return bool(self.variance.any())
+
     def weighing(self, weight: float) -> Tally:
         """The tally as a part of something larger."""
         return replace(self, share=weight * self.share, known=weight * self.known)

@@ -6,6 +6,7 @@ import numpy as np
 
 from opmon.errors import InputError
 from opmon.estimators._linear import LinearEstimator
+from opmon.problems import traits
 from opmon.types import Sample
 
 
@@ -24,7 +25,7 @@ def worst_case(estimator: LinearEstimator, sample: Sample) -> tuple[float, float
     >>> round(low, 2), round(high, 2)
     (0.7, 0.9)
     """
-    if sample.problem == "regression":
+    if sample.problem is not None and not traits(sample.problem).is_share:
         raise InputError("a squared error that nobody knows can be of any size: worst cases are for classifications")
     weight = estimator.coefficients(Sample(sample.draw, np.nan_to_num(sample.outcomes)))
     wrong = float(weight @ np.nan_to_num(sample.outcomes))

@@ -10,6 +10,7 @@ import numpy as np
 
 from opmon.abc import Sampler
 from opmon.errors import InputError
+from opmon.problems import PROBLEMS, Problem
 from opmon.types import Draw, Frame, Numbers
 
 Prepared = Callable[[np.random.Generator], Draw]
@@ -33,6 +34,13 @@ def checked_share(value: float, name: str, *, one_allowed: bool = True) -> float
     if not (0 <= value < 1 or (one_allowed and value == 1)):
         raise InputError(f"{name} must lie in [0, 1{']' if one_allowed else ')'}; got {value!r}")
     return float(value)
+
+
+def checked_problem(problem: Problem) -> Problem:
+    """The problem where it is one of those there are, else an error that names them."""
+    if problem not in PROBLEMS:
+        raise InputError(f"the problem is one of {', '.join(PROBLEMS)}; got {problem!r}")
+    return problem
 
 
 def checked_count(value: int, name: str, most: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon._ridge import fit
+from opmon.problems import is_binary
 from opmon.samplers._checks import auxiliary, chunks
 from opmon.types import Frame, Numbers, Positions, Sample
 
@@ -100,7 +101,7 @@ def learned(variables: list[Variable], sample: Sample) -> tuple[list[Numbers], b
     """
     seen = sample.answered
     y = sample.outcomes[seen]
-    binary = bool(np.isin(y, (0.0, 1.0)).all()) if sample.problem is None else sample.problem == "classification"
+    binary = is_binary(y, sample.problem)
     if not variables or not len(y) or (not binary and not y.any()):
         return [np.zeros(len(v.present)) for v in variables], binary
     if not binary:

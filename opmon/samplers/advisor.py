@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opmon.errors import InputError
+from opmon.problems import traits
 from opmon.samplers._aim import Aim
-from opmon.samplers._checks import checked_budget, checked_share
+from opmon.samplers._checks import checked_budget, checked_problem, checked_share
 from opmon.types import Json, Problem
 
 
@@ -58,8 +59,7 @@ def advise(
     checked_share(aim, "aim")
     if size < 1:
         raise InputError(f"a frame has at least one input; got size={size}")
-    if problem not in ("classification", "regression"):
-        raise InputError(f"the problem is 'classification' or 'regression'; got {problem!r}")
+    checked_problem(problem)
     if size <= budget:
         return Advice("srs", {}, (f"the budget covers all {size} inputs: label them all, the estimate is then exact",))
     if not variables:
@@ -84,7 +84,7 @@ _WITHOUT_VARIABLES_EITHER = (
 
 
 def _expectations(problem: Problem, aim: float) -> tuple[str, ...]:
-    if problem == "regression":
+    if not traits(problem).is_share:
         return (
             "unbiased; where the variables foretell how large an error is, 0.8 of the error and interval of simple "
             "random sampling (one published model); where they do not, about those of simple random sampling",
@@ -109,7 +109,7 @@ def _on_waves(budget: int, aim: float, waves: bool) -> str:
 
 def _alternatives(problem: Problem, variables: Sequence[str], aim: float, waves: bool) -> tuple[Suggestion, ...]:
     by = {"variable": "confidence" if "confidence" in variables else variables[0]}
-    if problem == "regression":
+    if not traits(problem).is_share:
         return (
             Suggestion("srs", {}, "the plainest: exact, nothing to explain"),
             Suggestion(

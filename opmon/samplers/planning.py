@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from scipy.special import ndtri
 
 from opmon.errors import InputError
-from opmon.samplers._checks import checked_share
+from opmon.problems import traits
+from opmon.samplers._checks import checked_problem, checked_share
 from opmon.samplers.widths import gain, plain_half_width
 from opmon.types import Problem
 
@@ -54,8 +55,7 @@ def plan(
     139
     """
     _check(half_width, size, accuracy, level, aim)
-    if problem not in ("classification", "regression"):
-        raise InputError(f"the problem is 'classification' or 'regression'; got {problem!r}")
+    checked_problem(problem)
     if telling is not None and not -2 <= telling <= 2:
         raise InputError(f"telling is how much the variables tell, about 0 to 1; got {telling}")
     width, notes = _plain(problem, size, accuracy, spread, level)
@@ -67,7 +67,7 @@ def plan(
     if not variables:
         return Plan(plain, width(plain), plain, None, (*notes, *_whole(plain, size)))
     budget = least(telling or 0.0)
-    hopeful = least(1.0) if telling is None and problem == "classification" else None
+    hopeful = least(1.0) if telling is None and traits(problem).is_share else None
     planned = width(budget) * gain(budget, aim, telling or 0.0, problem)
     return Plan(budget, planned, plain, hopeful, (*notes, *_whole(budget, size)))
 
@@ -76,7 +76,7 @@ def _plain(
     problem: Problem, size: int, accuracy: float | None, spread: float | None, level: float
 ) -> tuple[Callable[[int], float], list[str]]:
     """The half-width of simple random sampling by budget, and what must be said of it."""
-    if problem == "classification":
+    if traits(problem).is_share:
         notes = (
             [] if accuracy is not None else ["no accuracy was expected: planned for 0.5, which needs the most labels"]
         )

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binom
 
+from opmon.problems import traits
 from opmon.types import Estimate, Problem
 
 AIMS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -56,7 +57,7 @@ def gain(n: int, aim: float = 0.5, telling: float = 0.0, problem: Problem = "cla
     >>> gain(200, aim=0.5, telling=1.0), gain(200, aim=1.0)
     (0.9, 1.7)
     """
-    if problem == "regression":
+    if not traits(problem).is_share:
         return float(np.interp(aim, AIMS, LOSSES))
     silent = float(np.interp(aim, AIMS, SILENT))
     by_budget = [float(np.interp(aim, AIMS, row)) for row in TELLING.values()]

@@ -12,7 +12,7 @@ treat them as read-only.
 
 from __future__ import annotations
 
-from opmon.quantities import Problem
+from opmon.problems import Problem
 from opmon.types.arrays import Array, Floats, Numbers, Positions
 from opmon.types.documents import Document, Json
 from opmon.types.draw import Draw, Sample

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.quantities import Problem
+from opmon.problems import Problem, traits
 from opmon.types.arrays import Array, Positions
 
 
@@ -57,10 +57,11 @@ class Draw:
 class Sample:
     """A draw with its outcomes: ``outcomes[k]`` belongs to ``draw.positions[k]``.
 
-    The outcome is the loss: 1 where the model is wrong and 0 where it is right (classification), or the squared error
-    (regression). NaN means that no answer has come: skipped, or not yet returned.
+    The outcome is the loss: 1 where the model is wrong and 0 where it is right (classification, multilabel), the
+    squared error (regression), or what the score lacks of 1 (judged). NaN means that no answer has come: skipped, or
+    not yet returned.
 
-    ``problem`` says which of the two they are. Without it they count as shares while all of them are 0 or 1: wrong for
+    ``problem`` says which of them they are. Without it they count as shares while all of them are 0 or 1: wrong for
     a regression on whole numbers whose larger errors happen not to be drawn.
     """
 
@@ -87,9 +88,14 @@ class Sample:
         if not np.isfinite(answered).all() or (answered < 0).any():
             bad = answered[~np.isfinite(answered) | (answered < 0)][0]
             raise InputError(f"outcomes must be finite and >= 0, or NaN where there is no answer; got {bad}")
-        if self.problem == "classification" and not np.isin(answered, (0.0, 1.0)).all():
+        if self.problem is None:
+            return
+        holds = traits(self.problem)
+        if holds.right_or_wrong and not np.isin(answered, (0.0, 1.0)).all():
             bad = answered[~np.isin(answered, (0.0, 1.0))][0]
-            raise InputError(f"outcomes of a classification are 0 (right) or 1 (wrong); got {bad}")
+            raise InputError(f"outcomes of a {self.problem} are 0 (right) or 1 (wrong); got {bad}")
+        if holds.is_share and (answered > 1).any():
+            raise InputError(f"outcomes of a {self.problem} problem are at most 1; got {answered.max()}")
 
     @property
     def answered(self) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from opmon.quantities import Problem
+from opmon.problems import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,85 @@
+"""What may be answered about an input, and how an answer is read, whichever way it comes.
+
+A class by its name or another spelling of it, several classes, a number, or how good an output is. The text that is
+kept is the same for answers that mean the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from opmon import label_sets, scales
+from opmon.errors import InputError
+from opmon.problems import Problem, traits
+from opmon.scales import Scale
+from opmon.spellings import AS_SPELT, Spellings
+from opmon.values import canonical_class
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What may be answered."""
+
+    problem: Problem = "classification"
+    classes: Collection[str] | None = None
+    """The names of the classes, in their order; None where nobody knows them yet, and of problems that have none."""
+    spellings: Spellings = AS_SPELT
+    scale: Scale | None = None
+    """How outputs are judged."""
+
+    @property
+    def are_open(self) -> bool:
+        """Whether nobody has said yet which classes there are: any word may be one."""
+        return self.classes is None and traits(self.problem).of_classes
+
+    def read(self, said: object) -> str:
+        """The answer as it is kept; an error says what is asked for, and what came.
+
+        >>> Replies("judged", scale="pass_fail").read("yes"), Replies("multilabel").read(["b", "a"])
+        ('pass', '["a", "b"]')
+        """
+        return _READ[self.problem](self, said)
+
+    def may_be(self, said: object) -> str | None:
+        """The answer as it is kept; None where it is none."""
+        try:
+            return self.read(said)
+        except InputError:
+            return None
+
+
+def _class(replies: Replies, said: object) -> str:
+    name = replies.spellings.name(canonical_class(said))
+    if replies.classes is not None and name not in replies.classes:
+        listed = list(replies.classes)
+        have = ", ".join(listed[:12]) + (", …" if len(listed) > 12 else "")
+        raise InputError(f"asks for one of the classes {have}; got {said!r}")
+    return name
+
+
+def _classes(replies: Replies, said: object) -> str:
+    return label_sets.read(said, replies.classes, replies.spellings)
+
+
+def _number(replies: Replies, said: object) -> str:
+    text = str(said)
+    try:
+        if math.isfinite(float(text)):
+            return text
+    except ValueError:
+        pass
+    raise InputError(f"asks for a number; got {said!r}")
+
+
+def _judgement(replies: Replies, said: object) -> str:
+    return scales.read(str(said), replies.scale or "pass_fail")
+
+
+_READ: Mapping[Problem, Callable[[Replies, object], str]] = {
+    "classification": _class,
+    "multilabel": _classes,
+    "regression": _number,
+    "judged": _judgement,
+}
