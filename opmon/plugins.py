@@ -34,6 +34,7 @@ GROUPS: Mapping[str, str] = {
     "label_provider": "opmon.label_providers",
     "executor": "opmon.executors",
     "judge": "opmon.judges",
+    "measure": "opmon.measures",
 }
 """What can be plugged in, and the entry-point group it is looked for in."""
 
@@ -49,6 +50,7 @@ CONTRACTS: Mapping[str, type[abc.Plugin]] = {
     "label_provider": abc.LabelProvider,
     "executor": abc.Executor,
     "judge": abc.Judge,
+    "measure": abc.Measure,
 }
 """What a plugin of each kind subclasses."""
 
@@ -87,6 +89,8 @@ def class_of(kind: Literal["rule"], name: str) -> type[abc.Rule]: ...
 @overload
 def class_of(kind: Literal["head"], name: str) -> type[abc.Head]: ...
 @overload
+def class_of(kind: Literal["measure"], name: str) -> type[abc.Measure]: ...
+@overload
 def class_of(kind: Literal["registry"], name: str) -> type[abc.Registry]: ...
 def class_of(kind: str, name: str) -> type[abc.Plugin]:
     """The class registered as ``name``, for the facts that stand in it."""
@@ -119,6 +123,8 @@ def make(kind: Literal["executor"], name: str, arguments: Document | None = None
 @overload
 def make(kind: Literal["judge"], name: str, arguments: Document | None = None) -> abc.Judge: ...
 @overload
+def make(kind: Literal["measure"], name: str, arguments: Document | None = None) -> abc.Measure: ...
+@overload
 def make(kind: str, name: str, arguments: Document | None = None) -> abc.Plugin: ...
 def make(kind: str, name: str, arguments: Document | None = None) -> abc.Plugin:
     """An instance of what is registered as ``name``, made with ``arguments``."""
@@ -135,8 +141,9 @@ def made(kind: str, name: str, factory: Callable[..., abc.Plugin], arguments: Do
             raise InputError(
                 f"{kind} {name!r} has no parameter {given!r}; it has: {', '.join(allowed) or 'none'}.{hint}"
             )
+    own = {written(each): each for each in _names_of(factory)}
     try:
-        plugin = factory(**arguments)
+        plugin = factory(**{own[given]: value for given, value in arguments.items()})
     except OpmonError:
         raise
     except (TypeError, ValueError) as exc:
@@ -175,7 +182,20 @@ def _abstract(made: type) -> frozenset[str]:
 
 
 def parameters(factory: Callable[..., object]) -> list[str]:
-    """The keyword arguments a plugin takes."""
+    """The parameters of a plugin, as they are written in a configuration."""
+    return [written(name) for name in _names_of(factory)]
+
+
+def written(name: str) -> str:
+    """A parameter as it is written in a configuration: Python keeps some words for itself.
+
+    >>> written("class_"), written("budget")
+    ('class', 'budget')
+    """
+    return name.removesuffix("_")
+
+
+def _names_of(factory: Callable[..., object]) -> list[str]:
     if dataclasses.is_dataclass(factory):
         return [f.name for f in dataclasses.fields(factory) if f.init]
     return [name for name in inspect.signature(factory).parameters if name != "self"]

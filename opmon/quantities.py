@@ -17,12 +17,17 @@ from opmon.scales import Scale
 
 __all__ = [
     "ACCURACY",
+    "F1",
+    "KNOWN",
+    "MAE",
     "MEAN_SCORE",
     "MEAN_SQUARED_ERROR",
     "PASS_RATE",
+    "PRECISION",
     "PROBLEMS",
     "Problem",
     "Quantity",
+    "RECALL",
     "SUBSET_ACCURACY",
     "loss",
     "mean_squared_error",
@@ -31,6 +36,7 @@ __all__ = [
 ]
 
 _SYMBOL = re.compile(r"\w+", re.UNICODE)
+_BASE = re.compile(r"^(macro|weighted|micro) |\[.*\]$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +134,38 @@ class Quantity:
         """
         return replace(self, name=f"{self.name}[{what}]")
 
+    def measured_in(self, unit: str | None) -> Quantity:
+        """The same of labels in ``unit``; None: nobody has named one.
+
+        >>> MAE.measured_in("days").interval(3.2, 2.8, 3.7), MAE.measured_in(None).title
+        ('3.2 days [2.8, 3.7]', 'MAE (units of the label)')
+        """
+        return replace(self, unit=unit) if unit else self
+
 
 ACCURACY = Quantity("accuracy", share=True)
+RECALL = Quantity("recall", share=True)
+PRECISION = Quantity("precision", share=True)
+F1 = Quantity("F1", share=True)
+MAE = Quantity("MAE", better="lower", scale="units of the label")
 MEAN_SQUARED_ERROR = Quantity("mean squared error", better="lower", scale="squared units of the label")
 SUBSET_ACCURACY = Quantity("subset accuracy", share=True)
 """The share of inputs of which every class is right."""
 PASS_RATE = Quantity("pass rate", share=True)
 MEAN_SCORE = Quantity("mean score", share=True, decimal=True)
 """Of outputs that people gave scores from 0 to 1."""
-_KNOWN = (ACCURACY, MEAN_SQUARED_ERROR, SUBSET_ACCURACY, PASS_RATE, MEAN_SCORE)
+KNOWN: tuple[Quantity, ...] = (
+    ACCURACY,
+    RECALL,
+    PRECISION,
+    F1,
+    MAE,
+    MEAN_SQUARED_ERROR,
+    SUBSET_ACCURACY,
+    PASS_RATE,
+    MEAN_SCORE,
+)
+"""Those that are recognised by their name, also where it goes on with a part in brackets."""
 
 
 def mean_squared_error(unit: str | None) -> Quantity:
@@ -172,6 +201,9 @@ def named(name: str, unit: str = "") -> Quantity:
 
     >>> named("accuracy") == ACCURACY, named("mean squared error", "days²") == mean_squared_error("days")
     (True, True)
+    >>> named("recall[fraud]") == RECALL.of("fraud"), named("macro F1").share
+    (True, True)
     """
-    known = {quantity.name: quantity for quantity in _KNOWN}
-    return replace(known.get(name, Quantity(name)), unit=unit)
+    known = {quantity.name: quantity for quantity in KNOWN}
+    base = known.get(_BASE.sub("", name), Quantity(name))
+    return replace(base, name=name, unit=unit)

@@ -27,6 +27,7 @@ from opmon.abc.executor import Executor, J, R
 from opmon.abc.head import ArrayFunction, Head, Training
 from opmon.abc.judge import Judge, Opinion, Question
 from opmon.abc.label_provider import LabelProvider, Pulled, Said
+from opmon.abc.measure import Measure, Ratio, truth_numbers
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
 from opmon.abc.registry import Ability, Converter, ModelFile, Registry, Runnable, RunStatus
@@ -45,6 +46,7 @@ __all__ = [
     "J",
     "Judge",
     "LabelProvider",
+    "Measure",
     "ModelFile",
     "Opinion",
     "Perturbation",
@@ -52,6 +54,7 @@ __all__ = [
     "Pulled",
     "Question",
     "R",
+    "Ratio",
     "Registry",
     "Rule",
     "RunStatus",
@@ -61,4 +64,5 @@ __all__ = [
     "Flaw",
     "Source",
     "Training",
+    "truth_numbers",
 ]

@@ -34,6 +34,9 @@ EXAMPLES: Mapping[str, object] = {
 ALSO: Mapping[tuple[str, str], Mapping[str, object]] = {
     ("source", "sql"): {"table": "requests"},
     ("judge", "model"): {"model": "models:/larger@champion"},
+    ("measure", "f1"): {"class": "fraud"},
+    ("measure", "precision"): {"class": "fraud"},
+    ("measure", "recall"): {"class": "fraud"},
     ("judge", "openai"): {"url": "http://localhost:8000/v1", "model": "qwen3-8b", "at_most": 1000},
 }
 """What examples show beside it, by kind and name: one of several keys of which one must be given."""
@@ -52,6 +55,8 @@ class Parameter:
 
 def parameters_of(factory: Callable[..., object]) -> dict[str, Parameter]:
     """The parameters of a plugin, by name."""
+    from opmon.plugins import written
+
     defaults = {
         each.name: each.default_factory() if each.default_factory is not dataclasses.MISSING else each.default
         for each in (dataclasses.fields(factory) if dataclasses.is_dataclass(factory) else ())
@@ -62,7 +67,9 @@ def parameters_of(factory: Callable[..., object]) -> dict[str, Parameter]:
         default = defaults.get(each.name, each.default)
         required = default in (inspect.Parameter.empty, dataclasses.MISSING)
         kind = each.annotation if isinstance(each.annotation, str) else getattr(each.annotation, "__name__", "")
-        parameters[each.name] = Parameter(kind, required, None if required else default, meant.get(each.name, ""))
+        parameters[written(each.name)] = Parameter(
+            kind, required, None if required else default, meant.get(each.name, "")
+        )
     return parameters
 
 

@@ -25,6 +25,7 @@ _KEYS = {
     "label_provider": "labels.provider",
     "executor": "executor",
     "judge": "judge",
+    "measure": "measures",
 }
 """Where each kind is named in opmon.yaml; estimators follow from the sampler."""
 _LISTS = frozenset({"rule", "action", "head", "perturbation"})
@@ -102,6 +103,9 @@ def example(kind: str, name: str, parameters: Mapping[str, Parameter]) -> str:
     given |= ALSO.get((kind, name), {})
     if kind == "perturbation" and "path" in given:
         given["path"] = "mine:darker"
+    if kind == "measure":
+        listed = ", ".join(f"{key}: {_yaml(value)}" for key, value in given.items())
+        return f"measures: [{{{name}: {{{listed}}}}}]" if given else f"measures: [{name}]"
     inner = ", ".join([f"type: {name}", *(f"{key}: {_yaml(value)}" for key, value in given.items())])
     return f"{_KEYS[kind]}: [{{{inner}}}]" if kind in _LISTS else f"{_KEYS[kind]}: {{{inner}}}"
 

@@ -12,12 +12,13 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from opmon.config.part import at_key
 from opmon.config.problems import words
+from opmon.plugins import written
 
 
 def checked(factory: Callable[..., object], given: dict[str, object]) -> dict[str, object]:
     """The parameters as the plugin's own type hints want them; what has no usable hint is left as it is."""
     try:
-        hints = _hints(factory)
+        hints = {written(name): hint for name, hint in _hints(factory).items()}
     except (NameError, TypeError, AttributeError):
         return given
     return {key: _converted(key, value, hints[key]) if key in hints else value for key, value in given.items()}
@@ -35,7 +36,7 @@ def required(factory: Callable[..., object]) -> list[str]:
     except (TypeError, ValueError):
         return []
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
+    return [written(each.name) for each in parameters if each.default is each.empty and each.kind not in variadic]
 
 
 def _hinted(factory: type) -> Callable[..., object]:

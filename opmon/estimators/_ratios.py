@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ share of 0.1 keeps them under 10 on average."""
 class Part:
     """The answered draws inside a slice: ``weight`` sums to 1 over them and is 0 outside, ``mean`` is their mean value.
 
+    Each counts as often as its mass says: once in a slice, twice where a ratio has it twice in its denominator.
+
     ``variance`` is that of the mean by linearisation; ``unit`` is what it would be if the values had variance 1 and
     nothing to do with the design, so that ``1/unit`` counts draws: fewer for unequal weights, more where the frame is
     nearly drawn whole. ``unit`` is the mean of the variances of random signs.
@@ -46,20 +48,25 @@ class Part:
 
     @classmethod
     def of(
-        cls, estimator: LinearEstimator, sample: Sample, values: NDArray[np.float64], inside: NDArray[np.bool_]
+        cls, estimator: LinearEstimator, sample: Sample, values: NDArray[np.float64], mass: NDArray[np.float64]
     ) -> Part:
-        a = estimator.coefficients(sample) * inside
+        a, inside = estimator.coefficients(sample) * mass, mass > 0
         total = float(a.sum())
         v = np.where(inside, values, 0.0)
         mean, variance = float(a @ v) / total, 0.0
         if np.ptp(v[inside]) <= ROUNDING * np.abs(v[inside]).max():
             mean = float(v[inside][0])
         else:
-            variance = estimator.variance(sample, np.where(inside, v - mean, 0.0) / total)
+            variance = estimator.variance(sample, mass * (v - mean) / total)
         signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(SIGNS, len(a)))
-        units = [estimator.variance(sample, np.where(inside, sign, 0.0) / total) for sign in signs]
+        units = [estimator.variance(sample, mass * sign / total) for sign in signs]
         alone = int(sample.answered.sum()) == 1 < sample.draw.frame_size
         return cls(inside, a / total, v, mean, variance, 1.0 if alone else float(np.mean(units)))
+
+    @property
+    def negative(self) -> Part:
+        """The same with the values' signs changed."""
+        return replace(self, values=-self.values, mean=-self.mean)
 
     @property
     def heard(self) -> int:

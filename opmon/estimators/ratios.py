@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc import Ratio
 from opmon.errors import InputError
-from opmon.estimators._answers import USUAL, quantity_of
+from opmon.estimators._answers import quantity_of
 from opmon.estimators._linear import LinearEstimator
-from opmon.estimators._losses import Interval
-from opmon.estimators._ratios import Part, hidden_bounds, share_bounds, value_bounds
+from opmon.estimators._parts import part_estimate
 from opmon.problems import is_binary
 from opmon.quantities import Quantity
 from opmon.types import Array, Estimate, Problem, Sample
@@ -61,53 +61,24 @@ def ratio(
     heard = int(inside.sum())
     if not heard:
         raise InputError(f"no answered draw is inside the slice of {quantity.name!r}: draw more, or take a wider slice")
-    power = max(int(np.frexp(np.abs(values[sample.answered]).max())[1]) - USUAL, 0)
-    part = Part.of(estimator, sample, np.ldexp(values, -power), inside)
+    known = Ratio(values, members.astype(np.float64), -math.inf, highest)
     binary = is_binary(values[inside], problem)
-    low, high, notes = _interval(
-        estimator, sample, part, np.ldexp(values, -power), binary, math.ldexp(highest, -power), level
-    )
-    value, low, high, error = (
-        float(np.ldexp(number, power)) for number in (part.mean, low, high, math.sqrt(part.variance))
+    found = part_estimate(
+        estimator, sample, np.where(sample.answered, values, 0.0), inside.astype(np.float64), known, binary, level
     )
     return Estimate(
-        value=value,
-        low=min(low, value),
-        high=max(high, value),
+        value=found.value,
+        low=found.low,
+        high=found.high,
         n=int(members.sum()),
         frame_size=sample.draw.frame_size,
         response=heard / int(members.sum()),
         method=f"{sample.draw.design}/ratio",
         level=level,
         quantity=quantity,
-        standard_error=error,
-        notes=notes if part.tells or part.known else (*notes, _too_few(part)),
+        standard_error=found.error,
+        notes=found.notes,
     )
-
-
-def _too_few(part: Part) -> str:
-    draws = "draw is" if part.heard == 1 else "draws are"
-    worth = "" if part.draws > part.heard - 0.5 else f", worth {part.draws:.1f} of equal weight"
-    return f"too few to say: only {part.heard} answered {draws} in this slice{worth}; no more is known than its bounds"
-
-
-def _interval(
-    estimator: LinearEstimator,
-    sample: Sample,
-    part: Part,
-    values: NDArray[np.float64],
-    binary: bool,
-    highest: float,
-    level: float,
-) -> Interval:
-    if part.known:
-        return part.mean, part.mean, ()
-    if not binary:
-        answers = sample.answered
-        return value_bounds(part, values[answers], estimator.coefficients(sample)[answers], highest, level)
-    low, high = share_bounds(part, level)
-    wider = hidden_bounds(part, sample, level)
-    return (low, high, ()) if wider is None else (min(low, wider[0]), max(high, wider[1]), ())
 
 
 def slice_accuracy(

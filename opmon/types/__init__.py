@@ -20,6 +20,7 @@ from opmon.types.estimate import Estimate
 from opmon.types.frame import Columns, Frame
 from opmon.types.guide import Guide
 from opmon.types.label import Label, Task
+from opmon.types.labelled import Labelled
 from opmon.types.log import Batch, Slice
 from opmon.types.model import ModelVersion, Signature
 from opmon.types.verdict import Verdict, VerdictState
@@ -36,6 +37,7 @@ __all__ = [
     "Guide",
     "Json",
     "Label",
+    "Labelled",
     "ModelVersion",
     "Numbers",
     "Positions",

@@ -44,7 +44,7 @@ OWN = [
     (kind, name)
     for kind, name in EVERY
     if plugins.load(kind, name).__module__.startswith("opmon.")
-    and kind not in ("estimator", "registry", "perturbation")
+    and kind not in ("estimator", "registry", "perturbation", "measure")
 ]
 
 

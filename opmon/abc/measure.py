@@ -1,0 +1,122 @@
+"""The contract of measures, which say what of a model is estimated from the labels of a draw."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from opmon.abc.plugin import Plugin
+from opmon.errors import PluginError
+from opmon.quantities import Problem, Quantity
+from opmon.types import Array, Floats
+from opmon.types.labelled import Labelled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratio:
+    """``R = Σ a_k n_k / Σ a_k d_k`` with coefficients ``a_k`` of the draws: a mean of ``n_k/d_k`` over a part of them.
+
+    ``d_k = 1`` everywhere makes it the mean over the whole frame.
+    """
+
+    numerator: Floats
+    denominator: Floats
+    """At least 0; where it is 0 the draw does not count."""
+    lowest: float = 0.0
+    highest: float = 1.0
+    """No ``n_k/d_k`` is smaller or larger than these, whatever is drawn; infinite where nobody can say."""
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the mean over all inputs of the frame."""
+        return bool((self.denominator == 1).all())
+
+    @property
+    def binary(self) -> bool:
+        """Whether all its values are 0 or 1, so that it is a share of inputs."""
+        inside = self.denominator > 0
+        n, d = self.numerator[inside], self.denominator[inside]
+        return (self.lowest, self.highest) == (0.0, 1.0) and bool(((n == 0) | (n == d)).all())
+
+
+class Measure(Plugin, ABC):
+    """What a model's owners want to know of it, estimated from the labels of a draw. Pure.
+
+    Its :meth:`quantity` is what everyone calls it. How it is estimated follows from the first of these that tells
+    something: :meth:`ratio`, :meth:`ratios`, :meth:`value` with :meth:`linearised`. The ``rows`` that hooks are given
+    are answered draws only, and, where it ``needs_scores``, such whose scores are known.
+    """
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    """The problems it is for."""
+    needs_scores: ClassVar[bool] = False
+    """Whether it is computed from the scores of the drawn inputs."""
+
+    @abstractmethod
+    def quantity(self, unit: str | None = None) -> Quantity:
+        """What it estimates: name, unit, direction; ``unit`` is that of the labels of a regression."""
+
+    def check(self, classes: Sequence[str]) -> None:
+        """Raise an error where it cannot be computed for these classes, such as one that is not among them."""
+        return
+
+    def cells(self, classes: Sequence[str]) -> tuple[Measure, ...]:
+        """The measures that it stands for, such as the cells of a table, each with an estimate of its own."""
+        return (self,)
+
+    def ratio(self, rows: Labelled) -> Ratio | None:
+        """The ratio that it is, with one entry per row; None where it is none."""
+        return None
+
+    def ratios(self, rows: Labelled) -> Sequence[Ratio] | None:
+        """The ratios whose plain mean it is, such as the recall of each class; None where it is no such mean."""
+        return None
+
+    def value(self, rows: Labelled, weights: Floats) -> float:
+        """The measure of the rows, each of which stands for ``weights`` inputs, up to a factor.
+
+        The default computes it from :meth:`ratio` or :meth:`ratios`.
+        """
+        several = self._parts(rows)
+        return math.fsum(float(weights @ one.numerator) / float(weights @ one.denominator) for one in several) / len(
+            several
+        )
+
+    def linearised(self, rows: Labelled, weights: Floats) -> Floats | None:
+        """The influence ``u_k`` of each row, ``value ≈ truth + Σ a_k u_k`` with the weights ``a_k`` scaled to sum to
+        1; None where it tells none.
+
+        The default computes it from :meth:`ratio` or :meth:`ratios`, and is None for others.
+        """
+        if self.ratio(rows) is None and self.ratios(rows) is None:
+            return None
+        several = self._parts(rows)
+        influence = np.zeros(len(rows))
+        for one in several:
+            total = float(weights @ one.denominator)
+            influence += (one.numerator - float(weights @ one.numerator) / total * one.denominator) / total
+        return np.asarray(influence / len(several))
+
+    def notes(self, rows: Labelled) -> tuple[str, ...]:
+        """What a reader of the estimate must know of these rows, such as a class of which there is no answer."""
+        return ()
+
+    def _parts(self, rows: Labelled) -> Sequence[Ratio]:
+        one = self.ratio(rows)
+        several = self.ratios(rows) if one is None else (one,)
+        if not several:
+            raise PluginError(
+                f"{type(self).__name__} is no ratio and has no value() of its own; opmon.abc.Measure says what a "
+                "measure does"
+            )
+        return several
+
+
+def truth_numbers(rows: Labelled) -> tuple[Array, Array]:
+    """The truths and predictions of some rows as numbers."""
+    return np.asarray(rows.truth, dtype=np.float64), np.asarray(rows.predicted, dtype=np.float64)

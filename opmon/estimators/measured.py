@@ -1,0 +1,146 @@
+"""Any measure under any linear design: the estimate with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.abc import Measure, Ratio
+from opmon.errors import InputError
+from opmon.estimators._answers import loss_of
+from opmon.estimators._known import Known
+from opmon.estimators._linear import LinearEstimator
+from opmon.estimators._parts import PartEstimate, part_estimate
+from opmon.estimators._silence import missing
+from opmon.estimators._smooth import smooth
+from opmon.quantities import Quantity
+from opmon.types import Estimate, Sample
+from opmon.types.labelled import Labelled
+
+
+def measured(
+    estimator: LinearEstimator,
+    sample: Sample,
+    rows: Labelled,
+    measure: Measure,
+    unit: str | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """The estimate of ``measure`` from the draws of ``sample``, of which ``rows`` has all that is known.
+
+    ``estimator`` is that of the sample's design. What is done with a measure follows from what it says of itself:
+
+    - A ratio over the whole frame is a mean, and gets the design's own estimate: unbiased.
+    - Any other ratio gets the interval of a part of the frame, :func:`.ratios.ratio`; its bias is of order 1/n.
+    - A plain mean of several ratios joins their intervals (Zou and Donner, Statistics in Medicine 27, 2008), with the
+      variance of their mean by linearisation.
+    - Another function of the draws has its variance by linearisation: see :mod:`._smooth`.
+
+    Draws whose scores are not known count as not answered for a measure that needs them.
+    """
+    _require(sample, rows, level)
+    usable, told = _usable(rows, measure)
+    sample = Sample(sample.draw, np.where(usable, 0.0, np.nan), None, sample.propensity)
+    known = Known(estimator, sample, rows.only(usable), usable)
+    quantity = measure.quantity(unit)
+    notes = (*told, *measure.notes(known.rows))
+    ratio, ratios = measure.ratio(known.rows), None
+    if ratio is None:
+        ratios = measure.ratios(known.rows)
+    if ratio is not None:
+        estimate = _of_ratio(known, ratio, quantity, level)
+    elif ratios is not None:
+        estimate = _of_ratios(known, measure, ratios, quantity, level)
+    else:
+        estimate = smooth(known, measure, quantity, level)
+    return replace(estimate, notes=tuple(dict.fromkeys((*notes, *estimate.notes, *missing(sample)))))
+
+
+def _require(sample: Sample, rows: Labelled, level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level must lie strictly between 0 and 1; got {level}; 0.95 is usual")
+    if len(rows) != len(sample.draw):
+        raise InputError(f"rows have one entry per draw: {len(sample.draw)}; got {len(rows)}")
+    if (rows.answered != sample.answered).any():
+        raise InputError(
+            f"rows and sample differ in which draws are answered: {int(rows.answered.sum())} and "
+            f"{int(sample.answered.sum())} of {len(rows)}; make both from the same labels"
+        )
+
+
+def _usable(rows: Labelled, measure: Measure) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """The draws that count for the measure, with a note where scores are missing."""
+    if not rows.answered.any():
+        raise InputError(
+            f"none of the {len(rows)} draws has an answer yet; an estimate needs at least one. Wait for labels, or "
+            "import them."
+        )
+    if not measure.needs_scores:
+        return rows.answered, ()
+    usable = rows.answered & rows.scored
+    if not usable.any():
+        name = measure.quantity(None).name
+        raise InputError(f"{name} needs the model's scores, and none of the {len(rows)} draws has any")
+    lacking = int((rows.answered & ~usable).sum())
+    told = f"{lacking} of {int(rows.answered.sum())} answered draws have no scores and do not count"
+    return usable, (told,) if lacking else ()
+
+
+def _of_ratio(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Estimate:
+    if ratio.is_mean and math.isfinite(max(ratio.lowest, -ratio.highest)):
+        return _of_mean(known, ratio, quantity, level)
+    found = _part(known, ratio, quantity, level)
+    return known.estimate(found.value, found.low, found.high, quantity, "ratio", level, found.error, found.notes)
+
+
+def _of_mean(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Estimate:
+    """The design's own estimate of a mean, of how far values are from one of the ends that they cannot pass."""
+    from_above = math.isfinite(ratio.highest) and (quantity.better == "higher" or not math.isfinite(ratio.lowest))
+    losses = ratio.highest - ratio.numerator if from_above else ratio.numerator - ratio.lowest
+    sample = known.answering(losses, "classification" if ratio.binary else "regression")
+    estimate = known.estimator.estimate(sample, level)
+    if ratio.binary and from_above:
+        return replace(estimate, quantity=quantity)
+    loss, low, high = loss_of(estimate)
+    high = min(high, max(ratio.highest - ratio.lowest, loss))
+    if from_above:
+        return replace(
+            estimate,
+            value=ratio.highest - loss,
+            low=ratio.highest - high,
+            high=ratio.highest - low,
+            quantity=quantity,
+        )
+    value, low, high = (ratio.lowest + bound for bound in (loss, low, high))
+    return replace(estimate, value=value, low=low, high=high, quantity=quantity)
+
+
+def _part(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> PartEstimate:
+    mass = known.of_all(ratio.denominator)
+    if not (mass > 0).any():
+        raise InputError(
+            f"{quantity.name} is undefined: none of the {len(known.rows)} answers counts for it. Label more inputs, "
+            "or such as are likely to count"
+        )
+    values = np.divide(known.of_all(ratio.numerator), mass, out=np.zeros(len(mass)), where=mass > 0)
+    return part_estimate(known.estimator, known.sample, values, mass, ratio, ratio.binary, level)
+
+
+def _of_ratios(known: Known, measure: Measure, ratios: Sequence[Ratio], quantity: Quantity, level: float) -> Estimate:
+    """The plain mean of ratios; ``factor`` is what the variance of their mean has beyond that of independent ones."""
+    parts = [_part(known, ratio, quantity, level) for ratio in ratios]
+    count = len(parts)
+    influence = measure.linearised(known.rows, known.weights)
+    alone = math.fsum(part.error**2 for part in parts) / count**2
+    variance = alone if influence is None else known.variance(influence)
+    factor = max(math.sqrt(variance / alone), 1.0) if alone > 0 else 1.0
+    value = math.fsum(part.value for part in parts) / count
+    below = factor * math.sqrt(math.fsum((part.value - part.low) ** 2 for part in parts)) / count
+    above = factor * math.sqrt(math.fsum((part.high - part.value) ** 2 for part in parts)) / count
+    few = sum(not (part.part.tells or part.part.known) for part in parts)
+    notes = (f"{few} of the {count} parts of this mean have too few answers to say more than bounds",) if few else ()
+    return known.estimate(value, value - below, value + above, quantity, "ratios", level, math.sqrt(variance), notes)
