@@ -208,9 +208,19 @@ def _whole(file: pq.ParquetFile, group: _Group, names: Sequence[str]) -> Iterato
 def _conformed(
     entry: Entry, batch: pa.RecordBatch, schema: pa.Schema, salvage: Salvage
 ) -> Iterator[pa.RecordBatch | Lost]:
+    """The batch with the columns of ``schema``; row by row where that fails."""
+
     def fitted(rows: Sequence[int]) -> pa.RecordBatch:
         return conform(batch.slice(rows[0], len(rows)), schema)
 
+    try:
+        whole = conform(batch, schema)
+    except ValueError:
+        pass
+    else:
+        salvage.good += batch.num_rows
+        yield whole
+        return
     for found in salvage.parsed(range(batch.num_rows), fitted, {}, batch.num_rows):
         yield Lost.because(1, f"{entry.part}: {found.reason}") if isinstance(found, Flaw) else found
 

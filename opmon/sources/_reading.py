@@ -63,8 +63,12 @@ class Reading:
 
         ``numbers``: of these slices alone.
         """
+        of_folders = self.columns.of_folders
         for batch in self._batches(schema, numbers):
-            rows = placed(batch.rows, self.slices[batch.slice_index].part, self.columns.of_folders)
+            if not of_folders:
+                yield batch
+                continue
+            rows = placed(batch.rows, self.slices[batch.slice_index].part, of_folders)
             yield batch if rows is batch.rows else replace(batch, rows=rows)
 
     def _batches(self, schema: pa.Schema, numbers: Sequence[int] | None) -> Iterator[Batch]:

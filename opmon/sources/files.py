@@ -171,7 +171,8 @@ class Files(Source):
             one = reading.open(index)
             found = one.form.take(one.piece, ordered, schema)
             names, part = reading.columns.of_folders, slices[index].part
-            table = pa.Table.from_batches([placed(rows, part, names) for rows in found], schema)
+            whole = (placed(rows, part, names) for rows in found) if names else found
+            table = pa.Table.from_batches(list(whole), schema)
             at = {row: i for i, row in enumerate(ordered)}
             return table.take(pa.array([at[row] for row in wanted], pa.int64()))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from opmon.config.truth import TruthSettings
 from opmon.errors import NotFoundError
 from opmon.estimators.census import METHOD, census, is_census
 from opmon.jobs.ids import hashes_of
@@ -43,21 +44,21 @@ def due(work: Toolbox, connection: Connection) -> list[Round]:
     return found
 
 
-def measured(work: Toolbox, round_: Round, known: Revision | None, labels_seen: int, settled: bool) -> Estimate | None:
+def measured(
+    work: Toolbox, round_: Round, truth: TruthSettings, known: Revision | None, labels_seen: int, settled: bool
+) -> Estimate | None:
     """The census of a round; None where truths are missing of it, or nothing is new. ``settled``: all its draws are
     spoken of."""
-    if work.settings.truth is None:
-        return None
     was_census = known is not None and known.estimate.method == METHOD
     fresh = known is None or known.estimate.provisional or known.labels_seen != labels_seen
     if was_census and not fresh:
         told(work, round_)
         return None
-    of_the_log = work.settings.truth.column is not None
+    of_the_log = truth.column is not None
     if not ((fresh and settled) if of_the_log else (was_census or _has_all(work, round_))):
         return None
     path = frame_path(work, round_)
-    losses = _of_the_log(work, round_, path) if of_the_log else _joined(work, round_, path)
+    losses = _of_the_log(work, round_, truth, path) if of_the_log else _joined(work, round_, path)
     if not len(losses):
         return None
     found = census(losses, round_.plan.problem, round_.plan.level, sampled=round_.plan.thinning is not None)
@@ -97,10 +98,8 @@ def _joined(work: Toolbox, round_: Round, path: Path) -> Floats:
     return losses_of(round_, labels, frame_column(path, "prediction"))
 
 
-def _of_the_log(work: Toolbox, round_: Round, path: Path) -> Floats:
+def _of_the_log(work: Toolbox, round_: Round, truth: TruthSettings, path: Path) -> Floats:
     """The truth of each input from its own row, found by the slice and the row that the frame keeps."""
-    truth = work.settings.truth
-    assert truth is not None
     assert truth.column is not None
     said, vocabulary = frame_column(path, "prediction"), vocabulary_of(work.settings, round_.classes)
     found = np.full(len(said), np.nan)

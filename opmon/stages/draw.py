@@ -30,6 +30,7 @@ from opmon.stages.truth import POSITION, answered_at, truths_of_drawn
 from opmon.store import draws, queue, rounds, truths
 from opmon.store.rounds import NEVER, Round
 from opmon.store.states import RoundState
+from opmon.store.truths import Known
 from opmon.types import Draw, Frame, Sample
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,9 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
     capture(work, round_, ordered, rows)
-    known = truths_of_drawn(work, round_, inputs.append_column(POSITION, pa.array(ordered)), rows)
+    truth, known = work.settings.truth, dict[int, Known]()
+    if truth is not None:
+        known = truths_of_drawn(work, round_, truth, inputs.append_column(POSITION, pa.array(ordered)), rows)
     tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     in_order = [tasks[int(chosen[k])] for k in order]
@@ -135,8 +138,8 @@ def _asks_at(work: Toolbox, round_: Round, now: datetime) -> datetime | None:
 
 def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
-    hidden = work.settings.hidden
-    moments = answered_at(work.settings, rows)
+    hidden, timestamp = work.settings.hidden, work.settings.columns.timestamp
+    moments = [None] * rows.num_rows if timestamp is None else answered_at(rows, timestamp)
     listed = zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), moments, strict=True)
     for position, known, row, at in listed:
         prediction = str(known["prediction"])

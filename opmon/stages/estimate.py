@@ -84,7 +84,9 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
     unspent = len(answers.sample.draw) < round_.plan.budget
     if unspent and answers.settled and waits and not over and draw_next_wave(work, round_, answers.sample):
         return True
-    whole = measured(work, round_, known, answers.labels_seen, answers.settled)
+    truth, whole = work.settings.truth, None
+    if truth is not None:
+        whole = measured(work, round_, truth, known, answers.labels_seen, answers.settled)
     final = answers.settled or over or not waits or whole is not None
     if known is not None and known.labels_seen == answers.labels_seen and not _is_better(known.estimate, final, whole):
         return False
@@ -119,7 +121,7 @@ def read_answers(connection: Connection, round_: Round) -> Answers:
     outcome = {task.position: _loss(task, round_.plan.problem) for task in tasks}
     outcomes = np.array([outcome.get(int(position), np.nan) for position in draw.positions], dtype=np.float64)
     sample = Sample(draw, outcomes, round_.plan.problem)
-    if not sample.answered.any():
+    if not sample.answered.any() or sample.answered.all():
         return Answers(tasks, sample, seen)
     if any(task.arrived for task in tasks):
         arrived = arrived_of(connection, round_, tasks, draw)
@@ -144,7 +146,7 @@ def _loss(task: Asked, problem: Problem) -> float:
 
 
 def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
-    alone = waits_alone(answers.tasks)
+    alone = any(task.arrived for task in answers.tasks) and waits_alone(answers.tasks)
     estimate = _told(round_, _of_truths(round_, answers, provisional) if alone else _of_design(round_, answers))
     notes = (*estimate.notes, *unchecked(answers.tasks))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":

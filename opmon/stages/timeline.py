@@ -23,6 +23,7 @@ from opmon.reports.timeline import (
     provisional_metrics,
     revised_metrics,
 )
+from opmon.stages.correction import ruled
 from opmon.stages.lags import lags_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import queue, revisions
@@ -58,8 +59,10 @@ def facts_as_of(round_: Round, revision: Revision, tasks: Sequence[Asked]) -> Ro
     failures = revision.failures if revision.estimate.quantity.share else None
     returned = sum(task.truth is not None for task in tasks)
     facts = facts_of(round_, asked=len(tasks), returned=returned, failures=failures)
+    if not any(task.arrived for task in tasks):
+        return facts
     lags = Lags.of(lags_of(round_, tasks))
-    return replace(facts, arrived=lags.arrived or None, lag_median=lags.median_hours, lag_ninety=lags.ninety_hours)
+    return replace(facts, arrived=lags.arrived, lag_median=lags.median_hours, lag_ninety=lags.ninety_hours)
 
 
 def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Answers) -> None:
@@ -69,9 +72,12 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
         _tell(work, round_, input_metrics(facts))
         _tell(work, round_, provisional_metrics(revision.estimate, facts), revision.revision, own=False)
         return
-    with work.store.read() as connection:
-        first = revisions.first_final(connection, round_.id) or revision
-        then = queue.answers(connection, round_.id, first=first.labels_seen)
+    first, then = revision, answers.tasks
+    if revision.revision or answers.labels_seen != revision.labels_seen:
+        with work.store.read() as connection:
+            first = revisions.first_final(connection, round_.id) or revision
+            then = queue.answers(connection, round_.id, first=first.labels_seen)
+        then = then if round_.plan.adjudication is None else ruled(round_, then)
     _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
     final = final_metrics(first.estimate, facts_as_of(round_, first, then))
     quantity = revision.estimate.quantity

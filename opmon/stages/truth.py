@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from opmon.abc import Source
 from opmon.config import MonitorSettings
+from opmon.config.truth import TruthSettings
 from opmon.jobs.counting import bounded
 from opmon.jobs.ids import hashes_of
 from opmon.jobs.moments import moments_of
@@ -78,14 +79,13 @@ def waiting(work: Toolbox) -> Waiting:
     return Waiting(kept_truths(work).folder / "awaited")
 
 
-def truths_of_drawn(work: Toolbox, round_: Round, inputs: pa.Table, rows: pa.Table) -> dict[int, Known]:
+def truths_of_drawn(
+    work: Toolbox, round_: Round, truth: TruthSettings, inputs: pa.Table, rows: pa.Table
+) -> dict[int, Known]:
     """What is known of drawn inputs by their places in the frame; ``inputs`` has their ids, ``rows`` are the log's."""
-    truth = work.settings.truth
-    if truth is None:
-        return {}
     positions = inputs[POSITION].to_pylist()
     if truth.column is not None:
-        known = _in_the_log(work, round_, rows)
+        known = _in_the_log(work, round_, truth, rows)
         return {position: each for position, each in zip(positions, known, strict=True) if each is not None}
     hashes = hashes_of(inputs["id"].combine_chunks())
     found = kept_truths(work).find(hashes)
@@ -94,10 +94,9 @@ def truths_of_drawn(work: Toolbox, round_: Round, inputs: pa.Table, rows: pa.Tab
     return {position: kept[place] for position, place in zip(positions, places, strict=True) if place >= 0}
 
 
-def answered_at(settings: MonitorSettings, rows: pa.Table) -> list[datetime | None]:
-    """When each of these rows of the log was answered; None where it does not say."""
-    name = settings.columns.timestamp
-    if name is None or name not in rows.column_names:
+def answered_at(rows: pa.Table, name: str) -> list[datetime | None]:
+    """When each of these rows of the log was answered, as its column ``name`` says; None where it does not."""
+    if name not in rows.column_names:
         return [None] * rows.num_rows
     moments: list[datetime | None] = moments_of(rows[name].combine_chunks(), name).to_pylist()
     return moments
@@ -110,17 +109,20 @@ def vocabulary_of(settings: MonitorSettings, classes: Sequence[str] | None) -> V
     return Vocabulary(settings.spellings, settings.class_names or classes)
 
 
-def _in_the_log(work: Toolbox, round_: Round, rows: pa.Table) -> list[Known | None]:
+def _in_the_log(work: Toolbox, round_: Round, truth: TruthSettings, rows: pa.Table) -> list[Known | None]:
     """The truth that each row of the log has with it; known when it was answered, where nothing says since when."""
-    truth, now = work.settings.truth, work.clock()
-    assert truth is not None
+    now, answered = work.clock(), work.settings.columns.timestamp
     assert truth.column is not None
     named, refused = vocabulary_of(work.settings, round_.classes).named(column_of(rows, truth.column))
     if refused:
         log.warning(
             "round %d of %s: truths of drawn inputs that cannot be taken: %s", round_.number, work.name, told(refused)
         )
-    at = known_at(rows, truth.at, now).to_pylist() if truth.at is not None else answered_at(work.settings, rows)
+    at: Sequence[datetime | None] = [None] * rows.num_rows
+    if truth.at is not None:
+        at = known_at(rows, truth.at, now).to_pylist()
+    elif answered is not None:
+        at = answered_at(rows, answered)
     pairs = zip(named.to_pylist(), at, strict=True)
     return [None if label is None else Known(str(label), moment or now) for label, moment in pairs]
 
