@@ -11,9 +11,9 @@ from opmon.cli.common import config_option, console, json_option, monitor_option
 from opmon.wording import counted
 
 if TYPE_CHECKING:
+    from opmon.adjudication import Asked
     from opmon.config import MonitorSettings, Settings
     from opmon.labels.gold import Gold
-    from opmon.store.gold import GoldAnswer
 
 
 @click.group()
@@ -30,17 +30,17 @@ def list_gold(path: Path | None, monitor: str | None, as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from opmon.store import gold as kept
+    from opmon.store import checked
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
     watched = _watched(settings, monitor)
     found = _read(settings, watched, None)
     with open_store(settings.database.get_secret_value()).read() as connection:
-        times, answers = kept.times_asked(connection, watched.name), kept.answers(connection, [watched.name])
+        times, tasks = checked.gold_asked(connection, watched.name), checked.gold_said(connection, watched.name, None)
     if as_json:
         for each in found:
-            said = _said(each, answers)
+            said = _said(each, tasks)
             print_json({"input_id": each.input_id, "truth": each.truth, "asked": times.get(each.input_id, 0)} | said)
         return
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -48,7 +48,7 @@ def list_gold(path: Path | None, monitor: str | None, as_json: bool) -> None:
                              ("wrong", "right"), ("skipped", "right")):  # fmt: skip
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for each in found:
-        counts = (str(times.get(each.input_id, 0)), *map(str, _said(each, answers).values()))
+        counts = (str(times.get(each.input_id, 0)), *map(str, _said(each, tasks).values()))
         table.add_row(Text(each.input_id), Text(each.truth), *counts)
     console().print(table)
 
@@ -101,8 +101,9 @@ def _read(settings: Settings, watched: MonitorSettings, file: Path | None) -> tu
     return gold_of(watched, next((round_.classes for round_ in newest if round_.classes), None), file)
 
 
-def _said(each: Gold, answers: list[GoldAnswer]) -> dict[str, int]:
-    own = [answer for answer in answers if answer.input_id == each.input_id]
-    skipped = sum(answer.said is None for answer in own)
-    right = sum(answer.said == answer.truth for answer in own)
-    return {"right": right, "wrong": len(own) - right - skipped, "skipped": skipped}
+def _said(each: Gold, tasks: list[Asked]) -> dict[str, int]:
+    """The last word of every annotator on every task of this input, counted."""
+    own = [task for task in tasks if task.input_id == each.input_id]
+    right = sum(answer == task.gold for task in own for answer in task.answered.values())
+    answered, spoken = sum(len(task.answered) for task in own), sum(len(task.annotators) for task in own)
+    return {"right": right, "wrong": answered - right, "skipped": spoken - answered}

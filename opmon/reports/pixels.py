@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import logging
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from opmon.pixels import black_and_white, in_order
 from opmon.types import Array
 
 if TYPE_CHECKING:
@@ -45,42 +45,10 @@ def arranged(image: object) -> Pixels:
         return "no picture"
     if pixels.size > 4 * MAX_PIXELS:
         return "too large"
-    return _in_order(pixels)
-
-
-def _in_order(pixels: Array) -> Array | str:
     if pixels.size == 0:
         return "empty"
-    if pixels.ndim == 1:
-        return _squared(pixels)
-    if pixels.ndim == 4 and pixels.shape[0] == 1:
-        pixels = pixels[0]
-    if pixels.ndim == 3 and pixels.shape[-1] not in (1, 3, 4) and pixels.shape[0] in (1, 3, 4):
-        pixels = pixels.transpose(1, 2, 0)
-    if pixels.ndim == 3 and pixels.shape[-1] == 1:
-        pixels = pixels[..., 0]
-    if pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4)):
-        return pixels
-    return "no picture"
-
-
-def _squared(pixels: Array) -> Array | str:
-    """A flat list as a square, grey or in colour, whose colours come last or first: whichever is smoother."""
-    side = math.isqrt(pixels.size)
-    if side * side == pixels.size:
-        return pixels.reshape(side, side)
-    side = math.isqrt(pixels.size // 3)
-    if 3 * side * side != pixels.size:
-        return "no picture"
-    last, first = pixels.reshape(side, side, 3), pixels.reshape(3, side, side).transpose(1, 2, 0)
-    return min(last, first, key=_roughness)
-
-
-def _roughness(pixels: Array) -> float:
-    import numpy as np
-
-    down, across = (np.abs(np.diff(pixels.astype(np.float32), axis=axis)) for axis in (0, 1))
-    return float(np.nansum(down) + np.nansum(across))
+    arranged = in_order(pixels)
+    return "no picture" if arranged is None else arranged
 
 
 def range_of_all(arrays: Sequence[Array]) -> tuple[float, float]:
@@ -91,12 +59,7 @@ def range_of_all(arrays: Sequence[Array]) -> tuple[float, float]:
     numbers = [array for array in numbers if array.size]
     if not numbers:
         return 0.0, 1.0
-    low, high = float(min(a.min() for a in numbers)), float(max(a.max() for a in numbers))
-    if low >= 0 and high <= 1:
-        return 0.0, 1.0
-    if low >= 0 and 128 <= high <= 255:
-        return 0.0, 255.0
-    return (low, high) if high > low else (low, low + 1)
+    return black_and_white(float(min(a.min() for a in numbers)), float(max(a.max() for a in numbers)))
 
 
 def decoded(content: bytes, draft: int | None = None) -> Image.Image:

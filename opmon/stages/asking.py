@@ -18,7 +18,7 @@ from opmon.config import MonitorSettings
 from opmon.errors import InputError
 from opmon.labels.gold import Gold, read_gold
 from opmon.stages.toolbox import Toolbox
-from opmon.store import gold as gold_tasks
+from opmon.store import checked
 from opmon.store.queue import SHOWN
 from opmon.store.rounds import Round
 from opmon.types import Json
@@ -57,7 +57,7 @@ def _gold(work: Toolbox, round_: Round, new: Sequence[Asked], rng: np.random.Gen
     number = _number(len(new) * settings.share / (1 - settings.share), rng)
     usable = _usable(work, round_, new)
     with work.store.read() as connection:
-        times = gold_tasks.times_asked(connection, work.name)
+        times = checked.gold_asked(connection, work.name)
     dice = rng.random(len(usable)).tolist()
     order = sorted(range(len(usable)), key=lambda place: (times.get(usable[place].input_id, 0), dice[place]))
     chosen = [usable[place] for place in order[:number]]

@@ -1,4 +1,4 @@
-"""What annotators said lately, to tell how often they err: gold tasks and rounds that asked several of them, in SQL."""
+"""What annotators said, to tell how often they err: of gold tasks, and in rounds that asked several, in SQL."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ LATELY = 20
 ROUNDS = 5
 """So many of them are read, the newest that asked several annotators."""
 GOLD = 2000
-"""So many gold tasks, the newest."""
+"""So many gold tasks, the newest, tell how annotators are today."""
 
 
-def gold_said(connection: Connection, monitor: str) -> list[Asked]:
-    """The newest gold tasks of a monitor of which somebody has spoken."""
+def gold_asked(connection: Connection, monitor: str) -> dict[str, int]:
+    """By input how often it was slipped in."""
+    query = sa.select(tasks.c.input_id, sa.func.count()).where(tasks.c.monitor == monitor, tasks.c.gold.is_not(None))
+    return {row[0]: row[1] for row in connection.execute(query.group_by(tasks.c.input_id))}
+
+
+def gold_said(connection: Connection, monitor: str, most: int | None = GOLD) -> list[Asked]:
+    """The gold tasks of a monitor of which somebody has spoken: the newest ``most`` of them; None: all."""
     said = sa.select(labels.c.task_id).where(labels.c.task_id == tasks.c.id).exists()
     query = (
         sa.select(tasks.c.id)
         .where(tasks.c.monitor == monitor, tasks.c.gold.is_not(None), said)
         .order_by(tasks.c.id.desc())
-        .limit(GOLD)
+        .limit(most)
     )
     return _asked(connection, tasks.c.id.in_(query.subquery().select()))
 

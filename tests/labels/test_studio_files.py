@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from opmon.errors import InputError
 from opmon.labels.files import read_labels, write_tasks
@@ -183,3 +185,16 @@ def test_what_a_payload_holds() -> None:
     assert layout_of([{"a": 1, "b": "x"}], Guide()).shown == {"row"}
     assert layout_of([{"image": "images/1.png"}], Guide(picture="image")).shown == {"row"}
     assert layout_of([{"one": PNG_JSON, "two": PNG_JSON}], Guide(picture="two")).pictures == ("two", "one")
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 3), (3, 8, 8)])
+def test_a_flat_list_of_a_coloured_square_is_its_picture(shape: tuple[int, ...]) -> None:
+    """Rows of one colour each: whichever of the two orders the numbers have, they are seen as they are."""
+    colours = np.repeat(np.linspace(0, 1, 24).reshape(8, 1, 3), 8, axis=1)
+    logged = colours if shape[-1] == 3 else colours.transpose(2, 0, 1)
+
+    found = content_of(address_of([float(each) for each in logged.reshape(-1)]))
+
+    assert found is not None
+    shown = np.asarray(Image.open(io.BytesIO(found[0])))
+    assert np.array_equal(shown, (colours * 255).astype(np.float32).astype(np.uint8))

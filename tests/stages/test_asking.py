@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from opmon.errors import InputError
 from opmon.labels.queue import Answer, LabelQueue
-from opmon.store import gold, queue, readiness, revisions, rounds
+from opmon.store import checked, queue, readiness, revisions, rounds
 from opmon.store.schema import tasks
 
 
@@ -123,8 +123,8 @@ def test_gold_tasks_are_in_the_queue_and_in_no_count(workbench: Any, sqlite: str
     view = status(monitor, workbench)
     assert (view.queue.asked, view.queue.spoken) == (len(drawn), len(drawn))
     with monitor.store.read() as connection:
-        said = gold.answers(connection, [workbench.name])
-    assert {each.truth for each in said} == {str(workbench.targets[0])}
+        said = checked.gold_said(connection, workbench.name)
+    assert {task.gold for task in said} == {str(workbench.targets[0])}
     assert len(said) >= 1
 
 

@@ -12,7 +12,8 @@ from typing import TypeGuard
 
 import numpy as np
 
-from opmon.types import Array, Json
+from opmon.pixels import black_and_white, in_order
+from opmon.types import Json
 
 FEWEST = 64
 """A flat list of fewer numbers is no picture, square as it may be."""
@@ -89,36 +90,11 @@ def _drawn(value: Sequence[Json]) -> bytes | None:
         pixels = np.asarray(value, dtype=np.float32)
     except (ValueError, TypeError):
         return None
-    arranged = _arranged(pixels)
+    arranged = in_order(pixels)
     if arranged is None or not np.isfinite(arranged).all() or arranged.size > _MOST_NUMBERS:
         return None
-    low, high = _range(arranged)
+    low, high = black_and_white(float(arranged.min()), float(arranged.max()))
     shades = np.clip((arranged - low) / (high - low) * 255, 0, 255).astype(np.uint8)
     stream = io.BytesIO()
     Image.fromarray(shades).save(stream, format="PNG")
     return stream.getvalue()
-
-
-def _arranged(pixels: Array) -> Array | None:
-    """Height × width, or height × width × 3 or 4."""
-    if pixels.ndim == 1:
-        side = math.isqrt(pixels.size)
-        return pixels.reshape(side, side) if side * side == pixels.size else None
-    if pixels.ndim == 4 and pixels.shape[0] == 1:
-        pixels = pixels[0]
-    if pixels.ndim == 3 and pixels.shape[-1] not in (1, 3, 4) and pixels.shape[0] in (1, 3, 4):
-        pixels = pixels.transpose(1, 2, 0)
-    if pixels.ndim == 3 and pixels.shape[-1] == 1:
-        pixels = pixels[..., 0]
-    fits = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4))
-    return pixels if fits and pixels.size else None
-
-
-def _range(pixels: Array) -> tuple[float, float]:
-    """What is black and what is white: 0 and 1, 0 and 255, or the darkest and the lightest there is."""
-    low, high = float(pixels.min()), float(pixels.max())
-    if low >= 0 and high <= 1:
-        return 0.0, 1.0
-    if low >= 0 and 128 <= high <= 255:
-        return 0.0, 255.0
-    return (low, high) if high > low else (low, low + 1)

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from opmon.abc import Source
 from opmon.errors import InputError
-from opmon.registry.logged import Logged, LoggedRun
+from opmon.registry.logged import LoggedRun
 from opmon.sources._damage import Damaged
 from opmon.sources._folder import match_path
-from opmon.sources._position import Position, parse
+from opmon.sources._position import parse
 from opmon.sources._schema import declared_types
-from opmon.sources._since import Since, moment_of, since_text
+from opmon.sources._since import Since, since_text
 from opmon.sources.files import FORMATS, Files
 from opmon.sources.mlflow.mirror import Mirror, folder_for
-from opmon.types import Batch, Slice
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from opmon.sources.mlflow.mirrored import Mirrored, began, in_copies, logged
+from opmon.types import Slice
 
 _log = logging.getLogger(__name__)
 
-_SINCE = ".since"
-"""A part that no artifact can be."""
 _OVERLAP_MS = 86_400_000
 """Runs bear the time of the clock that ended them: so far back of the last one others are looked for."""
 _MS = 1_000_000
@@ -38,7 +31,7 @@ _ENDINGS = (".json", *(end for ends in FORMATS.values() for end in ends))
 
 
 @dataclass(frozen=True)
-class Mlflow(Source):
+class Mlflow(Mirrored):
     """Inputs that were logged to the runs of an MLflow experiment: tables of `mlflow.log_table`, Parquet, CSV, JSONL.
 
     Each run's artifacts are read once it has finished, in the order in which runs ended; a run for each batch of inputs
@@ -72,16 +65,11 @@ class Mlflow(Source):
         object.__setattr__(self, "since", since_text(self.since))
         declared_types(self.types)
 
-    def begins(self) -> Mapping[str, str]:
-        """With the runs that end after ``since``."""
-        moment = moment_of(None if self.since is None else str(self.since), datetime.now(UTC))
-        return {} if moment is None else {_SINCE: str(Position(modified_ns=int(moment.timestamp() * 1e9)))}
-
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """The rows of artifacts that are new, of runs in the order in which they ended."""
-        mirror, known = self._mirror(), {part: stop for part, stop in positions.items() if part != _SINCE}
+        mirror, known = self._mirror(), in_copies(positions)
         mirror.forget(known)
-        known = mirror.hidden(parse(positions.get(_SINCE), _SINCE).modified_ns) | known
+        known = mirror.hidden(began(positions)) | known
         found, missing = self._files(mirror).pending(known, limit), self._missing(mirror, positions)
         while limit is None or sum(piece.rows for piece in found) < limit:
             if not self._copied(mirror, missing):
@@ -89,28 +77,17 @@ class Mlflow(Source):
             found = self._files(mirror).pending(known, limit)
         return found
 
-    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """The rows of the slices in order; all batches have the same columns and types."""
-        yield from self._holding(slices).read(slices, columns)
-
-    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
-        """The rows of some of the slices, with the columns and types of all."""
-        yield from self._holding(slices).read_some(slices, numbers)
-
-    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
-        """Single rows again, ordered by slice, then as asked."""
-        return self._holding(slices).fetch(slices, rows)
-
     def _mirror(self) -> Mirror:
-        logged = _logged(self.tracking_uri)
+        server = logged(self.tracking_uri)
         return Mirror(
-            logged, folder_for(logged.where, f"{self.experiment}\n{self.artifacts}\n{self.filter}\n{self.unfinished}")
+            server, folder_for(server.where, f"{self.experiment}\n{self.artifacts}\n{self.filter}\n{self.unfinished}")
         )
 
     def _files(self, mirror: Mirror) -> Files:
         return Files(str(mirror.folder), types=self.types, broken=self.broken, settle_seconds=0.001)
 
-    def _holding(self, slices: Sequence[Slice]) -> Files:
+    def copies_of(self, slices: Sequence[Slice]) -> Files:
+        """The copies of the artifacts, fetched again where they are gone."""
         mirror = self._mirror()
         for piece in slices:
             mirror.require(piece.part, piece.stop)
@@ -118,8 +95,8 @@ class Mlflow(Source):
 
     def _missing(self, mirror: Mirror, positions: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
         """What is to be copied: run, path, and when the run ended, in nanoseconds."""
-        reached = [parse(stop, part).modified_ns // _MS for part, stop in positions.items() if part != _SINCE]
-        first = parse(positions.get(_SINCE), _SINCE).modified_ns // _MS
+        reached = [parse(stop, part).modified_ns // _MS for part, stop in in_copies(positions).items()]
+        first = began(positions) // _MS
         since = max(first, max(reached, default=0) - _OVERLAP_MS, 0)
         for run in mirror.logged.ended(self.experiment, self.filter, since):
             ended = (run.ended_ms or 0) * _MS
@@ -147,8 +124,3 @@ class Mlflow(Source):
                     raise
                 _log.warning("left out: %s", exc)
         return bool(some)
-
-
-@functools.cache
-def _logged(tracking_uri: str | None) -> Logged:
-    return Logged(tracking_uri)

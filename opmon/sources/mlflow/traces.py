@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from opmon.abc import Source
 from opmon.errors import InputError, SourceError
-from opmon.registry.logged import Logged, LoggedTrace
-from opmon.sources._position import Position, parse
-from opmon.sources._since import Since, moment_of, settling, since_text
+from opmon.registry.logged import LoggedTrace
+from opmon.sources._since import Since, settling, since_text
 from opmon.sources.files import Files
 from opmon.sources.mlflow.mirror import Mirror, folder_for, is_read
-from opmon.types import Batch, Slice
+from opmon.sources.mlflow.mirrored import Mirrored, began, in_copies, logged
+from opmon.types import Slice
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_SINCE = ".since"
 _WINDOW = timedelta(minutes=5)
 _OVERLAP = timedelta(hours=1)
 """So far back of what was read late traces are looked for."""
@@ -37,7 +30,7 @@ _FORM = "%Y-%m-%dT%H-%M"
 
 
 @dataclass(frozen=True)
-class MlflowTraces(Source):
+class MlflowTraces(Mirrored):
     """The traces of an MLflow experiment that went well: one input each, with `id`, `timestamp` (when it ended),
     `request` and `response`, both text that holds JSON: name columns in it such as `request.x.age`.
 
@@ -66,16 +59,11 @@ class MlflowTraces(Source):
     def answers(self) -> tuple[str, ...]:
         return ("response",)
 
-    def begins(self) -> Mapping[str, str]:
-        """With the windows after ``since``."""
-        moment = moment_of(None if self.since is None else str(self.since), datetime.now(UTC))
-        return {} if moment is None else {_SINCE: str(Position(modified_ns=int(moment.timestamp() * 1e9)))}
-
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """The traces of whole windows that were not read, oldest window first."""
-        mirror, known = self._mirror(), {part: stop for part, stop in positions.items() if part != _SINCE}
+        mirror, known = self._mirror(), in_copies(positions)
         mirror.forget(known)
-        first = _ms(_begin_of(parse(positions.get(_SINCE), _SINCE).modified_ns // 1_000_000))
+        first = _ms(_begin_of(began(positions) // 1_000_000))
         reached = [_window_of(part) for part in known]
         since = max(first, _ms(max(reached) - _OVERLAP) if reached else 0)
         until = _ms(_begin_of(_ms(datetime.now(UTC) - settling(self.settle))))
@@ -94,27 +82,15 @@ class MlflowTraces(Source):
         hidden = mirror.hidden(first * 1_000_000 + 1, until * 1_000_000)
         return self._files(mirror).pending(hidden | known, limit)
 
-    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """The rows of the slices in order."""
-        yield from self._holding(slices).read(slices, columns)
-
-    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
-        """The rows of some of the slices."""
-        yield from self._holding(slices).read_some(slices, numbers)
-
-    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
-        """Single rows again, ordered by slice, then as asked."""
-        return self._holding(slices).fetch(slices, rows)
-
     def _mirror(self) -> Mirror:
-        logged = _logged(self.tracking_uri)
-        return Mirror(logged, folder_for(logged.where, f"traces of {self.experiment}"))
+        server = logged(self.tracking_uri)
+        return Mirror(server, folder_for(server.where, f"traces of {self.experiment}"))
 
     def _files(self, mirror: Mirror) -> Files:
         types = dict.fromkeys(("id", "timestamp", "request", "response"), "string")
         return Files(str(mirror.folder), format="jsonl", types=types, settle_seconds=0.001)
 
-    def _holding(self, slices: Sequence[Slice]) -> Files:
+    def copies_of(self, slices: Sequence[Slice]) -> Files:
         """The copies of what the slices need, fetched again where they are gone."""
         mirror = self._mirror()
         for part in dict.fromkeys(piece.part for piece in slices):
@@ -171,8 +147,3 @@ def _matched(part: str) -> re.Match[str]:
 
 def _ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
-
-
-@functools.cache
-def _logged(tracking_uri: str | None) -> Logged:
-    return Logged(tracking_uri)
