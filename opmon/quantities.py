@@ -17,9 +17,19 @@ from opmon.scales import Scale
 
 __all__ = [
     "ACCURACY",
+    "AUC",
+    "AVERAGE_PRECISION",
+    "BALANCED_ACCURACY",
+    "BIAS",
+    "BRIER",
+    "Better",
+    "CALIBRATION_ERROR",
     "F1",
+    "HAMMING_LOSS",
     "KNOWN",
+    "LOG_LOSS",
     "MAE",
+    "MAPE",
     "MEAN_SCORE",
     "MEAN_SQUARED_ERROR",
     "PASS_RATE",
@@ -28,12 +38,16 @@ __all__ = [
     "Problem",
     "Quantity",
     "RECALL",
+    "RMSE",
+    "R_SQUARED",
     "SUBSET_ACCURACY",
     "loss",
     "mean_squared_error",
     "named",
     "of",
 ]
+
+Better = Literal["higher", "lower", "zero", "neither"]
 
 _SYMBOL = re.compile(r"\w+", re.UNICODE)
 _BASE = re.compile(r"^(macro|weighted|micro) |\[.*\]$", re.DOTALL)
@@ -51,8 +65,8 @@ class Quantity:
     """Whether it lies between 0 and 1: it is then written in per cent, and its differences in points."""
     decimal: bool = False
     """Whether it is written as a number all the same, such as ``0.82``."""
-    better: Literal["higher", "lower"] = "higher"
-    """Which way is better."""
+    better: Better = "higher"
+    """Which way is better; ``zero``: the nearer to 0."""
     scale: str = ""
     """What its numbers are measured in, in words, where there is no unit to write behind them."""
 
@@ -147,7 +161,18 @@ ACCURACY = Quantity("accuracy", share=True)
 RECALL = Quantity("recall", share=True)
 PRECISION = Quantity("precision", share=True)
 F1 = Quantity("F1", share=True)
+BALANCED_ACCURACY = Quantity("balanced accuracy", share=True)
+AUC = Quantity("AUC", share=True, decimal=True)
+AVERAGE_PRECISION = Quantity("average precision", share=True)
+LOG_LOSS = Quantity("log loss", better="lower", scale="nats")
+BRIER = Quantity("Brier score", better="lower")
+CALIBRATION_ERROR = Quantity("calibration error", share=True, better="lower")
+HAMMING_LOSS = Quantity("Hamming loss", share=True, better="lower")
 MAE = Quantity("MAE", better="lower", scale="units of the label")
+RMSE = Quantity("RMSE", better="lower", scale="units of the label")
+MAPE = Quantity("MAPE", "%", better="lower")
+BIAS = Quantity("bias", better="zero", scale="units of the label")
+R_SQUARED = Quantity("R²")
 MEAN_SQUARED_ERROR = Quantity("mean squared error", better="lower", scale="squared units of the label")
 SUBSET_ACCURACY = Quantity("subset accuracy", share=True)
 """The share of inputs of which every class is right."""
@@ -159,7 +184,18 @@ KNOWN: tuple[Quantity, ...] = (
     RECALL,
     PRECISION,
     F1,
+    BALANCED_ACCURACY,
+    AUC,
+    AVERAGE_PRECISION,
+    LOG_LOSS,
+    BRIER,
+    CALIBRATION_ERROR,
+    HAMMING_LOSS,
     MAE,
+    RMSE,
+    MAPE,
+    BIAS,
+    R_SQUARED,
     MEAN_SQUARED_ERROR,
     SUBSET_ACCURACY,
     PASS_RATE,

@@ -37,6 +37,12 @@ class Estimator(Plugin, ABC):
         """The estimated variance of ``Σ a_k values_k``; None where the design does not tell."""
         return None
 
+    def cells(self, sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The cell of each draw inside which draws may stand for one another, and what is left of the variance there:
+        1 with replacement, ``1 − n/N`` without. A bootstrap resamples cell by cell; the default is a single one."""
+        count = len(sample.draw)
+        return np.zeros(count, dtype=np.int64), np.ones(count)
+
     assisted: ClassVar[bool] = False
     """Whether a proxy may assist its estimates: it tells :meth:`coefficients` and :meth:`variance`, and its draws do
     not follow a variable already."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.abc.plugin import Plugin
-from opmon.errors import PluginError
+from opmon.errors import InputError, PluginError
 from opmon.quantities import Problem, Quantity
 from opmon.types import Array, Floats
 from opmon.types.labelled import Labelled
@@ -30,6 +31,20 @@ class Ratio:
     lowest: float = 0.0
     highest: float = 1.0
     """No ``n_k/d_k`` is smaller or larger than these, whatever is drawn; infinite where nobody can say."""
+    levels: tuple[float, ...] = ()
+    """The only values that ``n_k/d_k`` may have, where they are few, such as the costs in a matrix."""
+
+    def value(self, weights: Floats) -> float:
+        """``R`` with these coefficients; an error where no draw counts."""
+        whole = float(weights @ self.denominator)
+        if whole == 0:
+            raise InputError("a ratio is undefined where none of the draws counts for it")
+        return float(weights @ self.numerator) / whole
+
+    def influence(self, weights: Floats) -> Floats:
+        """The influence of each draw on ``R``: ``(n_k − R d_k) / Σ a d``."""
+        value = self.value(weights)
+        return np.asarray((self.numerator - value * self.denominator) / float(weights @ self.denominator))
 
     @property
     def is_mean(self) -> bool:
@@ -44,18 +59,34 @@ class Ratio:
         return (self.lowest, self.highest) == (0.0, 1.0) and bool(((n == 0) | (n == d)).all())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantile:
+    """The least of ``values``, one per row, that at least ``share`` of the frame does not exceed."""
+
+    values: Floats
+    share: float
+    lowest: float = -math.inf
+    """No value is smaller, whatever is drawn."""
+
+
 class Measure(Plugin, ABC):
     """What a model's owners want to know of it, estimated from the labels of a draw. Pure.
 
     Its :meth:`quantity` is what everyone calls it. How it is estimated follows from the first of these that tells
-    something: :meth:`ratio`, :meth:`ratios`, :meth:`value` with :meth:`linearised`. The ``rows`` that hooks are given
-    are answered draws only, and, where it ``needs_scores``, such whose scores are known.
+    something: :meth:`ratio`, :meth:`ratios`, :meth:`gaps`, :meth:`quantile`, :meth:`value` with :meth:`linearised`,
+    :meth:`value` alone. The ``rows`` that hooks are given are answered draws only, and, where it ``needs_scores``, such
+    whose scores are known.
     """
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
     """The problems it is for."""
     needs_scores: ClassVar[bool] = False
     """Whether it is computed from the scores of the drawn inputs."""
+
+    highest: ClassVar[float] = math.inf
+    """No value is larger; of a share none is in any case."""
+    is_table: ClassVar[bool] = False
+    """Whether it stands for several numbers: :meth:`cells` are then the measures that are estimated."""
 
     @abstractmethod
     def quantity(self, unit: str | None = None) -> Quantity:
@@ -77,39 +108,58 @@ class Measure(Plugin, ABC):
         """The ratios whose plain mean it is, such as the recall of each class; None where it is no such mean."""
         return None
 
+    def gaps(self, rows: Labelled) -> Sequence[Ratio] | None:
+        """The means, above or below 0, the sum of whose sizes it is; None where it is no such sum."""
+        return None
+
+    def quantile(self, rows: Labelled) -> Quantile | None:
+        """The quantile that it is; None where it is none."""
+        return None
+
+    def told(self, ratio: float) -> float:
+        """What is told of a value of :meth:`ratio`, by a function that grows with it, such as a square root."""
+        return ratio
+
+    def groups(self, rows: Labelled) -> Sequence[NDArray[np.bool_]]:
+        """The parts of the rows that it sets against each other, each of which wants ten draws; none where all rows
+        count alike. The smallest decides how sure a measure can be that is no ratio."""
+        return ()
+
     def value(self, rows: Labelled, weights: Floats) -> float:
         """The measure of the rows, each of which stands for ``weights`` inputs, up to a factor.
 
         The default computes it from :meth:`ratio` or :meth:`ratios`.
         """
         several = self._parts(rows)
-        return math.fsum(float(weights @ one.numerator) / float(weights @ one.denominator) for one in several) / len(
-            several
-        )
+        return self.told(math.fsum(one.value(weights) for one in several) / len(several))
 
     def linearised(self, rows: Labelled, weights: Floats) -> Floats | None:
         """The influence ``u_k`` of each row, ``value ≈ truth + Σ a_k u_k`` with the weights ``a_k`` scaled to sum to
-        1; None where it tells none.
+        1; None: the interval is then that of a weighted bootstrap.
 
         The default computes it from :meth:`ratio` or :meth:`ratios`, and is None for others.
         """
-        if self.ratio(rows) is None and self.ratios(rows) is None:
+        several = self._parts(rows, required=False)
+        if not several:
             return None
-        several = self._parts(rows)
         influence = np.zeros(len(rows))
         for one in several:
-            total = float(weights @ one.denominator)
-            influence += (one.numerator - float(weights @ one.numerator) / total * one.denominator) / total
-        return np.asarray(influence / len(several))
+            influence += one.influence(weights)
+        at = math.fsum(one.value(weights) for one in several) / len(several)
+        return np.asarray(influence / len(several) * self._slope(at))
 
     def notes(self, rows: Labelled) -> tuple[str, ...]:
         """What a reader of the estimate must know of these rows, such as a class of which there is no answer."""
         return ()
 
-    def _parts(self, rows: Labelled) -> Sequence[Ratio]:
+    def _slope(self, ratio: float) -> float:
+        step = 1e-6 * (abs(ratio) or 1.0)
+        return (self.told(ratio + step) - self.told(ratio)) / step
+
+    def _parts(self, rows: Labelled, required: bool = True) -> Sequence[Ratio]:
         one = self.ratio(rows)
-        several = self.ratios(rows) if one is None else (one,)
-        if not several:
+        several = (self.ratios(rows) or ()) if one is None else (one,)
+        if required and not several:
             raise PluginError(
                 f"{type(self).__name__} is no ratio and has no value() of its own; opmon.abc.Measure says what a "
                 "measure does"

@@ -26,6 +26,8 @@ EXAMPLES: Mapping[str, object] = {
     "model": "models:/denoiser/1",
     "tracking_uri": "http://mlflow:5000",
     "database": "sqlite:///log.db",
+    "tolerance": 2.0,
+    "matrix": "{fraud: {ok: 500}, ok: {fraud: 20}}",
     "cursor": ["created_at", "id"],
     "experiment": "production inputs",
 }
@@ -34,6 +36,10 @@ EXAMPLES: Mapping[str, object] = {
 ALSO: Mapping[tuple[str, str], Mapping[str, object]] = {
     ("source", "sql"): {"table": "requests"},
     ("judge", "model"): {"model": "models:/larger@champion"},
+    ("measure", "auc"): {"class": "fraud"},
+    ("measure", "average_precision"): {"class": "fraud"},
+    ("measure", "cost"): {"unit": "EUR"},
+    ("measure", "function"): {"path": "mine.measures:gain"},
     ("measure", "f1"): {"class": "fraud"},
     ("measure", "precision"): {"class": "fraud"},
     ("measure", "recall"): {"class": "fraud"},

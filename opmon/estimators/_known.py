@@ -13,6 +13,8 @@ from opmon.quantities import Quantity
 from opmon.types import Estimate, Floats, Problem, Sample
 from opmon.types.labelled import Labelled
 
+WHOLE = 1e-9
+
 
 @dataclass(frozen=True)
 class Known:
@@ -38,6 +40,27 @@ class Known:
     def weights(self) -> Floats:
         """``a_k`` of the rows, scaled so that their sum is 1."""
         return np.asarray(self.coefficients / self.coefficients.sum())
+
+    @property
+    def draws(self) -> float:
+        """``(Σa)²/Σa²``: how many draws of equal weight the rows are worth."""
+        return float(1 / (self.weights @ self.weights))
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the frame was drawn whole, so that nothing is left to estimate."""
+        signs = np.random.default_rng(0).choice((-1.0, 1.0), size=len(self.rows))
+        return self.variance(signs) * len(self.rows) <= WHOLE
+
+    @cached_property
+    def cells(self) -> tuple[NDArray[np.int64], Floats]:
+        """The cell of each row for a bootstrap, none with a single row where there are others, and what is left of the
+        variance there."""
+        cell, left = self.estimator.cells(self.sample)
+        _, place = np.unique(cell[self.usable], return_inverse=True)
+        alone = np.bincount(place) == 1
+        joined = np.cumsum(~alone | (np.arange(len(alone)) == 0)) - 1
+        return np.asarray(joined[place]), left[self.usable]
 
     def variance(self, influence: Floats) -> float:
         """The variance of ``Σ a_k u_k`` with the weights scaled."""

@@ -30,3 +30,7 @@ class LinearEstimator(Protocol):
     def variance(self, sample: Sample, values: NDArray[np.float64]) -> float:
         """The estimated variance of ``Σ a_k values_k``."""
         ...
+
+    def cells(self, sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The cell of each draw for a bootstrap, and what is left of the variance there."""
+        ...

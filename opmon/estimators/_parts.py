@@ -9,6 +9,7 @@ import numpy as np
 
 from opmon.abc import Ratio
 from opmon.estimators._answers import USUAL
+from opmon.estimators._known import Known
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators._losses import Interval
 from opmon.estimators._ratios import Part, hidden_bounds, share_bounds, value_bounds
@@ -48,6 +49,16 @@ def part_estimate(
     if not (part.tells or part.known):
         notes = (*notes, too_few(part))
     return PartEstimate(value, min(low, value), max(high, value), error, notes, part)
+
+
+def share_bounds_of(known: Known, members: Floats, mass: Floats, level: float) -> tuple[float, float]:
+    """The interval of the share of ``mass`` that lies in ``members``; both are of the rows."""
+    part = Part.of(known.estimator, known.sample, known.of_all(members), known.of_all(mass))
+    if part.known:
+        return part.mean, part.mean
+    low, high = share_bounds(part, level)
+    wider = hidden_bounds(part, known.sample, level)
+    return (low, high) if wider is None else (min(low, wider[0]), max(high, wider[1]))
 
 
 def too_few(part: Part) -> str:

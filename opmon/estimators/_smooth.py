@@ -3,43 +3,67 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 
 from opmon.abc import Measure
-from opmon.errors import PluginError
 from opmon.estimators._known import Known
 from opmon.estimators._losses import freedom_of, hall
-from opmon.estimators._ratios import Part, share_bounds
+from opmon.estimators._parts import share_bounds_of
 from opmon.quantities import Quantity
 from opmon.types import Estimate, Floats
 
 EDGE = 1e-9
+TELLING = 10
+"""Draws on each side of what is set against each other; with fewer, little is known."""
 
 
-def smooth(known: Known, measure: Measure, quantity: Quantity, level: float) -> Estimate:
+def smooth(known: Known, measure: Measure, influence: Floats, quantity: Quantity, level: float) -> Estimate:
     """``T̂`` with the variance of ``Σ a_k u_k``; ``u_k`` is the influence that the measure tells for each draw.
 
     Shares get Student's interval of their logit, which does not leave [0, 1]; where all draws agree, so that nothing
-    varies, the interval of a share without a failure in as many draws. Other values get the wider of Hall's and
-    Student's bound on either side.
+    varies, the interval of a share without a failure in as many draws. What has only an upper end gets Student's
+    interval of the logarithm of its distance from there. Other values get the wider of Hall's and
+    Student's bound on either side. The degrees of freedom are those of the terms, and no more than the draws of the
+    smallest of the groups that the measure sets against each other, less one.
     """
     value = measure.value(known.rows, known.weights)
-    influence = measure.linearised(known.rows, known.weights)
-    if influence is None:
-        raise PluginError(f"{type(measure).__name__} has neither ratio() nor linearised(): no interval follows")
+    if known.whole:
+        return known.estimate(value, value, value, quantity, "linearised", level, 0.0)
+    value = min(max(value, 0.0), 1.0) if quantity.share else value
     error = math.sqrt(max(known.variance(influence), 0.0))
     terms = known.weights * influence
-    freedom = max(freedom_of(terms), 2.0)
-    if not quantity.share:
+    groups = [group for group in measure.groups(known.rows) if group.any()]
+    fewest = min((_draws(known, group) for group in groups), default=known.draws)
+    freedom = max(min(freedom_of(terms), fewest - 1), 2.0)
+    t = float(stdtrit(freedom, 0.5 + level / 2))
+    if value < measure.highest < math.inf:
+        away = measure.highest - value
+        low, high = (measure.highest - away * math.exp(sign * t * error / away) for sign in (1, -1))
+    elif not quantity.share:
         low, high = _wide(value, error, terms, freedom, level)
     elif min(value, 1 - value) <= EDGE or error == 0:
-        low, high = _edge(known, value, level)
+        low, high = _edge(known, groups, value, level)
     else:
-        reach = float(stdtrit(freedom, 0.5 + level / 2)) * error / (value * (1 - value))
+        reach = t * error / (value * (1 - value))
         low, high = float(expit(logit(value) - reach)), float(expit(logit(value) + reach))
-    return known.estimate(value, low, high, quantity, "linearised", level, error)
+    return known.estimate(value, low, high, quantity, "linearised", level, error, _few(groups))
+
+
+def _draws(known: Known, group: NDArray[np.bool_]) -> float:
+    weights = known.weights[group]
+    return float(weights.sum()) ** 2 / float(weights @ weights)
+
+
+def _few(groups: Sequence[NDArray[np.bool_]]) -> tuple[str, ...]:
+    fewest = min((int(group.sum()) for group in groups), default=TELLING)
+    if fewest >= TELLING:
+        return ()
+    draws = "1 answered draw is" if fewest == 1 else f"{fewest} answered draws are"
+    return (f"too few to say: only {draws} on one of the sides that are compared",)
 
 
 def _wide(value: float, error: float, terms: Floats, freedom: float, level: float) -> tuple[float, float]:
@@ -48,11 +72,7 @@ def _wide(value: float, error: float, terms: Floats, freedom: float, level: floa
     return min(low for low, _, _ in bounds), max(high for _, high, _ in bounds)
 
 
-def _edge(known: Known, value: float, level: float) -> tuple[float, float]:
-    """The interval of a share of which nothing is seen to vary."""
-    ones = known.of_all(np.ones(len(known.rows)))
-    part = Part.of(known.estimator, known.sample, ones * round(value), ones)
-    if part.known:
-        return value, value
-    low, high = share_bounds(part, level)
-    return min(low, value), max(high, value)
+def _edge(known: Known, groups: Sequence[NDArray[np.bool_]], value: float, level: float) -> tuple[float, float]:
+    """The interval of a share of which nothing is seen to vary: that of the smallest group, all of which agrees."""
+    smallest = min(groups, key=lambda group: int(group.sum()), default=np.ones(len(known.rows), dtype=np.bool_))
+    return share_bounds_of(known, np.full(len(known.rows), float(round(value))), smallest.astype(np.float64), level)

@@ -87,6 +87,14 @@ class StratumMoments:
         return np.where(whole, 1e15, self.counts * np.maximum(self.sizes - 1, 1) / np.maximum(left, 1))
 
 
+def stratum_cells(sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The stratum of each draw, and ``1 − n_h/N_h`` of its answers there."""
+    stratum = np.asarray(sample.draw.columns["stratum"], dtype=np.int64)
+    sizes = np.asarray(sample.draw.constants["stratum_size"])
+    heard = np.bincount(stratum[sample.answered], minlength=len(sizes))
+    return stratum, np.maximum(1 - heard / sizes, 0.0)[stratum]
+
+
 def stratified_losses(moments: StratumMoments, level: float) -> Interval:
     """Hall's interval of the stratified mean; strata that were drawn whole add no width.
 

@@ -91,6 +91,11 @@ class AdaptiveEstimator(Estimator):
         _, variance, _, _ = cells.moments(values)
         return float((cells.uncertain**2 * variance * cells.left / cells.count).sum())
 
+    def cells(self, sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        self._checked(sample)
+        cells = Cells.of(sample)
+        return cells.cell, cells.left[cells.cell]
+
     def _checked(self, sample: Sample) -> NDArray[np.bool_]:
         require_design(sample, "adaptive")
         constant(sample.draw, "wave_share")

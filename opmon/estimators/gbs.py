@@ -15,7 +15,7 @@ from opmon.estimators._answers import answered, column, constant, estimate_of, i
 from opmon.estimators._bets import answered_only, common_strata
 from opmon.estimators._losses import Interval, sum_of
 from opmon.estimators._skewed_score import cautious, skewed_score_bounds
-from opmon.estimators._stratified import SILENT, StratumMoments
+from opmon.estimators._stratified import SILENT, StratumMoments, stratum_cells
 from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.tally import Tally
 from opmon.problems import is_binary
@@ -108,6 +108,9 @@ class GradientBasedEstimator(Estimator):
         moments = StratumMoments.of(sample, values, cells.sizes)
         seen = cells.effective > 0
         return float((cells.share_heard[seen] ** 2 * moments.variances[seen] / cells.effective[seen]).sum())
+
+    def cells(self, sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        return stratum_cells(sample)
 
     def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
         """Each draw as an estimate of the mean of ``losses`` on its own."""

@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from opmon.abc import Measure, Ratio
 from opmon.errors import InputError
 from opmon.estimators._answers import loss_of
+from opmon.estimators._bootstrap import bootstrapped
+from opmon.estimators._bounded import of_bounded
+from opmon.estimators._gaps import of_gaps
 from opmon.estimators._known import Known
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators._parts import PartEstimate, part_estimate
+from opmon.estimators._quantiles import of_quantile
 from opmon.estimators._silence import missing
 from opmon.estimators._smooth import smooth
 from opmon.quantities import Quantity
@@ -38,29 +42,66 @@ def measured(
     - Any other ratio gets the interval of a part of the frame, :func:`.ratios.ratio`; its bias is of order 1/n.
     - A plain mean of several ratios joins their intervals (Zou and Donner, Statistics in Medicine 27, 2008), with the
       variance of their mean by linearisation.
-    - Another function of the draws has its variance by linearisation: see :mod:`._smooth`.
+    - A sum of sizes of gaps has what chance adds taken out: :mod:`._gaps`.
+    - A quantile ends where the interval of the share below it does: :mod:`._quantiles`.
+    - Another function of the draws has its variance by linearisation, :mod:`._smooth`, and where it tells no influence,
+      by a weighted bootstrap, :mod:`._bootstrap`.
 
     Draws whose scores are not known count as not answered for a measure that needs them.
     """
-    _require(sample, rows, level)
+    _require(sample, rows, measure, level)
     usable, told = _usable(rows, measure)
     sample = Sample(sample.draw, np.where(usable, 0.0, np.nan), None, sample.propensity)
     known = Known(estimator, sample, rows.only(usable), usable)
-    quantity = measure.quantity(unit)
     notes = (*told, *measure.notes(known.rows))
-    ratio, ratios = measure.ratio(known.rows), None
-    if ratio is None:
-        ratios = measure.ratios(known.rows)
-    if ratio is not None:
-        estimate = _of_ratio(known, ratio, quantity, level)
-    elif ratios is not None:
-        estimate = _of_ratios(known, measure, ratios, quantity, level)
-    else:
-        estimate = smooth(known, measure, quantity, level)
+    with np.errstate(all="ignore"):
+        estimate = _estimate(known, measure, measure.quantity(unit), level)
+    if not math.isfinite(estimate.value):
+        raise InputError(
+            f"{estimate.quantity.name} of these {len(known.rows)} answers is {estimate.value}, which is no estimate; "
+            "look for values that are missing or infinite"
+        )
     return replace(estimate, notes=tuple(dict.fromkeys((*notes, *estimate.notes, *missing(sample)))))
 
 
-def _require(sample: Sample, rows: Labelled, level: float) -> None:
+def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float) -> Estimate:
+    rows = known.rows
+    ratio = measure.ratio(rows)
+    if ratio is not None:
+        return _told(measure, _of_ratio(known, ratio, quantity, level))
+    ratios = measure.ratios(rows)
+    if ratios is not None:
+        return _of_ratios(known, measure, ratios, quantity, level)
+    gaps = measure.gaps(rows)
+    if gaps is not None:
+        return of_gaps(known, gaps, quantity, level)
+    quantile = measure.quantile(rows)
+    if quantile is not None:
+        return of_quantile(known, quantile, quantity, level)
+    influence = measure.linearised(rows, known.weights)
+    if influence is None:
+        return bootstrapped(known, measure, quantity, level)
+    return smooth(known, measure, influence, quantity, level)
+
+
+def _told(measure: Measure, estimate: Estimate) -> Estimate:
+    """The estimate of a ratio, as the measure tells it."""
+    value, low, high = (_finite(measure, bound) for bound in (estimate.value, estimate.low, estimate.high))
+    if value == estimate.value:
+        return estimate
+    error = estimate.standard_error
+    slope = abs(_finite(measure, estimate.value * (1 + 1e-6)) - value) / (1e-6 * abs(estimate.value) or 1.0)
+    return replace(estimate, value=value, low=low, high=high, standard_error=None if error is None else slope * error)
+
+
+def _finite(measure: Measure, bound: float) -> float:
+    return measure.told(bound) if math.isfinite(bound) else bound
+
+
+def _require(sample: Sample, rows: Labelled, measure: Measure, level: float) -> None:
+    if measure.is_table:
+        name = measure.quantity().name
+        raise InputError(f"{name} is a table: estimate each of the measures that its cells() gives")
     if not 0 < level < 1:
         raise InputError(f"level must lie strictly between 0 and 1; got {level}; 0.95 is usual")
     if len(rows) != len(sample.draw):
@@ -106,16 +147,14 @@ def _of_mean(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Es
     if ratio.binary and from_above:
         return replace(estimate, quantity=quantity)
     loss, low, high = loss_of(estimate)
-    high = min(high, max(ratio.highest - ratio.lowest, loss))
+    if math.isfinite(ratio.highest - ratio.lowest) and not ratio.binary:
+        levels = np.abs(np.array(ratio.levels) - (ratio.highest if from_above else ratio.lowest))
+        span = ratio.highest - ratio.lowest
+        estimate, low, high = of_bounded(known, losses, levels, span, estimate, level)
     if from_above:
-        return replace(
-            estimate,
-            value=ratio.highest - loss,
-            low=ratio.highest - high,
-            high=ratio.highest - low,
-            quantity=quantity,
-        )
-    value, low, high = (ratio.lowest + bound for bound in (loss, low, high))
+        value, low, high = ratio.highest - loss, ratio.highest - high, ratio.highest - low
+    else:
+        value, low, high = (ratio.lowest + bound for bound in (loss, low, high))
     return replace(estimate, value=value, low=low, high=high, quantity=quantity)
 
 

@@ -64,6 +64,11 @@ class SimpleRandomEstimator(Estimator):
         """The estimated variance of ``Σ a_k values_k``."""
         return mean_variance(sample, values, self._replacement(sample))
 
+    def cells(self, sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        count = len(sample.draw)
+        drawn = 0.0 if self._replacement(sample) else float(sample.answered.sum()) / sample.draw.frame_size
+        return np.zeros(count, dtype=np.int64), np.full(count, max(1 - drawn, 0.0))
+
     def _replacement(self, sample: Sample) -> bool:
         require_design(sample, "srs")
         return bool(constant(sample.draw, "replacement"))

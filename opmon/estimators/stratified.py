@@ -14,7 +14,7 @@ from opmon.bets import Terms
 from opmon.estimators._answers import answered, column, constant, estimate_of, in_usual_units, require_design, unit_free
 from opmon.estimators._bets import in_waves, stratified
 from opmon.estimators._skewed_score import skewed_score_bounds
-from opmon.estimators._stratified import StratumMoments, stratified_losses
+from opmon.estimators._stratified import StratumMoments, stratified_losses, stratum_cells
 from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.tally import Tally
 from opmon.problems import is_binary
@@ -81,6 +81,9 @@ class StratifiedEstimator(Estimator):
         """The estimated variance of ``Σ a_k values_k``."""
         answered(sample)
         return StratumMoments.of(sample, values, np.asarray(constant(sample.draw, "stratum_size"))).variance
+
+    def cells(self, sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        return stratum_cells(sample)
 
     def terms(self, sample: Sample, losses: NDArray[np.float64]) -> Terms:
         """Each draw as an estimate of the mean of ``losses`` on its own."""

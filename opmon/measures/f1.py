@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from opmon.abc import Ratio
-from opmon.measures._classes import OfClass, left_out, present, weighted_influence, weighted_mean
+from opmon.measures._classes import Members, OfClass
 from opmon.quantities import F1, Quantity
-from opmon.types import Floats
-from opmon.types.labelled import Labelled
 
 
 @dataclass(frozen=True)
@@ -25,32 +22,8 @@ class F1Score(OfClass):
     It assumes that labels are right.
     """
 
-    def quantity(self, unit: str | None = None) -> Quantity:
-        return self.named(F1)
+    def _base(self) -> Quantity:
+        return F1
 
-    def ratio(self, rows: Labelled) -> Ratio | None:
-        return self._of(rows, self.class_) if self.class_ is not None else None
-
-    def ratios(self, rows: Labelled) -> Sequence[Ratio] | None:
-        if self.average == "weighted":
-            return None
-        return [self._of(rows, name) for name in present(rows, rows.truth, rows.predicted)]
-
-    def value(self, rows: Labelled, weights: Floats) -> float:
-        if self.average != "weighted":
-            return super().value(rows, weights)
-        return weighted_mean(rows, weights, lambda name: self._of(rows, name), present(rows, rows.truth))
-
-    def linearised(self, rows: Labelled, weights: Floats) -> Floats | None:
-        if self.average != "weighted":
-            return super().linearised(rows, weights)
-        return weighted_influence(rows, weights, lambda name: self._of(rows, name), present(rows, rows.truth))
-
-    def notes(self, rows: Labelled) -> tuple[str, ...]:
-        if self.average is None:
-            return ()
-        return left_out(rows, present(rows, rows.truth, rows.predicted), "no answer is, or is said to be,")
-
-    def _of(self, rows: Labelled, name: str) -> Ratio:
-        true, said = rows.truth == name, rows.predicted == name
-        return Ratio(2.0 * (true & said), true.astype(np.float64) + said)
+    def _of(self, true: Members, said: Members) -> Ratio:
+        return Ratio(2 * (true & said).astype(np.float64), true.astype(np.float64) + said)

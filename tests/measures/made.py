@@ -15,7 +15,7 @@ from opmon.types import Draw, Estimate, Labelled, Sample
 SRS = SimpleRandomEstimator()
 
 
-def measure(name: str, **parameters: object) -> Measure:
+def measure(name: str, /, **parameters: object) -> Measure:
     """The built-in measure; ``class_`` is written ``class``."""
     return plugins.make("measure", name, {plugins.written(key): value for key, value in parameters.items()})
 

@@ -45,8 +45,8 @@ def test_a_class_or_an_average_is_wanted_and_not_both() -> None:
         measure("recall")
     with pytest.raises(InputError, match="got both"):
         measure("precision", class_="cat", average="macro")
-    with pytest.raises(InputError, match="'macro' or 'weighted'; got 'micro'"):
-        measure("recall", average="micro")
+    with pytest.raises(InputError, match="'macro', 'weighted' or 'micro'; got 'mean'"):
+        measure("recall", average="mean")
 
 
 def test_an_unknown_class_is_told_with_the_nearest() -> None:
@@ -71,4 +71,4 @@ def test_a_class_without_an_answer_is_left_out_of_the_mean_and_told() -> None:
     rows = classified(["cat"] * 12 + ["dog"] * 12, ["cat"] * 23 + ["owl"])
     found = estimate(rows, measure("recall", average="macro"))
     assert found.value == pytest.approx((1 + 0) / 2)
-    assert "the mean is over 2 of 3 classes: no answer is truly owl" in found.notes
+    assert "the mean is over 2 of 3 classes: no answer counts for owl" in found.notes

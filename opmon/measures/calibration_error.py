@@ -1,0 +1,64 @@
+"""How far the model's confidence is from how often it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.abc import Measure, Ratio
+from opmon.errors import InputError
+from opmon.measures._probabilities import probabilities
+from opmon.quantities import CALIBRATION_ERROR, Problem, Quantity
+from opmon.types import Floats
+from opmon.types.labelled import Labelled
+
+
+@dataclass(frozen=True)
+class CalibrationError(Measure):
+    """How far the model's confidence in its answer is from how often it is right, on average over bins of confidence.
+
+    10 % means that inputs on which it is 80 % sure are right 70 or 90 times in 100, say. 0 is perfect.
+    The plain mean of gaps grows with chance alone where labels are few: the estimate takes out what chance adds.
+    The interval holds the mean gap on all inputs of the round in 95 of 100 rounds; near 0 it reaches down to 0.
+    It assumes that labels are right and that the scores are probabilities. Its value depends on the number of bins.
+    """
+
+    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    needs_scores: ClassVar[bool] = True
+
+    bins: int = 10
+    """The number of bins, all equally wide, that confidence is divided into."""
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.bins <= 100:
+            raise InputError(f"bins is a whole number from 2 to 100; got {self.bins}")
+
+    def quantity(self, unit: str | None = None) -> Quantity:
+        return CALIBRATION_ERROR
+
+    def gaps(self, rows: Labelled) -> Sequence[Ratio]:
+        confidence, right = sureness(rows)
+        place, gap = self.bin_of(confidence), confidence - right
+        whole = np.ones(len(rows))
+        return [Ratio(np.where(place == one, gap, 0.0), whole, -1.0, 1.0) for one in np.unique(place)]
+
+    def value(self, rows: Labelled, weights: Floats) -> float:
+        return float(sum(abs(one.value(weights)) for one in self.gaps(rows)))
+
+    def bin_of(self, confidence: Floats) -> NDArray[np.int64]:
+        """The bin of each confidence, from 0."""
+        return np.minimum((confidence * self.bins).astype(np.int64), self.bins - 1)
+
+
+def sureness(rows: Labelled) -> tuple[Floats, Floats]:
+    """The probability that the model gives to its own answer, and whether that is right."""
+    given = probabilities(rows, "calibration error")
+    own = rows.predicted[:, None] == np.array(rows.classes)
+    if not own.any(axis=1).all():
+        names = ", ".join(sorted(set(rows.predicted[~own.any(axis=1)].tolist()))[:5])
+        raise InputError(f"calibration error needs a score for every answer, and the model has none for {names}")
+    return given[own], (rows.predicted == rows.truth).astype(np.float64)
