@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from opmon.types import Json, Label
+from opmon.types import Json, Label, Numbers
 
 TRUTH = "truth"
 """Who gives the labels that arrive by themselves: no annotator may have this name."""
@@ -50,6 +50,8 @@ class Asked:
     """Its known truth, where it is a gold task: nobody drew it, and annotators are measured by it."""
     ruling: str | None = None
     """The answer that counts where that is not the majority's: an expert's, or the likeliest."""
+    scores: Numbers | None = field(default=None, compare=False)
+    """The model's probability of each class of the round; None where nobody wants to know them."""
 
     @property
     def is_spoken_of(self) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from opmon import wording
@@ -41,6 +42,7 @@ __all__ = [
     "RMSE",
     "R_SQUARED",
     "SUBSET_ACCURACY",
+    "kept",
     "loss",
     "mean_squared_error",
     "named",
@@ -69,6 +71,8 @@ class Quantity:
     """Which way is better; ``zero``: the nearer to 0."""
     scale: str = ""
     """What its numbers are measured in, in words, where there is no unit to write behind them."""
+    definition: str = ""
+    """What tells it from others of its name and unit, such as a cost by another matrix; nothing for a reader."""
 
     @property
     def percent(self) -> bool:
@@ -83,6 +87,15 @@ class Quantity:
         'mean_squared_error'
         """
         return re.sub(r"\W+", "_", self.name).strip("_")
+
+    @property
+    def caption(self) -> str:
+        """The name as the first word of a line.
+
+        >>> ACCURACY.caption, Quantity("MAE").caption, Quantity("recall[Fraud]").caption
+        ('Accuracy', 'MAE', 'Recall[Fraud]')
+        """
+        return self.name[:1].upper() + self.name[1:]
 
     @property
     def title(self) -> str:
@@ -139,6 +152,17 @@ class Quantity:
             return 1 if self.percent else None
         decimals = math.ceil(-math.log10(width / 8) - 1e-9)
         return min(max(decimals, 1 if self.percent else 0), 9)
+
+    def kept(self) -> dict[str, str | bool]:
+        """The quantity as JSON can hold it: :func:`kept` reads it.
+
+        >>> ACCURACY.kept()
+        {'quantity': 'accuracy', 'unit': ''}
+        """
+        known = named(self.name, self.unit)
+        more = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("name", "unit")}
+        differs = {name: value for name, value in more.items() if value != getattr(known, name)}
+        return {"quantity": self.name, "unit": self.unit} | differs
 
     def of(self, what: str) -> Quantity:
         """The same of a part only.
@@ -233,7 +257,7 @@ def of(problem: Problem, unit: str | None = None, scale: Scale | None = None) ->
 
 
 def named(name: str, unit: str = "") -> Quantity:
-    """The quantity that was kept under this name with this unit.
+    """The quantity of this name and unit, where nothing else of it was kept.
 
     >>> named("accuracy") == ACCURACY, named("mean squared error", "days²") == mean_squared_error("days")
     (True, True)
@@ -243,3 +267,15 @@ def named(name: str, unit: str = "") -> Quantity:
     known = {quantity.name: quantity for quantity in KNOWN}
     base = known.get(_BASE.sub("", name), Quantity(name))
     return replace(base, name=name, unit=unit)
+
+
+def kept(values: Mapping[str, object]) -> Quantity:
+    """The quantity that :meth:`Quantity.kept` gave; other values among these are left aside.
+
+    >>> recall = Quantity("recall[fraud]", share=True)
+    >>> kept(recall.kept()) == recall, kept({"quantity": "accuracy", "value": 0.9}) == ACCURACY
+    (True, True)
+    """
+    own = {each.name: values[each.name] for each in fields(Quantity) if values.get(each.name) is not None}
+    known = named(str(values["quantity"]), str(own.pop("unit", "")))
+    return replace(known, **{name: value for name, value in own.items() if name != "name"})  # type: ignore[arg-type]

@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from opmon.cli.common import config_option, monitor_option, one_monitor, settings_of
+from opmon.cli._measures import measures_table
+from opmon.cli.common import (
+    config_option,
+    console,
+    json_option,
+    monitor_option,
+    one_monitor,
+    print_json,
+    settings_of,
+)
 
 
 @click.group()
 def rounds() -> None:
-    """Give up a round, begin it anew, or have it labelled first; "opmon status" shows what holds rounds up."""
+    """Show a round, give it up, begin it anew, or have it labelled first; "opmon status" shows what holds rounds up."""
+
+
+@rounds.command()
+@config_option()
+@monitor_option()
+@click.argument("number", type=click.IntRange(min=1))
+@json_option()
+def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> None:
+    """Show round NUMBER with all that was measured of it."""
+    from rich.text import Text
+
+    from opmon.queries.plain import plain
+    from opmon.queries.rounds import round_views
+    from opmon.store import rounds as kept
+    from opmon.store.engine import open_store
+    from opmon.store.measured import Measured
+
+    settings = settings_of(path)
+    watch = settings.monitor(one_monitor(settings, monitor)).watch
+    with open_store(settings.database.get_secret_value()).read() as connection:
+        round_ = kept.get(connection, watch.name, number)
+        ((view,),) = round_views(connection, [(watch, [round_])], datetime.now(UTC))
+    if as_json:
+        print_json(plain(view))
+        return
+    out, estimate = console(), view.estimate
+    out.print(f"round {number} of {watch.name}, {view.state}, {view.inputs or view.received:,} inputs, {view.model}")
+    if estimate is None:
+        out.print(f"  no estimate yet{f': {view.problem}' if view.problem else ''}")
+        return
+    main = Measured(estimate.quantity.name, estimate.quantity, estimate)
+    out.print(measures_table([main, *view.measures], whole=True))
+    for each in (main, *view.measures):
+        for note in () if each.estimate is None else each.estimate.notes:
+            out.print(Text(f"  {each.quantity.name}: {note}", style="dim"))
 
 
 @rounds.command()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opmon.cli._measures import measures_table
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 from opmon.wording import counted, percent, told
 
@@ -96,6 +97,8 @@ def _show(out: Console, view: MonitorView) -> None:
     if rolling is not None and len(rolling.rounds) > 1:
         window = f"the last {len(rolling.rounds)} rounds of this version"
         out.print(f"  {rolling.estimate.quantity.name} {_interval(rolling.estimate)} over {window}")
+    if view.latest is not None and view.latest.measures:
+        out.print(measures_table(view.latest.measures))
     told = f"  {counted(view.rounds, 'round')}, {counted(view.queue.spoken, 'label')}, "
     told += f"{counted(view.queue.open, 'task')} {'waits' if view.queue.open == 1 else 'wait'} for annotators"
     told += f", {view.queue.further:,} of them for a further opinion" if view.queue.further else ""

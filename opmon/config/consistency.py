@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from opmon import plugins
 from opmon.config.part import at_key, unknown
+from opmon.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,6 +185,50 @@ def _annotators_are_asked(monitor: MonitorSettings) -> None:
             raise at_key("labels", unknown(name, monitor.class_names or (), "class"), "classes", name)
 
 
+def _measures_fit(monitor: MonitorSettings) -> None:
+    """Measures are of the monitor's problem and classes, and what they are computed from is there."""
+    names = monitor.class_names
+    for place, measure in enumerate(monitor.measures):
+        if monitor.problem not in measure.plugin.problems:
+            fitting = [
+                name
+                for name in plugins.names("measure")
+                if monitor.problem in plugins.class_of("measure", name).problems
+            ]
+            raise at_key(
+                "measures",
+                f"{measure.type!r} is no measure for problem: {monitor.problem}; those for it are: "
+                f"{', '.join(fitting)}",
+                place,
+            )
+        if names is not None:
+            try:
+                measure.plugin.check(names)
+            except InputError as exc:
+                raise at_key("measures", str(exc), place) from exc
+        columns = monitor.columns
+        if measure.plugin.needs_scores and monitor.scoring.by == "logged" and not columns.gives_scores:
+            raise at_key(
+                "measures",
+                f"{measure.key!r} is computed from scores, and the log has none: name their column in columns.scores, "
+                "or leave it out",
+                place,
+            )
+
+
+def _main_is_measured(monitor: MonitorSettings) -> None:
+    keys = [measure.key for measure in monitor.measures]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise at_key("measures", f"{twice!r} is listed twice; leave one of them out")
+    try:
+        main = monitor.main_measure
+    except ValueError as exc:
+        raise at_key("main", str(exc)) from exc
+    if main is not None and main.is_table:
+        raise at_key("main", f"{main.key!r} is a table, and the main measure is one number; name another of them")
+
+
 def _names_differ(monitor: MonitorSettings) -> None:
     for key, names in (
         ("variables", [head.name for head in monitor.variables]),
@@ -196,6 +241,7 @@ def _names_differ(monitor: MonitorSettings) -> None:
 
 
 _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
+    _main_is_measured,
     _sampler_fits_problem,
     _unit_is_of_numbers,
     _rules_fit_problem,
@@ -207,6 +253,7 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _proxy_can_assist,
     _judge_is_asked_enough,
     _annotators_are_asked,
+    _measures_fit,
     _names_differ,
 )
 

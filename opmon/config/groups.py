@@ -129,6 +129,11 @@ class ColumnSettings(Part):
         single = [(key, getattr(self, key)) for key in type(self).model_fields if key not in ("threshold", "scores")]
         return (*((key, name) for key, name in single if name), *(("scores", name) for name in self.scores))
 
+    @property
+    def gives_scores(self) -> bool:
+        """Whether production's own scores are among them: one for each class, or that of the second of two."""
+        return bool(self.scores) or self.threshold is not None
+
     @field_validator("scores", mode="before")
     @classmethod
     def _one_or_several(cls, value: object) -> object:

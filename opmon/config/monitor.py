@@ -25,6 +25,7 @@ from opmon.config.groups import (
 )
 from opmon.config.kinds import ExecutorSettings, HeadSettings, JudgeSettings, SamplerSettings, SourceSettings
 from opmon.config.labels import LabelSettings
+from opmon.config.measures import MeasureSettings, named
 from opmon.config.part import Part
 from opmon.config.reading import inputs_of, truths_of
 from opmon.config.robustness import RobustnessSettings
@@ -72,6 +73,8 @@ class MonitorSettings(Part):
     round: RoundSettings = RoundSettings()
     sampler: SamplerSettings
     level: Share = 0.95
+    measures: tuple[MeasureSettings, ...] = ()
+    main: Annotated[str, Field(min_length=1)] | None = None
     estimate: EstimateSettings = EstimateSettings()
     judge: JudgeSettings | None = None
     truth: TruthSettings | None = None
@@ -114,8 +117,22 @@ class MonitorSettings(Part):
 
     @property
     def quantity(self) -> Quantity:
-        """What the monitor estimates."""
+        """What the monitor estimates before all else."""
+        return self.usual_quantity if self.main_measure is None else self.main_measure.quantity(self.unit)
+
+    @property
+    def usual_quantity(self) -> Quantity:
+        """What a monitor of its problem estimates where nothing else is said."""
         return quantities.of(self.problem, self.unit)
+
+    @property
+    def main_measure(self) -> MeasureSettings | None:
+        """The measure that figures, rules and the timeline follow; None where that is the usual one of its problem."""
+        usual = (None, self.usual_quantity.name, self.usual_quantity.key)
+        if self.main in usual:
+            return None
+        found = named(self.measures, self.main or "")
+        return None if found.quantity(self.unit) == self.usual_quantity else found
 
     @property
     def guide(self) -> Guide:

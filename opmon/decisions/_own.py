@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 
 from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN
-from opmon.quantities import named
+from opmon.quantities import kept
 from opmon.types import Document, Estimate, Json
 
 
@@ -35,14 +35,15 @@ class Own:
 
 def estimate_kept(estimate: Estimate) -> dict[str, Json]:
     """An estimate as JSON can hold it."""
-    fields = {key: value for key, value in asdict(estimate).items() if key not in ("notes", "quantity")}
-    return {"estimate": fields | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}}
+    values = {key: value for key, value in asdict(estimate).items() if key not in ("notes", "quantity")}
+    return {"estimate": values | estimate.quantity.kept()}
 
 
 def kept_estimate(own: Document) -> Estimate:
     """The estimate that :func:`estimate_kept` kept."""
-    fields = dict(own["estimate"])
-    return Estimate(quantity=named(fields.pop("quantity"), fields.pop("unit")), **fields)
+    values = own["estimate"]
+    names = {each.name for each in fields(Estimate)} - {"quantity"}
+    return Estimate(quantity=kept(values), **{name: value for name, value in values.items() if name in names})
 
 
 def time_kept(elapsed: timedelta | None) -> dict[str, Json]:

@@ -42,6 +42,10 @@ class Answering(Protocol):
 
     def describe(self) -> Mapping[str, Json]: ...
 
+    def keeping_scores(self) -> Answering:
+        """The same scorer, with the probabilities of all classes in its answers."""
+        ...
+
 
 A = TypeVar("A", bound=Answering, covariant=True)
 

@@ -12,6 +12,7 @@ from opmon.queries.watch import Watch
 from opmon.store import revisions, truths, verdicts
 from opmon.store.corrections import Corrected
 from opmon.store.engine import Connection
+from opmon.store.measured import Measured
 from opmon.store.revisions import Revision
 from opmon.store.rounds import NEVER, Round
 from opmon.store.slices import arrived
@@ -76,6 +77,8 @@ class RoundView:
     """How soon the truth of its drawn inputs came by itself; None where none has."""
     corrected: Corrected | None = None
     """The estimate corrected for annotators who err; None where no answer is there to check another."""
+    measures: tuple[Measured, ...] = ()
+    """What was measured beside the estimate, from the same labels."""
 
 
 def round_views(
@@ -115,7 +118,7 @@ def _waits(round_: Round, gathering: bool, now: datetime) -> Wait | None:
 def _view(
     round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None, lags: Lags | None
 ) -> RoundView:
-    counts_failures = revision is not None and revision.estimate.quantity.share
+    counts_failures = round_.plan.usual_quantity.share
     return RoundView(
         number=round_.number,
         state=round_.state,
@@ -141,4 +144,5 @@ def _view(
         asks_at=None if round_.asks_at == NEVER else round_.asks_at,
         truth=lags,
         corrected=None if revision is None else revision.corrected,
+        measures=() if revision is None else revision.further,
     )

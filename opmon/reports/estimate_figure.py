@@ -91,7 +91,7 @@ def figure_bytes(
         quantity=quantity,
         threshold=threshold,
         truth=[truth[i] for i in order] if truth is not None else [None] * len(points),
-        title=title or f"{quantity.name.capitalize()} in production",
+        title=title or f"{quantity.caption} in production",
         width=width,
         dark=dark,
     )

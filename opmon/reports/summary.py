@@ -14,15 +14,19 @@ from opmon.reports._page import data_uri, write_page
 from opmon.reports.drift import DriftSummary
 from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
 from opmon.reports.failures import Failure
+from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.palette import darkened
 from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
 from opmon.store.corrections import Corrected
+from opmon.store.measured import Measured
 from opmon.types import Document, Estimate, Verdict
 from opmon.wording import counted, told
 
 LISTED_FAILURES = 25
 """The most failures the page lists; the dataset holds them all."""
+LISTED_MEASURES = 60
+"""The most measures that the page lists; measures.json holds them all."""
 LISTED_COLUMNS = 30
 """The most drifted columns the page names."""
 
@@ -46,6 +50,12 @@ class RoundSummary:
     """How the sample was drawn, by name: budget, variable, seed, draws, …"""
     quantity: Quantity = ACCURACY
     """What the monitor estimates."""
+    errors: bool = False
+    """Whether the model's mistakes are errors of some size, and not failures."""
+    measures: Sequence[Measured] = ()
+    """What was measured beside it."""
+    measure_figures: Sequence[MeasureFigure] = ()
+    """Pictures of measures that a number does not tell, such as a confusion matrix."""
     unit: str = ""
     """The unit of a regression's labels."""
     points: Sequence[EstimatePoint] = ()
@@ -67,6 +77,10 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         "round.html",
         round=summary,
         headline=_headline(summary.estimate),
+        measure_figures=[
+            {"source": data_uri(each.content, "image/png"), "text": each.text} for each in summary.measure_figures
+        ],
+        measures=[_measure_row(each, summary.estimate) for each in summary.measures[:LISTED_MEASURES]],
         figures=_figures(summary),
         pictures=None if summary.pictures is None else data_uri(summary.pictures, "image/png"),
         failures=summary.failures[:LISTED_FAILURES],
@@ -77,6 +91,16 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         else [],
         skipped=_by_reason(summary.drift),
     )
+
+
+def _measure_row(one: Measured, main: Estimate | None) -> Mapping[str, object]:
+    """A measure as a row of the table: its name, value and interval, or why there is none, and what to know of it."""
+    if one.estimate is None:
+        return {"name": one.quantity.title, "value": "–", "interval": "", "notes": [f"not known: {one.why}"]}
+    estimate, told = one.estimate, set(() if main is None else main.notes)
+    value, low, high = map(together, one.quantity.texts(estimate.value, estimate.low, estimate.high))
+    notes = [note for note in estimate.notes if note not in told]
+    return {"name": one.quantity.title, "value": value, "interval": f"{low} to {high}", "notes": notes}
 
 
 def _headline(estimate: Estimate | None) -> Mapping[str, str] | None:
@@ -98,7 +122,7 @@ def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
             kind="svg",
             quantity=summary.quantity,
             threshold=summary.threshold,
-            title=summary.quantity.name.capitalize() + (" over the rounds" if name == "wide" else ""),
+            title=summary.quantity.caption + (" over the rounds" if name == "wide" else ""),
             width=width,
         )
         for ground, figure in (("light", light), ("dark", darkened(light))):

@@ -7,14 +7,19 @@ line zigzag. What may still change, and what has changed since, has keys of its 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from opmon.errors import InputError
 from opmon.quantities import Quantity
 from opmon.store.corrections import Corrected
+from opmon.store.measured import Measured
 from opmon.types import Estimate
 
+MOST_CELLS = 25
+"""The most parts of one measure that have metrics of their own."""
 _COUNTS = ("received", "unscorable", "duplicates", "asked", "returned", "failures")
 
 
@@ -141,6 +146,29 @@ def corrected_metrics(corrected: Corrected | None, quantity: Quantity, *, revise
     name = f"{quantity.key}/corrected{'_revised' if revised else ''}"
     agreement = {} if revised else {"labels/agreement": corrected.agreement, "labels/alpha": corrected.alpha}
     return _known({name: corrected.value, f"{name}_low": corrected.low, f"{name}_high": corrected.high} | agreement)
+
+
+def measure_metrics(some: Sequence[Measured], ending: Literal["", "_provisional", "_revised"] = "") -> dict[str, float]:
+    """The measures beside the main one, such as ``measure/recall_fraud`` with ``_low`` and ``_high``.
+
+    What may still change has the ``ending`` ``_provisional``, what late labels have made of it ``_revised``. Large
+    tables are left out: a chart for each cell of a hundred is none that anybody looks at.
+    """
+    cells = Counter(each.measure for each in some)
+    metrics: dict[str, float | None] = {}
+    alike = Counter[str]()
+    for each in some:
+        key, found = each.quantity.key, each.estimate
+        alike[key] += 1  # names that differ in marks alone, such as a-b and a_b
+        if found is None or cells[each.measure] > MOST_CELLS:
+            continue
+        name = f"measure/{key}" if alike[key] == 1 else f"measure/{key}_{alike[key]}"
+        metrics |= {
+            f"{name}{ending}": found.value,
+            f"{name}{ending}_low": found.low,
+            f"{name}{ending}_high": found.high,
+        }
+    return _known(metrics)
 
 
 def rolling_metrics(estimate: Estimate, *, revised: bool) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from opmon.scoring.outputs.variables import variables_of
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, too_many
 from opmon.scoring.scored import Scored
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Array, Batch, Json, Problem
+from opmon.types import Array, Batch, Json, Numbers, Problem
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class LoggedScorer:
     classes: tuple[str, ...] | None = None
     spellings: Spellings = AS_SPELT
     meaning: Scores = "auto"
+    keeps_scores: bool = False
+    """Whether the scores are given with the answers."""
     _strays: Counter[str] = field(default_factory=Counter)
     _said: int = 0
 
@@ -66,14 +68,19 @@ class LoggedScorer:
                 f"{words} Say what each is called with 'classes', or name the column that holds the class"
             )
 
+    def keeping_scores(self) -> LoggedScorer:
+        """The same, with the probabilities of all classes in its answers."""
+        return replace(self, keeps_scores=True, _strays=Counter(), _said=0)
+
     def _answered(self, batch: Batch) -> Scored:
         rejected: dict[int, str] = {}
+        scores: Numbers | None = None
         if self.problem == "regression":
             predictions, good = self._numbers(batch.rows, rejected)
             variables: dict[str, NDArray[np.float32]] = {}
             unlike = 0
         else:
-            predictions, good, variables, unlike = self._classified(batch.rows, rejected)
+            predictions, good, variables, unlike, scores = self._classified(batch.rows, rejected)
         rows = batch.first_row + np.flatnonzero(good)
         return Scored(
             batch.slice_index,
@@ -84,6 +91,7 @@ class LoggedScorer:
             None,
             unlike,
             self.classes,
+            scores=None if scores is None else scores[good],
         )
 
     def _numbers(self, rows: pa.RecordBatch, rejected: dict[int, str]) -> tuple[Array, NDArray[np.bool_]]:
@@ -97,18 +105,19 @@ class LoggedScorer:
 
     def _classified(
         self, rows: pa.RecordBatch, rejected: dict[int, str]
-    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int]:
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, Numbers | None]:
         count = rows.num_rows
         variables: dict[str, NDArray[np.float32]] = {}
         best: Array | None = None
+        scores: Numbers | None = None
         valid = np.zeros(count, dtype=bool)
         if self.columns.scores:
-            best, valid, variables = self._scored(rows)
+            best, valid, variables, scores = self._scored(rows)
         name = self.columns.prediction
         if name is None:
             assert best is not None
             _reject(rejected, ~valid, f"column {self.columns.scores[0]!r} has no scores, or no probabilities")
-            return best, valid, variables, 0
+            return best, valid, variables, 0, scores
         column = decoded(_column(rows, name))
         said = is_said(name, column)
         _reject(rejected, ~said, f"column {name!r} is empty")
@@ -123,14 +132,18 @@ class LoggedScorer:
         for row, text in zip(np.flatnonzero(said)[strays].tolist(), answers[strays].tolist(), strict=True):
             rejected[row] = f"column {name!r} holds {text!r}, which is none of the classes"
             self._strays[text] += 1
+        if self.keeps_scores and scores is None and self.columns.threshold is not None:
+            scores = _of_second(plain_numbers(name, given), said)
         predictions = np.full(count, "", answers.dtype if answers.dtype.itemsize else np.dtype("<U1"))
         predictions[said] = answers
         good = said.copy()
         good[np.flatnonzero(said)[strays]] = False
         unlike = 0 if best is None else int((best != predictions)[good & valid].sum())
-        return predictions, good, variables, unlike
+        return predictions, good, variables, unlike, scores
 
-    def _scored(self, rows: pa.RecordBatch) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]]]:
+    def _scored(
+        self, rows: pa.RecordBatch
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], Numbers | None]:
         """The class with the greatest score, where there are scores, and the variables that come with them.
 
         Where there are none, all classes count as equally likely: nothing is more suspicious.
@@ -140,7 +153,7 @@ class LoggedScorer:
         if self.classes is None:
             self.classes = classes
         meaning: Meaning = "probabilities" if self.meaning == "auto" else self.meaning
-        outputs = Outputs(self.problem, names[0], None, meaning, classes)
+        outputs = Outputs(self.problem, names[0], None, meaning, classes, keeps_scores=self.keeps_scores)
         there: NDArray[np.bool_] = np.asarray(np.isfinite(matrix).all(axis=1))
         count, width = len(matrix), max(matrix.shape[1], 2)
         best: Array = np.full(count, "", np.str_)
@@ -149,7 +162,7 @@ class LoggedScorer:
             name: np.full(count, value, np.float32) for name, value in flat.items()
         }
         if not there.any():
-            return best, there, variables
+            return best, there, variables, None
         answers = outputs.read([matrix[there]])
         best = np.full(count, "", answers.predictions.dtype)
         best[there] = answers.predictions
@@ -158,7 +171,7 @@ class LoggedScorer:
         for name, values in answers.variables.items():
             variables[name][valid] = values[answers.valid]
         self.classes = self.classes or answers.classes
-        return best, valid, variables
+        return best, valid, variables, _spread(answers.scores, there, valid)
 
     def describe(self) -> dict[str, Json]:
         """The facts that ``opmon check`` shows."""
@@ -166,6 +179,25 @@ class LoggedScorer:
         if self.columns.scores:
             facts["scores"] = f"{', '.join(self.columns.scores[:6])} ({self.meaning})"
         return facts | {"classes": None if self.classes is None else list(self.classes)}
+
+
+def _spread(scores: Numbers | None, there: NDArray[np.bool_], valid: NDArray[np.bool_]) -> Numbers | None:
+    """Scores of the rows that have some, for all rows; NaN where a row has none."""
+    if scores is None:
+        return None
+    whole = np.full((len(there), scores.shape[1]), np.nan, np.float32)
+    whole[there] = scores
+    whole[~valid] = np.nan
+    return whole
+
+
+def _of_second(numbers: Array, said: NDArray[np.bool_]) -> Numbers | None:
+    """The scores of two classes by a column with that of the second; None where its numbers are no shares."""
+    if not ((numbers >= 0) & (numbers <= 1)).all():
+        return None
+    second = np.full(len(said), np.nan, np.float32)
+    second[said] = numbers
+    return np.column_stack([1 - second, second])
 
 
 def _column(rows: pa.RecordBatch, name: str) -> pa.Array:

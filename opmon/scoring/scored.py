@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Array
+from opmon.types import Array, Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +32,9 @@ class Scored:
     """The classes that a prediction can be; None for regression, and where they are not known."""
     missing: Mapping[str, int] = field(default_factory=dict)
     """In how many rows of the batch a column that the model takes has no value."""
+    scores: Numbers | None = None
+    """The probability of each of ``classes``, one row per input and NaN where it gives none, of a scorer that keeps
+    them; None where it has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

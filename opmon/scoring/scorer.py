@@ -130,6 +130,10 @@ class Scorer:
             "classes": list(self.classes) if self.classes is not None else None,
         }
 
+    def keeping_scores(self) -> Scorer:
+        """The same, with the probabilities of all classes in its answers."""
+        return replace(self, outputs=replace(self.outputs, keeps_scores=True))
+
     def score(self, batches: Iterable[Batch]) -> Iterator[Scored]:
         """One answer for each batch, in order. The next batches are read and prepared while the model is at work."""
         names = (*self.outputs.names, *self.variables.values(), *self._traced)
@@ -229,11 +233,11 @@ class Scorer:
             for row in rows[good & ~finite].tolist():
                 rejected[row] = _NO_ACTIVATION
             good = good & finite
-        predictions = said.predictions
+        predictions, scores = said.predictions, said.scores
         if not good.all():
             variables = {name: values[good] for name, values in variables.items()}
             rows, activations = rows[good], None if activations is None else activations[good]
-            predictions = predictions[good]
+            predictions, scores = predictions[good], None if scores is None else scores[good]
         return Scored(
             batch.slice_index,
             rows,
@@ -244,6 +248,7 @@ class Scorer:
             said.unlike,
             said.classes,
             fed.missing,
+            scores,
         )
 
     def _outside(self, said: Predictions) -> dict[str, NDArray[np.float32]]:

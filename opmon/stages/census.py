@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from opmon.errors import NotFoundError
 from opmon.estimators.census import METHOD, census, is_census
 from opmon.jobs.ids import hashes_of
 from opmon.stages.beside import beside_frame, frame_column, frame_path, losses_of
+from opmon.stages.measures import main_of, of_all
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.truth import kept_truths, vocabulary_of, waiting
 from opmon.store import rounds
@@ -27,7 +28,8 @@ from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.truth.awaited import Awaited
-from opmon.types import Estimate, Floats
+from opmon.types import Estimate
+from opmon.types.labelled import Labelled
 
 
 def due(work: Toolbox, connection: Connection) -> list[Round]:
@@ -44,9 +46,18 @@ def due(work: Toolbox, connection: Connection) -> list[Round]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A round of which every input has its truth."""
+
+    estimate: Estimate
+    rows: Labelled | None
+    """What is known of all inputs, where a measure beside the usual one asks; None where hardly a truth is missing."""
+
+
 def measured(
     work: Toolbox, round_: Round, truth: TruthSettings, known: Revision | None, labels_seen: int, settled: bool
-) -> Estimate | None:
+) -> Whole | None:
     """The census of a round; None where truths are missing of it, or nothing is new. ``settled``: all its draws are
     spoken of."""
     was_census = known is not None and known.estimate.method == METHOD
@@ -58,11 +69,23 @@ def measured(
     if not ((fresh and settled) if of_the_log else (was_census or _has_all(work, round_))):
         return None
     path = frame_path(work, round_)
-    losses = _of_the_log(work, round_, truth, path) if of_the_log else _joined(work, round_, path)
+    labels = _of_the_log(work, round_, truth, path) if of_the_log else _joined(work, path)
+    said = frame_column(path, "prediction")
+    losses, sampled = losses_of(round_, labels, said), round_.plan.thinning is not None
     if not len(losses):
         return None
-    found = census(losses, round_.plan.problem, round_.plan.level, sampled=round_.plan.thinning is not None)
-    return None if found is None else replace(found, quantity=round_.plan.quantity)
+    found = census(losses, round_.plan.problem, round_.plan.level, sampled=sampled)
+    if found is None:
+        return None
+    complete = not np.isnan(losses).any() and not sampled
+    rows = _rows(round_, labels, said) if complete and round_.plan.measures else None
+    main = main_of(round_.plan)
+    if main is None:
+        return Whole(replace(found, quantity=round_.plan.quantity), rows)
+    if rows is None or main.measure.needs_scores:
+        told(work, round_)  # its draws tell of it, and nothing more will
+        return None
+    return Whole(of_all(rows, main.measure, main.quantity, round_.plan), rows)
 
 
 def told(work: Toolbox, round_: Round) -> None:
@@ -90,19 +113,37 @@ def _name(round_: Round) -> str:
     return f"{round_.number}-{zlib.crc32(round_.key.encode()):08x}"
 
 
-def _joined(work: Toolbox, round_: Round, path: Path) -> Floats:
+def _rows(round_: Round, labels: pa.Array, said: pa.Array) -> Labelled:
+    """What is known of all inputs, of which each has its truth."""
+    answered = np.ones(len(said), dtype=np.bool_)
+    if round_.plan.problem == "regression":
+        numbers = (column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in (labels, said))
+        return Labelled(answered, *numbers)
+    truth, answers = (
+        column.cast(pa.string()).to_numpy(zero_copy_only=False).astype(np.str_) for column in (labels, said)
+    )
+    return Labelled(answered, truth, answers, None, tuple(round_.classes or ()))
+
+
+def _joined(work: Toolbox, path: Path) -> pa.Array:
+    """The truth of each input, joined by its id; null where it has not come."""
     hashes = hashes_of(frame_column(path, "id"))
     found = kept_truths(work).find(hashes)
     places = found.places(hashes)
-    labels = found.labels.take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
-    return losses_of(round_, labels, frame_column(path, "prediction"))
+    return found.labels.take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
 
 
-def _of_the_log(work: Toolbox, round_: Round, truth: TruthSettings, path: Path) -> Floats:
-    """The truth of each input from its own row, found by the slice and the row that the frame keeps."""
+def _of_the_log(work: Toolbox, round_: Round, truth: TruthSettings, path: Path) -> pa.Array:
+    """The truth of each input from its own row, found by the slice and the row that the frame keeps; null without."""
     assert truth.column is not None
-    said, vocabulary = frame_column(path, "prediction"), vocabulary_of(work.settings, round_.classes)
-    found = np.full(len(said), np.nan)
+    vocabulary = vocabulary_of(work.settings, round_.classes)
+    size = len(frame_column(path, "row"))
+    pieces, places = [], []
     for positions, values in beside_frame(work, round_, path, truth.column):
-        found[positions] = losses_of(round_, vocabulary.named(values)[0], said.take(pa.array(positions)))
-    return found
+        pieces.append(vocabulary.named(values)[0])
+        places.append(positions)
+    if not pieces:
+        return pa.nulls(size, pa.string())
+    labels, at = pa.chunked_array(pieces).combine_chunks(), np.full(size, -1)
+    at[np.concatenate(places)] = np.arange(len(labels))
+    return labels.take(pa.array(np.where(at < 0, 0, at), mask=at < 0))

@@ -69,6 +69,9 @@ def correction_of(connection: Connection, round_: Round, answers: Answers, plain
         return None
     estimator = linear(answers.sample)
     found = _agreement(answers.tasks, answers.sample)
+    if round_.plan.main is not None:
+        usual = round_.plan.usual_quantity.name
+        return replace(found, why=f"what annotators' errors do is known of the {usual}, and not of {round_.plan.main}")
     design = plugins.make("estimator", answers.sample.draw.design)
     if estimator is None or design.variance(answers.sample, answers.sample.outcomes) is None:
         why = f"the design {answers.sample.draw.design!r} does not tell what its draws stand for: nothing to correct by"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -25,13 +25,14 @@ from opmon.stages.close import close_without_estimate
 from opmon.stages.frames import VARIABLE, read_frame, read_inputs
 from opmon.stages.payloads import payload_of
 from opmon.stages.proxies import with_proxy
+from opmon.stages.scores import scores_of_drawn
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.stages.truth import POSITION, answered_at, truths_of_drawn
 from opmon.store import draws, queue, rounds, truths
 from opmon.store.rounds import NEVER, Round
 from opmon.store.states import RoundState
 from opmon.store.truths import Known
-from opmon.types import Draw, Frame, Sample
+from opmon.types import Draw, Frame, Numbers, Sample
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +101,8 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     truth, known = work.settings.truth, dict[int, Known]()
     if truth is not None:
         known = truths_of_drawn(work, round_, truth, inputs.append_column(POSITION, pa.array(ordered)), rows)
-    tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows), strict=True))
+    scores = scores_of_drawn(work, round_, ordered, rows) if round_.plan.measures else {}
+    tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows, scores), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     in_order = [tasks[int(chosen[k])] for k in order]
     asked = as_met(work, round_, in_order, generator(round_, wave=2_000_000 + round_.waves))
@@ -136,7 +138,9 @@ def _asks_at(work: Toolbox, round_: Round, now: datetime) -> datetime | None:
     return min(round_.ends_at or round_.opened_at, now) + labels.wait_for_truth
 
 
-def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table) -> Iterator[Asked]:
+def _tasks(
+    work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table, scores: Mapping[int, Numbers]
+) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
     hidden, timestamp = work.settings.hidden, work.settings.columns.timestamp
     moments = [None] * rows.num_rows if timestamp is None else answered_at(rows, timestamp)
@@ -146,4 +150,5 @@ def _tasks(work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: 
         shown = {queue.SHOWN: prediction} if work.settings.labels.show_prediction else {}
         variables = {name.removeprefix(VARIABLE): known[name] for name in known if name.startswith(VARIABLE)}
         payload = payload_of(row, work.settings.columns, hidden) | shown
-        yield Asked(position, str(known["id"]), prediction, variables, payload, input_at=at)
+        own = scores.get(position)
+        yield Asked(position, str(known["id"]), prediction, variables, payload, input_at=at, scores=own)

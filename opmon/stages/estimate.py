@@ -21,11 +21,12 @@ from opmon.estimators.worst_case import worst_case
 from opmon.jobs.thinning import Thinning
 from opmon.quantities import Problem, loss
 from opmon.stages import correction, losses
-from opmon.stages.census import measured, told
+from opmon.stages.census import Whole, measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.judged_labels import unchecked
 from opmon.stages.lags import arrived_of, asked_for_the_rest, awaits, by_lags, one_sided, waits_alone
+from opmon.stages.measures import Planned, estimate_of, further, main_of, rows_of, tally_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
@@ -91,24 +92,27 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
     if known is not None and known.labels_seen == answers.labels_seen and not _is_better(known.estimate, final, whole):
         return False
     if whole is not None:
-        _save(work, round_, answers, _told(round_, whole), whole=True)
+        _save(work, round_, answers, _told(round_, whole.estimate), whole=whole)
         told(work, round_)
         return True
     if not answers.returned:
         return _nothing_came(work, round_, answers) if final and waits else False
+    main = main_of(round_.plan)
     try:
-        estimate = _estimate(round_, answers, provisional=not final)
+        estimate = _estimate(round_, answers, main, provisional=not final)
     except InputError as exc:
         if not final:
             return False  # too few answers for this design yet
+        if main is not None and waits:
+            return _nothing_tells(work, round_, answers, f"its labels do not tell its {main.key}: {exc}")
         raise InputError(f"round {round_.number} cannot be estimated: {exc}") from exc
-    _save(work, round_, answers, estimate, whole=estimate.method.endswith("/lags"))
+    _save(work, round_, answers, estimate)
     return True
 
 
-def _is_better(known: Estimate, final: bool, whole: Estimate | None) -> bool:
+def _is_better(known: Estimate, final: bool, whole: Whole | None) -> bool:
     """Whether the same labels say more by now: they are all there are, or those of all inputs have come."""
-    return (final and known.provisional) or (whole is not None and known.method != whole.method)
+    return (final and known.provisional) or (whole is not None and known.method != whole.estimate.method)
 
 
 def read_answers(connection: Connection, round_: Round) -> Answers:
@@ -145,9 +149,24 @@ def _loss(task: Asked, problem: Problem) -> float:
     return float("nan") if task.truth is None else loss(task.truth, task.prediction, problem)
 
 
-def _estimate(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
+def _estimate(round_: Round, answers: Answers, main: Planned | None, *, provisional: bool) -> Estimate:
+    """The estimate of the main measure."""
+    if main is None:
+        return _usual(round_, answers, provisional=provisional)
+    rows = rows_of(round_, answers.tasks, answers.sample.draw)
+    main.measure.check(rows.classes)
+    estimate = estimate_of(answers, rows, main.measure, main.quantity, round_.plan)
+    notes = (*estimate.notes, *_left_out(round_, estimate), *unchecked(answers.tasks))
+    if round_.plan.proxy is not None:
+        notes = (*notes, f"the proxy assists the {round_.plan.usual_quantity.name} alone")
+    return replace(estimate, provisional=provisional, notes=notes)
+
+
+def _usual(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
+    """The estimate of what is usual for the problem: by the truths that have come, or by the design."""
     alone = any(task.arrived for task in answers.tasks) and waits_alone(answers.tasks)
-    estimate = _told(round_, _of_truths(round_, answers, provisional) if alone else _of_design(round_, answers))
+    estimate = _of_truths(round_, answers, provisional) if alone else _of_design(round_, answers)
+    estimate = _told(round_, replace(estimate, quantity=round_.plan.usual_quantity))
     notes = (*estimate.notes, *unchecked(answers.tasks))
     if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
         notes = (*notes, *_at_worst(answers.sample))
@@ -183,8 +202,8 @@ def _of_design(round_: Round, answers: Answers) -> Estimate:
 
 
 def _told(round_: Round, estimate: Estimate) -> Estimate:
-    """The estimate of what the round's plan says, with what it does not speak of."""
-    return replace(estimate, quantity=round_.plan.quantity, notes=(*estimate.notes, *_left_out(round_, estimate)))
+    """The estimate with what it does not speak of."""
+    return replace(estimate, notes=(*estimate.notes, *_left_out(round_, estimate)))
 
 
 def _at_worst(sample: Sample) -> tuple[str, ...]:
@@ -212,7 +231,7 @@ def _left_out(round_: Round, estimate: Estimate) -> tuple[str, ...]:
     if unlogged:
         named.append(f"{unlogged:,} more were never logged or read")
     note = f"{' and '.join(named)}: this is of the others"
-    if round_.plan.quantity.share:
+    if estimate.quantity.share and estimate.quantity == round_.plan.usual_quantity:
         known = estimate.frame_size / (estimate.frame_size + missing)
         low, high = estimate.low * known, estimate.high * known + 1 - known
         note += f"; over all of them it lies between {percent(low)} and {percent(high)}, whatever those were"
@@ -221,16 +240,27 @@ def _left_out(round_: Round, estimate: Estimate) -> tuple[str, ...]:
 
 def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
     why = "nobody could answer any of its tasks" if answers.settled else "no label came before the deadline"
+    return _nothing_tells(work, round_, answers, why)
+
+
+def _nothing_tells(work: Toolbox, round_: Round, answers: Answers, why: str) -> bool:
     close_without_estimate(work, round_, f"{why}; a late one will be estimated when it comes", asked=len(answers.tasks))
     return True
 
 
-def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *, whole: bool = False) -> None:
-    """Keep it, with what its draws tell: nothing, where they do not make the estimate (``whole``)."""
+def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *, whole: Whole | None = None) -> None:
+    """Keep it, with what its draws tell: nothing, where they do not make the estimate; and the further measures."""
     now = work.clock()
-    tally = None if whole else plugins.make("estimator", answers.sample.draw.design).tally(answers.sample)
+    by_draws = whole is None and not estimate.method.endswith("/lags")
+    tally = tally_of(round_, answers) if by_draws else None
+    beside = further(
+        round_,
+        answers,
+        lambda: _usual(round_, answers, provisional=estimate.provisional),
+        None if whole is None else whole.rows,
+    )
     found = None
-    if not whole and not estimate.provisional:
+    if by_draws and not estimate.provisional:
         with work.store.read() as connection:
             found = correction.correction_of(connection, round_, answers, estimate)
     with work.write() as connection:
@@ -243,6 +273,7 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *,
             made_at=now,
             tally=tally,
             corrected=found,
+            further=beside,
         )
         if not estimate.provisional:
             rounds.update(connection, round_.id, state=RoundState.ESTIMATED, problem=None)

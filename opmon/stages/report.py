@@ -12,10 +12,12 @@ from pathlib import Path
 
 from opmon.adjudication import Asked
 from opmon.quantities import Quantity
+from opmon.queries.plain import plain
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
+from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.stages.captured import payloads
 from opmon.stages.captured import seen as seen_of
@@ -23,6 +25,7 @@ from opmon.stages.decide import is_decided
 from opmon.stages.drift import summary_of
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.failure_pictures import draw_failures
+from opmon.stages.measure_figures import measure_figures
 from opmon.stages.packages import installed
 from opmon.stages.points import estimate_points
 from opmon.stages.rolling import log_rolling
@@ -84,7 +87,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
 def _figure(work: Toolbox, round_: Round, quantity: Quantity, points: Sequence[EstimatePoint], folder: Path) -> None:
     """The history of what is estimated, in the timeline's run."""
     path = folder / f"{quantity.key}.png"
-    title = f"{quantity.name.capitalize()} of {work.name} in production"
+    title = f"{quantity.caption} of {work.name} in production"
     estimate_figure(points, path, quantity=quantity, threshold=_threshold(work), title=title)
     work.registry.log_artifact(round_.timeline_run_id or "", path)
 
@@ -125,7 +128,7 @@ def _write_report(
         failures,
         folder / "failures" / "failures.html",
         title=f"What {work.name} got wrong, round {round_.number}",
-        errors=not revision.estimate.quantity.share,
+        errors=not round_.plan.usual_quantity.share,
         unit=round_.plan.unit or "",
     )
     write_labels(answers.tasks, folder / "labels.parquet")
@@ -134,6 +137,7 @@ def _write_report(
     (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
     seen = payloads(work, round_, answers.failures)
     whole = [replace(failure, payload=payload) for failure, payload in zip(failures, seen, strict=True)]
+    figures = _write_measures(round_, revision, answers, folder)
     pictures, shown = draw_failures(work.settings, whole, folder / "failures" / "failures.png")
     round_page(
         RoundSummary(
@@ -144,6 +148,9 @@ def _write_report(
             facts=facts_as_of(round_, revision, answers.tasks),
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
+            errors=not round_.plan.usual_quantity.share,
+            measures=revision.further,
+            measure_figures=figures,
             unit=round_.plan.unit or "",
             verdicts=as_told(work.settings.watch.advising_rules, found),
             started_at=round_.starts_at,
@@ -160,6 +167,17 @@ def _write_report(
         ),
         folder / "round.html",
     )
+
+
+def _write_measures(round_: Round, revision: Revision, answers: Answers, folder: Path) -> list[MeasureFigure]:
+    """The measures beside the main one as plain values, and those that are pictures."""
+    if not revision.further:
+        return []
+    (folder / "measures.json").write_text(json.dumps([plain(each) for each in revision.further], indent=2) + "\n")
+    figures = measure_figures(round_, answers)
+    for figure in figures:
+        (folder / f"{figure.name}.png").write_bytes(figure.content)
+    return figures
 
 
 def _told(revision: Revision) -> dict[str, Json]:
@@ -205,6 +223,7 @@ def _parameters(round_: Round) -> dict[str, Json]:
         "sampler": plan.sampler,
         "budget": plan.budget,
         "level": plan.level,
+        **({} if plan.main is None else {"main": plan.main}),
         "seed": plan.seed,
         "frame_size": round_.inputs,
         "model_version": round_.model_version,

@@ -20,6 +20,7 @@ from opmon.reports.timeline import (
     corrected_metrics,
     final_metrics,
     input_metrics,
+    measure_metrics,
     provisional_metrics,
     revised_metrics,
 )
@@ -56,7 +57,7 @@ def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int 
 
 def facts_as_of(round_: Round, revision: Revision, tasks: Sequence[Asked]) -> RoundFacts:
     """What had happened when the revision was made, with these tasks; a regression has errors and no failures."""
-    failures = revision.failures if revision.estimate.quantity.share else None
+    failures = revision.failures if round_.plan.usual_quantity.share else None
     returned = sum(task.truth is not None for task in tasks)
     facts = facts_of(round_, asked=len(tasks), returned=returned, failures=failures)
     if not any(task.arrived for task in tasks):
@@ -70,7 +71,8 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
     facts = facts_as_of(round_, revision, answers.tasks)
     if revision.estimate.provisional:
         _tell(work, round_, input_metrics(facts))
-        _tell(work, round_, provisional_metrics(revision.estimate, facts), revision.revision, own=False)
+        so_far = provisional_metrics(revision.estimate, facts) | measure_metrics(revision.further, "_provisional")
+        _tell(work, round_, so_far, revision.revision, own=False)
         return
     first, then = revision, answers.tasks
     if revision.revision or answers.labels_seen != revision.labels_seen:
@@ -81,10 +83,12 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
     _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
     final = final_metrics(first.estimate, facts_as_of(round_, first, then))
     quantity = revision.estimate.quantity
-    _tell(work, round_, final | corrected_metrics(first.corrected, quantity, revised=False), first.revision)
+    final |= corrected_metrics(first.corrected, quantity, revised=False) | measure_metrics(first.further)
+    _tell(work, round_, final, first.revision)
     if revision.revision != first.revision:
         revised = revised_metrics(revision.estimate, facts)
         revised |= corrected_metrics(revision.corrected, quantity, revised=True)
+        revised |= measure_metrics(revision.further, "_revised")
         _tell(work, round_, revised, revision.revision)
 
 

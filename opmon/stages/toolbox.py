@@ -172,6 +172,7 @@ def levels_of(plan: RoundPlan) -> int | None:
 
 def plan_of(settings: MonitorSettings) -> RoundPlan:
     """What a round keeps of the configuration, so that changing it later does not change a round half done."""
+    main = settings.main_measure
     return RoundPlan(
         problem=settings.problem,
         unit=settings.unit,
@@ -186,4 +187,7 @@ def plan_of(settings: MonitorSettings) -> RoundPlan:
         at_once=settings.labels.annotators == "none",
         adjudication=settings.labels.decides,
         experts=settings.labels.experts,
+        measures=[measure.stored for measure in settings.measures] or None,
+        main=None if main is None else main.key,
+        main_quantity=None if main is None else main.quantity(settings.unit).kept(),
     )

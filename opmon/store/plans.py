@@ -52,6 +52,13 @@ class RoundPlan:
     experts: Sequence[str] | None = None
     """Those whose answer does, the first who answered."""
 
+    measures: Sequence[Document] | None = None
+    """What is estimated of it, each as the configuration wrote it; None: the main measure of its problem alone."""
+    main: str | None = None
+    """The name of the main one; None: that of its problem."""
+    main_quantity: Document | None = None
+    """What the main one estimates, where ``main`` is named."""
+
     @classmethod
     def of(cls, stored: Document) -> Self:
         """As :meth:`stored` wrote it; keys of other releases are left out, missing ones have their defaults."""
@@ -64,5 +71,10 @@ class RoundPlan:
 
     @property
     def quantity(self) -> Quantity:
-        """What a round with this plan estimates."""
+        """What a round with this plan estimates before all else."""
+        return self.usual_quantity if self.main_quantity is None else quantities.kept(self.main_quantity)
+
+    @property
+    def usual_quantity(self) -> Quantity:
+        """What a round of its problem estimates where nothing else is said."""
         return quantities.of(self.problem, self.unit)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -57,6 +58,7 @@ def queue(connection: Connection, monitor: str, round_id: int, wave: int, new: S
             "prediction": task.prediction,
             "variables": dict(task.variables),
             "payload": payload,
+            "scores": None if task.scores is None else np.asarray(task.scores, np.float32).tobytes(),
             "created_at": at,
             "input_at": task.input_at,
             "needs": task.needs,
@@ -147,6 +149,7 @@ def answers(connection: Connection, round_id: int, first: int | None = None) -> 
             row.needs,
             row.confirm,
             row.lacks,
+            scores=None if row.scores is None else np.frombuffer(row.scores, np.float32),
         )
         for row in connection.execute(query)
     ]

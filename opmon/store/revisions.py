@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon import quantities
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
-from opmon.store import corrections, tallies
+from opmon.store import corrections, measured, tallies
 from opmon.store.corrections import Corrected
+from opmon.store.measured import Measured, quantity_of, quantity_values
 from opmon.store.schema import Query, Row, estimates, rounds
 from opmon.store.tallies import AT_ONCE
 from opmon.types import Estimate
@@ -37,6 +37,8 @@ class Revision:
     """When the round's last input came."""
     corrected: Corrected | None = None
     """The estimate corrected for annotators who err; None where no answer is there to check another."""
+    further: tuple[Measured, ...] = ()
+    """What was measured beside it; read with single rounds alone."""
 
 
 def add_estimate(
@@ -49,16 +51,16 @@ def add_estimate(
     made_at: datetime,
     tally: Tally | None = None,
     corrected: Corrected | None = None,
+    further: Sequence[Measured] = (),
 ) -> int:
-    """Add the next revision, with what its draws tell; gives its number, the first being 0."""
+    """Add the next revision, with what its draws tell and the further measures; gives its number, the first being 0."""
     last = connection.scalar(sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == round_id))
     revision = 0 if last is None else last + 1
     added = connection.execute(
         estimates.insert().values(
             round_id=round_id,
             revision=revision,
-            quantity=estimate.quantity.name,
-            unit=estimate.quantity.unit,
+            **quantity_values(estimate.quantity),
             value=estimate.value,
             low=estimate.low,
             high=estimate.high,
@@ -80,6 +82,7 @@ def add_estimate(
         tallies.add(connection, key, tally)
     if corrected is not None:
         corrections.add(connection, key, corrected)
+    measured.add(connection, key, further)
     return revision
 
 
@@ -174,7 +177,9 @@ def _revisions() -> Query:
 
 
 def _is(quantity: Quantity) -> tuple[sa.ColumnElement[bool], ...]:
-    return estimates.c.quantity == quantity.name, estimates.c.unit == quantity.unit
+    definition = estimates.c.meaning["definition"].as_string()
+    same = definition == quantity.definition if quantity.definition else definition.is_(None)
+    return estimates.c.quantity == quantity.name, estimates.c.unit == quantity.unit, same
 
 
 def _oldest_first(connection: Connection, query: Query, limit: int | None) -> list[Revision]:
@@ -185,15 +190,17 @@ def _oldest_first(connection: Connection, query: Query, limit: int | None) -> li
 def latest_estimate(connection: Connection, round_id: int) -> Revision | None:
     """The newest revision of one round."""
     query = _revisions().where(estimates.c.round_id == round_id).order_by(estimates.c.revision.desc()).limit(1)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else _revision(row)
+    return _with_further(connection, connection.execute(query).one_or_none())
 
 
 def first_final(connection: Connection, round_id: int) -> Revision | None:
     """The estimate of a round as it became final; later revisions correct it."""
     query = _revisions().where(estimates.c.round_id == round_id, ~estimates.c.provisional)
-    row = connection.execute(query.order_by(estimates.c.revision).limit(1)).one_or_none()
-    return None if row is None else _revision(row)
+    return _with_further(connection, connection.execute(query.order_by(estimates.c.revision).limit(1)).one_or_none())
+
+
+def _with_further(connection: Connection, row: Row | None) -> Revision | None:
+    return None if row is None else replace(_revision(row), further=measured.of(connection, row.id))
 
 
 def became_final(connection: Connection, monitor: str, first: int, last: int) -> dict[int, int]:
@@ -213,7 +220,8 @@ def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, Rev
     for start in range(0, len(round_ids), AT_ONCE):
         query = _revisions().where(estimates.c.round_id.in_(round_ids[start : start + AT_ONCE]))
         found |= {row.round_id: _revision(row) for row in connection.execute(query.order_by(estimates.c.revision))}
-    return found
+    beside = measured.read(connection, [each.key for each in found.values()])
+    return {key: replace(each, further=beside.get(each.key, ())) for key, each in found.items()}
 
 
 def _revision(row: Row) -> Revision:
@@ -226,7 +234,7 @@ def _revision(row: Row) -> Revision:
         response=row.response,
         method=row.method,
         level=row.level,
-        quantity=quantities.named(row.quantity, row.unit),
+        quantity=quantity_of(row),
         standard_error=row.standard_error,
         provisional=row.provisional,
         notes=tuple(row.notes),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.planning import chosen_classes
 from opmon.scoring.scored import Scored
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Array, Batch, Document, Json, Problem, Signature
+from opmon.types import Array, Batch, Document, Json, Numbers, Problem, Signature
 from opmon.values import canonical_class
 
 ROWS = 16_384
@@ -50,6 +50,8 @@ class FlavorScorer:
     signature: Signature | None = None
     reading: ReaderPlan | None = None
     """How rows become tensors, where they hold pictures or the like."""
+    keeps_scores: bool = False
+    """Whether the scores are given with the answers."""
     _own: tuple[str, ...] | None = None
     _failures: int = 0
     _rows: int = ROWS
@@ -59,6 +61,10 @@ class FlavorScorer:
         for batch in batches:
             if batch.rows.num_rows:
                 yield self._answered(batch)
+
+    def keeping_scores(self) -> FlavorScorer:
+        """The same, in the same process, with the probabilities of all classes in its answers."""
+        return replace(self, keeps_scores=True)
 
     def describe(self) -> dict[str, Json]:
         """The facts that ``opmon check`` shows; loads the model."""
@@ -193,9 +199,9 @@ class FlavorScorer:
         if self.problem == "regression":
             predictions, good = self._numbers(table)
             variables: dict[str, NDArray[np.float32]] = {}
-            unlike, classes = 0, None
+            unlike, classes, scores = 0, None, None
         else:
-            predictions, good, variables, unlike, classes = self._classified(table, parts[0][1])
+            predictions, good, variables, unlike, classes, scores = self._classified(table, parts[0][1])
         for row in rows[~good].tolist():
             reasons[batch.first_row + row] = "the model's answer is not a number, or no probabilities"
         return Scored(
@@ -207,6 +213,7 @@ class FlavorScorer:
             None,
             unlike,
             classes,
+            scores=None if scores is None else scores[good],
         )
 
     def _numbers(self, table: pa.Table) -> tuple[Array, NDArray[np.bool_]]:
@@ -224,8 +231,9 @@ class FlavorScorer:
 
     def _classified(
         self, table: pa.Table, header: Document
-    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None]:
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None, Numbers | None]:
         count = table.num_rows
+        kept: Numbers | None = None
         good = np.ones(count, dtype=bool)
         variables: dict[str, NDArray[np.float32]] = {}
         best: Array | None = None
@@ -236,28 +244,37 @@ class FlavorScorer:
             width = scores.type.list_size
             matrix = np.asarray(scores.flatten()).reshape(count, width)
             meaning: Meaning = "probabilities" if self.meaning == "auto" else self.meaning
-            answers = Outputs(self.problem, "scores", None, meaning, classes).read([matrix])
-            variables, good, best, classes = (
+            outputs = Outputs(self.problem, "scores", None, meaning, classes, keeps_scores=self.keeps_scores)
+            answers = outputs.read([matrix])
+            variables, good, best, classes, kept = (
                 dict(answers.variables),
                 answers.valid,
                 answers.predictions,
                 answers.classes,
+                answers.scores,
             )
         if "labels" not in table.column_names:
             if best is None:
                 raise ModelError("the model gives neither a label nor scores")
-            return best, good, variables, 0, classes
+            return best, good, variables, 0, classes, kept
         labels = table["labels"].combine_chunks()
         if best is None and _are_shares(labels):
-            outputs = Outputs(self.problem, "labels", None, "probabilities", classes)
+            outputs = Outputs(self.problem, "labels", None, "probabilities", classes, keeps_scores=self.keeps_scores)
             answers = outputs.read([labels.to_numpy(zero_copy_only=False)])
-            return answers.predictions, answers.valid, dict(answers.variables), 0, answers.classes
+            return (
+                answers.predictions,
+                answers.valid,
+                dict(answers.variables),
+                0,
+                answers.classes,
+                answers.scores,
+            )
         known = np.asarray(labels.is_valid())
         names = self._named(class_names("the model's label", labels.filter(pa.array(known)), self.spellings))
         predictions = np.full(count, "", names.dtype if len(names) else np.dtype("<U1"))
         predictions[known] = names
         unlike = 0 if best is None else int((best != predictions)[good & known].sum())
-        return predictions, good & known, variables, unlike, classes
+        return predictions, good & known, variables, unlike, classes, kept
 
     def _named(self, names: NDArray[np.str_]) -> NDArray[np.str_]:
         """The model's own names, or numbers of its classes, as the configuration calls them."""

@@ -38,6 +38,8 @@ class Predictions:
     """The activations of the layer, one row per input, where they were asked for."""
     predicted: NDArray[np.int64] | None = None
     """The column of the predicted class, where activations were asked for and there are classes."""
+    scores: Numbers | None = None
+    """The probability of each of ``classes``, one row per input, where the scores are kept."""
 
     @classmethod
     def joined(cls, pieces: Sequence[Predictions]) -> Predictions:
@@ -53,6 +55,7 @@ class Predictions:
             first.classes,
             _stacked([piece.activations for piece in pieces]),
             _stacked([piece.predicted for piece in pieces]),
+            _stacked([piece.scores for piece in pieces]),
         )
 
 
@@ -74,6 +77,8 @@ class Outputs:
     """The names that the file itself has for the classes, in the same order."""
     spellings: Spellings = AS_SPELT
     """The other names of the classes."""
+    keeps_scores: bool = False
+    """Whether the probabilities are given with the predictions: as many numbers for each input as there are classes."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +109,19 @@ class Outputs:
                 raise ModelError(self.unlike(unlike, count))
             if self.labels.proven and unlike == count and len(classes) == 2:
                 unlike = 0  # the two scores of a support vector machine are the wrong way round: that tells nothing
-        return Predictions(predictions, variables_of(probabilities, ranking), valid, unlike, self._vocabulary(classes))
+        return Predictions(
+            predictions,
+            variables_of(probabilities, ranking),
+            valid,
+            unlike,
+            self._vocabulary(classes),
+            scores=self._kept(probabilities, classes),
+        )
+
+    def _kept(self, probabilities: Numbers, classes: tuple[str, ...]) -> Numbers | None:
+        """The probabilities, where they are kept and it is known which class each of them is of."""
+        named = self.keeps_scores and self._vocabulary(classes) == classes
+        return np.ascontiguousarray(probabilities, np.float32) if named else None
 
     def _labelled(
         self, labels: Labels, values: Array, valid: NDArray[np.bool_], classes: tuple[str, ...]

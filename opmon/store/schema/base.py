@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
@@ -41,6 +41,19 @@ metadata = sa.MetaData(
 
 Key = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 """SQLite numbers rows only in a column that is exactly INTEGER."""
+
+
+_Name = sa.String(300).with_variant(sa.String(50), "sqlite")
+"""SQLite holds text of any length in a column, and cannot change its type while other tables refer to it."""
+
+
+def quantity_columns() -> tuple[sa.Column[Any], ...]:
+    """The columns that say what was estimated, beside its values: see :func:`opmon.store.revisions.quantity_of`."""
+    return (
+        sa.Column("quantity", _Name, nullable=False),
+        sa.Column("unit", sa.String(50), nullable=False, server_default=""),
+        sa.Column("meaning", sa.JSON(none_as_null=True)),  # what else its quantity is, where name and unit do not tell
+    )
 
 
 def round_id() -> sa.Column[int]:

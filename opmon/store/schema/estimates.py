@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from opmon.store.schema.base import Key, UtcDateTime, metadata, round_id
+from opmon.store.schema.base import Key, UtcDateTime, metadata, quantity_columns, round_id
 
 estimates = sa.Table(
     "estimates",
@@ -12,8 +12,7 @@ estimates = sa.Table(
     sa.Column("id", Key, primary_key=True),
     round_id(),
     sa.Column("revision", sa.Integer, nullable=False),
-    sa.Column("quantity", sa.String(50), nullable=False),
-    sa.Column("unit", sa.String(50), nullable=False, server_default=""),
+    *quantity_columns(),
     sa.Column("value", sa.Float, nullable=False),
     sa.Column("low", sa.Float, nullable=False),
     sa.Column("high", sa.Float, nullable=False),
@@ -29,6 +28,24 @@ estimates = sa.Table(
     sa.Column("labels_seen", sa.Integer, nullable=False),
     sa.Column("made_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("round_id", "revision"),
+)
+
+measured = sa.Table(
+    "measured",
+    metadata,
+    sa.Column("estimate_id", Key, sa.ForeignKey("estimates.id"), primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True),  # in the order in which they are shown
+    sa.Column("measure", sa.String(300), nullable=False),  # the entry of the configuration that it belongs to
+    *quantity_columns(),
+    sa.Column("value", sa.Float),  # NULL: it is not known
+    sa.Column("low", sa.Float),
+    sa.Column("high", sa.Float),
+    sa.Column("standard_error", sa.Float),
+    sa.Column("n", sa.Integer),
+    sa.Column("response", sa.Float),
+    sa.Column("method", sa.String(200)),
+    sa.Column("notes", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("why", sa.Text),  # why it is not known
 )
 
 tallies = sa.Table(

@@ -19,6 +19,7 @@ tasks = sa.Table(
     sa.Column("prediction", sa.Text, nullable=False),
     sa.Column("variables", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("payload", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("scores", sa.LargeBinary),  # the probability of each class of its round, as float32; NULL: nobody asks
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("input_at", UtcDateTime),  # when production answered it: what the lag of its truth is counted from
     sa.Column("needs", sa.Integer, nullable=False, server_default="1"),  # so many annotators are to speak of it

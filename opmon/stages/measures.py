@@ -1,0 +1,216 @@
+"""What is estimated of a round, as its plan says, from what is known of its draws."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon import label_sets, plugins
+from opmon.abc import Measure, Ratio
+from opmon.adjudication import Asked
+from opmon.config.measures import distinct
+from opmon.errors import InputError
+from opmon.estimators.census import METHOD as CENSUS
+from opmon.estimators.measured import measured
+from opmon.estimators.tally import Tally
+from opmon.quantities import Problem, Quantity
+from opmon.scales import score_of
+from opmon.stages.weights import linear
+from opmon.store.measured import Measured
+from opmon.store.plans import RoundPlan
+from opmon.store.rounds import Round
+from opmon.types import Draw, Estimate, Floats, Numbers, Sample
+from opmon.types.labelled import Labelled
+
+if TYPE_CHECKING:
+    from opmon.stages.estimate import Answers
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A measure that the plan of a round names."""
+
+    key: str
+    measure: Measure
+    quantity: Quantity
+    is_main: bool
+    """Whether it is the one that the round's estimate is of, and another one than is usual for its problem."""
+    is_usual: bool
+    """Whether it is the usual one of its problem, which the design's own estimator is for."""
+
+
+FEW_KEPT = 500
+"""The most of one measure's parts, such as the cells of a table, that a round keeps."""
+_BY_LAGS = (
+    "answers weigh by how soon truths like them came in earlier rounds; the interval does not know how sure that is"
+)
+
+
+def measures_of(plan: RoundPlan) -> tuple[Planned, ...]:
+    """The measures that a plan names, in their order."""
+    usual = plan.usual_quantity
+    found = []
+    for stored in plan.measures or ():
+        parameters = {name: value for name, value in stored.items() if name != "type"}
+        measure = plugins.make("measure", stored["type"], parameters)
+        key, quantity = measure.quantity().name, distinct(measure.quantity(plan.unit), stored["type"], parameters)
+        found.append(Planned(key, measure, quantity, key == plan.main, quantity == usual))
+    return tuple(found)
+
+
+def main_of(plan: RoundPlan) -> Planned | None:
+    """The main measure; None where it is the usual one of the plan's problem."""
+    return next((each for each in measures_of(plan) if each.is_main), None)
+
+
+def estimate_of(answers: Answers, rows: Labelled, measure: Measure, quantity: Quantity, plan: RoundPlan) -> Estimate:
+    """One measure by the design of the draws; an :class:`InputError` says why there is none."""
+    estimator = linear(answers.sample)
+    if estimator is None:
+        raise InputError(f"the design {answers.sample.draw.design!r} does not tell what its draws stand for")
+    estimate = measured(estimator, answers.sample, rows, measure, plan.unit, plan.level)
+    notes = (*estimate.notes, _BY_LAGS) if answers.arrived is not None else estimate.notes
+    return replace(estimate, quantity=quantity, notes=notes)
+
+
+def tally_of(round_: Round, answers: Answers) -> Tally | None:
+    """What the draws tell of the round's main measure, for an interval over several rounds; None where that is no mean
+    of losses over all inputs: rounds are then joined by their intervals."""
+    sample, main = answers.sample, main_of(round_.plan)
+    if main is not None:
+        rows = rows_of(round_, answers.tasks, sample.draw)
+        ratio = main.measure.ratio(rows.only(rows.answered))
+        if ratio is None or not ratio.is_mean or main.measure.needs_scores:
+            return None
+        losses = _losses(ratio, main.quantity)
+        if losses is None:
+            return None
+        outcomes = np.full(len(rows), np.nan)
+        outcomes[rows.answered] = losses
+        problem: Problem = "classification" if main.quantity.share else "regression"
+        sample = Sample(sample.draw, outcomes, problem, sample.propensity)
+    return plugins.make("estimator", sample.draw.design).tally(sample)
+
+
+def _losses(ratio: Ratio, quantity: Quantity) -> Floats | None:
+    """The losses whose mean is the quantity, or for a share what it lacks to 1; None where it is none of the two."""
+    if quantity.share and ratio.binary:
+        return np.asarray(1 - ratio.numerator)
+    if not quantity.share and ratio.lowest == 0:
+        return ratio.numerator
+    return None
+
+
+def further(
+    round_: Round, answers: Answers, usual: Callable[[], Estimate], whole: Labelled | None = None
+) -> list[Measured]:
+    """The measures of a round beside its main one, in the order of its plan; those that are not known say why.
+
+    ``usual`` estimates the usual one of the problem, and ``whole`` is what is known of all inputs, where the truth of
+    each has come.
+    """
+    planned = [each for each in measures_of(round_.plan) if not each.is_main]
+    if round_.plan.main is None:
+        planned = [each for each in planned if not each.is_usual]
+    rows = rows_of(round_, answers.tasks, answers.sample.draw) if planned else None
+    found: list[Measured] = []
+    for each in planned:
+        if rows is not None:
+            found += _of_one(round_, answers, each, rows, usual, whole)
+    return found
+
+
+def _of_one(
+    round_: Round,
+    answers: Answers,
+    planned: Planned,
+    rows: Labelled,
+    usual: Callable[[], Estimate],
+    whole: Labelled | None,
+) -> Iterator[Measured]:
+    cells = planned.measure.cells(rows.classes)
+    alone = cells == (planned.measure,)
+    for cell in cells[:FEW_KEPT]:
+        quantity = planned.quantity if alone else cell.quantity(round_.plan.unit)
+        try:
+            cell.check(rows.classes)
+            if whole is not None and not cell.needs_scores:
+                estimate = of_all(whole, cell, quantity, round_.plan)
+            elif planned.is_usual:
+                estimate = usual()
+            else:
+                estimate = estimate_of(answers, rows, cell, quantity, round_.plan)
+        except InputError as exc:
+            yield Measured(planned.key, quantity, None, str(exc))
+        except Exception as exc:  # a measure may be anybody's, and stops no other
+            log.exception("measure %s failed in round %d of %s", planned.key, round_.number, round_.monitor)
+            yield Measured(planned.key, quantity, None, f"it failed: {type(exc).__name__}: {exc}")
+        else:
+            yield Measured(planned.key, quantity, estimate)
+
+
+def of_all(rows: Labelled, measure: Measure, quantity: Quantity, plan: RoundPlan) -> Estimate:
+    """A measure of all inputs of a round, whose truth is known of each: nothing is estimated."""
+    size = len(rows)
+    ratio = measure.ratio(rows)
+    if ratio is not None and not ratio.denominator.any():
+        raise InputError(f"{quantity.name} is undefined: none of the {size:,} inputs counts for it")
+    value = measure.value(rows, np.full(size, 1 / size))
+    return Estimate(
+        *(value, value, value),
+        n=size,
+        frame_size=size,
+        response=1.0,
+        method=CENSUS,
+        level=plan.level,
+        quantity=quantity,
+        standard_error=0.0,
+        notes=("a census: every input has its truth, which is taken to be right", *measure.notes(rows)),
+    )
+
+
+def rows_of(round_: Round, tasks: Sequence[Asked], draw: Draw) -> Labelled:
+    """What is known of every draw: the answer that counts, the model's own, and its scores."""
+    of = {task.position: task for task in tasks}
+    drawn = [of.get(int(position)) for position in draw.positions]
+    answered = np.array([task is not None and task.truth is not None for task in drawn], dtype=np.bool_)
+    truth = [task.truth if task is not None and task.truth is not None else "" for task in drawn]
+    said = [task.prediction if task is not None else "" for task in drawn]
+    classes = tuple(round_.classes or ())
+    scores = [None if task is None else task.scores for task in drawn]
+    own = _scores(scores, classes)
+    match round_.plan.problem:
+        case "regression":
+            return Labelled(answered, _numbers(truth), _numbers(said))
+        case "judged":
+            given = np.array([score_of(text) if text else np.nan for text in truth])
+            return Labelled(answered, given, np.full(len(given), np.nan))
+        case "multilabel":
+            return Labelled(answered, _sets(truth, classes), _sets(said, classes), own, classes)
+    return Labelled(answered, np.array(truth, np.str_), np.array(said, np.str_), own, classes)
+
+
+def _numbers(texts: Sequence[str]) -> Floats:
+    return np.array([float(text) if text else np.nan for text in texts])
+
+
+def _sets(texts: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]:
+    """One row for each set and one column for each class: whether it is in the set."""
+    said = [set(label_sets.members(text)) if text else set() for text in texts]
+    return np.array([[name in own for name in classes] for own in said], dtype=np.bool_).reshape(
+        len(said), len(classes)
+    )
+
+
+def _scores(known: Sequence[Numbers | None], classes: tuple[str, ...]) -> Numbers | None:
+    if all(own is None for own in known):
+        return None
+    none = np.full(len(classes), np.nan, np.float32)
+    return np.stack([own if own is not None and len(own) == len(classes) else none for own in known])
