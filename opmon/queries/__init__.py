@@ -4,9 +4,11 @@ Reading takes no lease, no MLflow and no configuration: what a view depends on i
 stands is said in one place, :mod:`opmon.queries.standing`.
 """
 
+from opmon.queries.books import QueueView
 from opmon.queries.events import DeliveryView, EventView
-from opmon.queries.monitors import MonitorView, QueueView
+from opmon.queries.monitors import MonitorView
 from opmon.queries.needs import NeedView
+from opmon.queries.overview import LatestView, LineView, PastPoint
 from opmon.queries.rolling import RollingPoint
 from opmon.queries.rounds import RoundView, VerdictView
 from opmon.queries.standing import ReasonView, Standing, StandingView
@@ -15,8 +17,11 @@ from opmon.queries.timeline import TimelinePoint
 __all__ = [
     "DeliveryView",
     "EventView",
+    "LatestView",
+    "LineView",
     "MonitorView",
     "NeedView",
+    "PastPoint",
     "QueueView",
     "ReasonView",
     "RollingPoint",

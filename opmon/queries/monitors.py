@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from opmon.queries.needs import NeedView, needs_of
+from opmon.queries.books import Books, QueueView
+from opmon.queries.needs import NeedView
 from opmon.queries.rolling import RollingPoint, rolling_as_of
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
-from opmon.store import assigning, cycles, handing, outbox, queue, revisions, rounds, set_aside, ticks, truths
-from opmon.store.cycles import Ended
+from opmon.store import revisions, rounds
 from opmon.store.engine import Connection
-from opmon.store.handing import Standing as Provider
-from opmon.store.outbox import Dead
 from opmon.store.revisions import Revision
-from opmon.store.rounds import Round, Unfinished
-from opmon.store.set_aside import SetAside
+from opmon.store.rounds import Round
 from opmon.store.truths import Read
-
-
-@dataclass(frozen=True)
-class QueueView:
-    """The tasks of a monitor's rounds, except rounds that were given up."""
-
-    asked: int
-    spoken: int
-    """Of how many all was said that was asked."""
-    open: int
-    """How many wait for annotators."""
-    due_at: datetime | None
-    """When the first round stops waiting for its labels."""
-    further: int = 0
-    """Those of the open ones that somebody has spoken of: they wait for a further opinion."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +53,7 @@ def monitor_view(connection: Connection, watch: Watch, now: datetime, *, shown: 
 
 def monitor_views(connection: Connection, watches: Sequence[Watch], now: datetime, *, shown: int) -> list[MonitorView]:
     """The monitors with their ``shown`` newest rounds each."""
-    books = _Books.read(connection, [watch.name for watch in watches], now)
+    books = Books.read(connection, [watch.name for watch in watches], now)
     finals = [revisions.newest_final(connection, watch.name) for watch in watches]
     shown_of = [_shown(connection, watch, final, shown) for watch, final in zip(watches, finals, strict=True)]
     views = round_views(connection, list(zip(watches, shown_of, strict=True)), now)
@@ -89,46 +71,13 @@ def _shown(connection: Connection, watch: Watch, final: Revision | None, shown: 
     return [*newest, rounds.get(connection, watch.name, final.round_number)]
 
 
-@dataclass(frozen=True)
-class _Books:
-    """The results of one query each for all monitors."""
-
-    progress: Mapping[str, tuple[int, int, int]]
-    unfinished: Mapping[str, Sequence[Unfinished]]
-    dead: Mapping[str, Sequence[Dead]]
-    ended: Mapping[str, Ended]
-    begun: Mapping[str, datetime]
-    failing: Mapping[tuple[str, str], Provider]
-    """Label providers whose last call failed, by monitor and provider."""
-
-    aside: Mapping[str, Sequence[SetAside]]
-    """Parts of the logs that cannot be read."""
-    truths: Mapping[str, Read]
-    further: Mapping[str, int]
-    """How many tasks wait for a further opinion."""
-
-    @classmethod
-    def read(cls, connection: Connection, names: Sequence[str], now: datetime) -> _Books:
-        return cls(
-            queue.progress(connection, names, now),
-            rounds.unfinished_of(connection, names, now),
-            outbox.dead(connection, names),
-            cycles.last(connection, names),
-            ticks.last(connection),
-            handing.failing(connection, names),
-            set_aside.of_monitors(connection, names),
-            truths.last_read(connection, names),
-            assigning.lacking_further(connection, names),
-        )
-
-
 def _view(
     connection: Connection,
     watch: Watch,
     final: Revision | None,
     views: Sequence[RoundView],
     shown: int,
-    books: _Books,
+    books: Books,
 ) -> MonitorView:
     name, newest = watch.name, tuple(views[:shown])
     stands, rolling, latest = NO_ESTIMATE, None, None
@@ -136,10 +85,7 @@ def _view(
         stands = standing_of(connection, name, final.model, watch.acting_rules)
         rolling = rolling_as_of(connection, name, final, rounds=watch.rolling_rounds, within=watch.rolling_within)
         latest = next(each for each in views if each.number == final.round_number)
-    unfinished, ended, begun = books.unfinished.get(name, ()), books.ended.get(name), books.begun.get(name)
-    provider = None if watch.provider is None else books.failing.get((name, watch.provider))
-    asked, spoken, waiting = books.progress.get(name, (0, 0, 0))
-    due = min((each.deadline_at for each in unfinished if each.open and each.deadline_at), default=None)
+    ended = books.ended.get(name)
     return MonitorView(
         name=name,
         quantity=watch.quantity.title,
@@ -148,22 +94,12 @@ def _view(
         reasons=stands.reasons,
         rules=watch.rules,
         rounds=newest[0].number if newest else rounds.count(connection, name),
-        queue=QueueView(asked, spoken, waiting, due, books.further.get(name, 0)),
+        queue=books.queue_of(name),
         latest=latest,
         rolling=rolling,
         newest=newest,
-        needs=needs_of(
-            connection,
-            name,
-            stands,
-            unfinished,
-            books.dead.get(name, ()),
-            ended,
-            provider,
-            watch.max_open,
-            books.aside.get(name, ()),
-        ),
+        needs=books.needs_of(connection, watch, stands),
         last_success_at=None if ended is None else ended.succeeded_at,
-        next_at=None if begun is None or watch.next_after is None else watch.next_after(begun),
+        next_at=books.next_at(watch),
         truth=books.truths.get(name),
     )

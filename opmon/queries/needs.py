@@ -28,6 +28,8 @@ class NeedView:
     """The problem, and what to do about it."""
     round: int | None = None
     event: str | None = None
+    problem: str = ""
+    """The problem alone, for whoever is shown a button where the message names a command; empty: the message."""
 
 
 def needs_of(
@@ -53,7 +55,7 @@ def needs_of(
         for need in _alarm(connection, monitor, reason.rule)
     ]
     needs += [NeedView("inputs", _set_aside(aside))] if aside else []
-    needs += [NeedView("delivery", _undelivered(each), event=each.event_id) for each in dead]
+    needs += [_undelivered(each) for each in dead]
     if provider is not None:
         needs.append(NeedView("provider", _failing(provider)))
     needs += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
@@ -93,10 +95,12 @@ def _alarm(connection: Connection, monitor: str, rule: str) -> list[NeedView]:
     event = outbox.newest_alarm(connection, monitor, rule)
     if event is None or event["acknowledged_at"] is not None:
         return []
-    message = f"nobody has taken on the alarm of {rule}; whoever does: opmon events acknowledge {event['id']}"
-    return [NeedView("alarm", message, round=event["body"]["round"], event=event["id"])]
+    problem = f"nobody has taken on the alarm of {rule}"
+    message = f"{problem}; whoever does: opmon events ack {event['id']}"
+    return [NeedView("alarm", message, round=event["body"]["round"], event=event["id"], problem=problem)]
 
 
-def _undelivered(dead: Dead) -> str:
-    why = f" ({dead.problem})" if dead.problem else ""
-    return f"{dead.action} was not told of an event{why}; to try again: opmon events replay {dead.event_id}"
+def _undelivered(dead: Dead) -> NeedView:
+    problem = f"{dead.action} was not told of an event{f' ({dead.problem})' if dead.problem else ''}"
+    message = f"{problem}; to try again: opmon events replay {dead.event_id}"
+    return NeedView("delivery", message, event=dead.event_id, problem=problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -60,16 +60,23 @@ NO_ESTIMATE = StandingView("unknown")
 
 
 def standing_of(
-    connection: Connection, monitor: str, model: tuple[str, str], acting_rules: Sequence[str]
+    connection: Connection,
+    monitor: str,
+    model: tuple[str, str],
+    acting_rules: Sequence[str],
+    newest: Mapping[str, Entry] | None = None,
 ) -> StandingView:
     """The standing of a model version that has an estimate; ``acting_rules`` are names.
+
+    ``newest`` holds what rules said of the last round that they judged, as far as that is known already.
 
     ``degraded`` where a rule's alarm stands, ``unknown`` where there are rules and none of them knows anything yet,
     ``unwatched`` where there are none, else ``healthy``: no rule objects. Rules that only advise have no say in it.
     """
     if not acting_rules:
         return StandingView("unwatched")
-    reasons = tuple(_reason(connection, monitor, model, rule) for rule in acting_rules)
+    known = newest or {}
+    reasons = tuple(_reason(connection, monitor, model, rule, known.get(rule)) for rule in acting_rules)
     states = {reason.state for reason in reasons}
     if "alarm" in states:
         return StandingView("degraded", reasons)
@@ -86,9 +93,11 @@ def as_told(advising_rules: Collection[str], said: Sequence[Verdict]) -> list[Ve
     ]
 
 
-def _reason(connection: Connection, monitor: str, model: tuple[str, str], rule: str) -> ReasonView:
+def _reason(
+    connection: Connection, monitor: str, model: tuple[str, str], rule: str, newest: Entry | None
+) -> ReasonView:
     """How the rule stands; an alarm of another version of the rule is over."""
-    newest = verdicts.newest(connection, monitor, model, rule)
+    newest = newest or verdicts.newest(connection, monitor, model, rule)
     if newest is None:
         return ReasonView(rule, "unknown", None, "it has judged no round of this model version yet")
     if newest.alarmed is not None:

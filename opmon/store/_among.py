@@ -26,6 +26,13 @@ def among(
     return column == sa.any_(sa.literal(list(keys), ARRAY(column.type)))
 
 
+def listed(connection: Connection, keys: Sequence[str]) -> sa.TableValuedAlias:
+    """The keys as a table with the column ``value``, for a query that looks something up for each of them."""
+    if connection.dialect.name == "sqlite":
+        return sa.func.json_each(json.dumps(list(keys))).table_valued("value")
+    return sa.func.unnest(sa.literal(list(keys), ARRAY(sa.String()))).table_valued("value")
+
+
 def portions(items: Sequence[Item], size: int | None = None) -> Iterator[Sequence[Item]]:
     """The items, so many at a time."""
     size = size or AT_ONCE

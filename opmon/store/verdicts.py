@@ -130,7 +130,7 @@ def latest_of(connection: Connection, round_ids: Sequence[int]) -> dict[int, lis
         some = verdicts.c.round_id.in_(round_ids[start : start + AT_ONCE])
         query = sa.select(verdicts).where(some, _OF_NEWEST_REVISION).order_by(verdicts.c.id)
         for row in connection.execute(query):
-            found[row.round_id].append(_verdict(row))
+            found[row.round_id].append(verdict_of(row))
     return found
 
 
@@ -176,10 +176,10 @@ def _first(connection: Connection, query: Query) -> Entry | None:
 
 
 def _entry(row: Row) -> Entry:
-    return Entry(row.round_id, row.number, row.revision, _verdict(row))
+    return Entry(row.round_id, row.number, row.revision, verdict_of(row))
 
 
-def _verdict(row: Row) -> Verdict:
+def verdict_of(row: Row) -> Verdict:
     return Verdict(row.rule, row.state, row.message, row.value, row.threshold, row.details)
 
 

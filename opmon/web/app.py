@@ -15,12 +15,13 @@ from starlette.exceptions import HTTPException
 import opmon
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, UnavailableError
 from opmon.web import assets
-from opmon.web.api import monitors, tasks
+from opmon.web.api import monitors, tasks, watching
 from opmon.web.api.models import Failure
 from opmon.web.guards import Application, Guarded
-from opmon.web.pages import label, signing_in
+from opmon.web.pages import documents, label, overview, signing_in
 from opmon.web.refused import Refused
 from opmon.web.site import Site
+from opmon.web.squeezed import Squeezed
 from opmon.web.templating import page
 
 log = logging.getLogger(__name__)
@@ -44,21 +45,21 @@ def application(site: Site) -> Application:
     app = FastAPI(
         title="opmon",
         version=opmon.__version__,
-        description="Labels for monitored models: take tasks, answer them, see how far they are.",
+        description="How monitored models do, and the labels that tell it: take tasks, answer, see what comes of it.",
         openapi_url=f"{API}/openapi.json",
         docs_url=None,  # these pages fetch scripts from elsewhere
         redoc_url=None,
     )
     app.state.site = site
-    for router in (monitors.router, tasks.router):
+    for router in (monitors.router, tasks.router, watching.router):
         app.include_router(router, prefix=API, responses=_FAILURES)
-    for router in (signing_in.router, label.router):
+    for router in (signing_in.router, overview.router, documents.router, label.router):
         app.include_router(router, include_in_schema=False)
     app.add_api_route("/healthz", _healthz, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_api_route("/static/{version}/{name}", _static, methods=["GET", "HEAD"], include_in_schema=False)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    return Guarded(app, site.settings.web.max_body)
+    return Guarded(Squeezed(app), site.settings.web.max_body)
 
 
 async def _healthz() -> dict[str, str]:

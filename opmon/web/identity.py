@@ -60,6 +60,16 @@ class Person:
         """Whether they may take tasks and answer them."""
         return self.role in ("annotator", "operator")
 
+    @property
+    def watches(self) -> bool:
+        """Whether they may see how models do; annotators must not learn what the model says."""
+        return self.role in ("viewer", "operator")
+
+    @property
+    def acts(self) -> bool:
+        """Whether they may take events on and have them sent again."""
+        return self.role == "operator"
+
 
 @dataclass
 class Door:

@@ -9,20 +9,20 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 
-def html_of(text: str) -> str:
+def html_of(text: str, first: int = 3) -> str:
     """The HTML of Markdown; links lead to http, https and mail only, and pictures are left out.
 
-    Its headings begin at the third level: the page around it has those above.
+    Its headings begin at the level ``first``: the page around it has those above.
 
     >>> html_of("**bold** <script>").strip()
     '<p><strong>bold</strong> &lt;script&gt;</p>'
     """
-    html: str = _renderer().render(text)
+    html: str = _renderer(first).render(text)
     return html
 
 
 @functools.cache
-def _renderer() -> MarkdownIt:
+def _renderer(first: int) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from markdown_it.renderer import RendererHTML
     from markdown_it.token import Token
@@ -37,7 +37,7 @@ def _renderer() -> MarkdownIt:
             return str(self.renderToken(tokens, index, options, env))
 
         def heading_open(self, tokens: list[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-            tokens[index].tag = f"h{min(6, int(tokens[index].tag[1]) + 2)}"
+            tokens[index].tag = f"h{min(6, int(tokens[index].tag[1]) + first - 1)}"
             return str(self.renderToken(tokens, index, options, env))
 
         heading_close = heading_open

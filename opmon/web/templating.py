@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi.responses import HTMLResponse
 
 from opmon import wording
-from opmon.web import assets
+from opmon.web import assets, words
 
 if TYPE_CHECKING:
     import jinja2
@@ -31,5 +31,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(asset=assets.address_of)
-    environment.filters.update(counted=wording.counted)
+    environment.filters.update(counted=wording.counted, bounds=words.bounds_of, percent=wording.percent)
     return environment

@@ -86,7 +86,7 @@ def context_of(browser: Browser, server: Any, watched: Watched) -> Iterator[Call
         new.on("page", watched.watch)
         made.append(new)
         page = new.new_page()
-        page.goto("/sign-in")
+        page.goto("/sign-in?next=/label")
         page.fill("#token" if token else "#name", token or name)
         page.click("text=Sign in >> nth=-1")
         page.wait_for_url("**/label")

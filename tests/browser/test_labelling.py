@@ -319,6 +319,8 @@ def test_a_link_signs_in_and_a_viewer_only_looks(world: World, browser: Any, ser
     page = context.new_page()
     watched.watch(page)
     page.goto(f"/sign-in#{token}")
+    page.wait_for_selector("text=1 monitor")
+    page.click("text=Labelling")
     page.wait_for_url("**/label")
     assert [each.inner_text() for each in page.query_selector_all(".monitor h2")] == ["digits"]
     page.goto("/label/digits")

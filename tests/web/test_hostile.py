@@ -223,6 +223,7 @@ def test_the_description_says_what_is_there(client_of: Clients) -> None:
             "answers",
             "give-back",
             "tasks/{key}/pictures/{field}",
+            "status",
         )
     }
     assert set(told["components"]["securitySchemes"]) == {"token", "session", "name"}

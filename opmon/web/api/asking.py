@@ -41,6 +41,20 @@ async def _labeller(person: Annotated[Person, Depends(_person)]) -> Person:
     return person
 
 
+async def _watcher(person: Annotated[Person, Depends(_person)]) -> Person:
+    if not person.watches:
+        raise Refused(403, f"{person.name} is an annotator, who labels and does not see how models do")
+    return person
+
+
+async def _operator(person: Annotated[Person, Depends(_person)]) -> Person:
+    if not person.acts:
+        raise Refused(403, f"{person.name} is a {person.role}, who may look and not act; operators may")
+    return person
+
+
 TheSite = Annotated[Site, Depends(_site)]
 Somebody = Annotated[Person, Depends(_person)]
 Labeller = Annotated[Person, Depends(_labeller)]
+Watcher = Annotated[Person, Depends(_watcher)]
+Operator = Annotated[Person, Depends(_operator)]

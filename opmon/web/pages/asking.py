@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from opmon.web.identity import Person
+from opmon.web.refused import Refused
 from opmon.web.site import Site, site_of
 
 
@@ -20,5 +21,12 @@ async def _person(request: Request) -> Person:
     return door.whoever(request) if door.knows(request) else await run_in_threadpool(door.whoever, request)
 
 
+async def _watcher(person: Annotated[Person, Depends(_person)]) -> Person:
+    if not person.watches:
+        raise Refused(403, f"{person.name} is an annotator, who labels and does not see how models do")
+    return person
+
+
 TheSite = Annotated[Site, Depends(_site)]
 Somebody = Annotated[Person, Depends(_person)]
+Watcher = Annotated[Person, Depends(_watcher)]

@@ -17,17 +17,12 @@ from opmon.web.templating import page
 
 router = APIRouter()
 
-_HOME = "/label"
+_HOME = "/"
 
 
 def address(path: str) -> str:
     """The page where one signs in and goes on to ``path``."""
     return f"/sign-in?next={quote(path)}"
-
-
-@router.get("/")
-async def home() -> RedirectResponse:
-    return RedirectResponse(_HOME, 303)
 
 
 @router.get("/sign-in")

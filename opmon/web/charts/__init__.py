@@ -1,0 +1,11 @@
+"""Charts as SVG, drawn here: a few kilobytes each, without a script, in the colours of the page around them.
+
+They are written into pages as they are. Text in them is escaped, and nothing in them has a style of its own: the
+pages' policy allows none, and the sheet knows light from dark.
+"""
+
+from opmon.web.charts.curve import curve
+from opmon.web.charts.sparkline import sparkline
+from opmon.web.charts.timeline import Mark, Size, timeline, told
+
+__all__ = ["Mark", "Size", "curve", "sparkline", "timeline", "told"]

@@ -1,0 +1,186 @@
+"""What was estimated over time: intervals as a band, the threshold, alarms, changes of version, the rolling line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby, pairwise
+
+from markupsafe import Markup, escape
+
+from opmon.quantities import Quantity
+from opmon.web.charts._axis import Axis, around, at, path
+from opmon.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One round on the chart."""
+
+    round: int
+    at: datetime
+    value: float
+    low: float
+    high: float
+    version: str
+    alarm: bool = False
+    provisional: bool = False
+    rolling: float | None = None
+    href: str | None = None
+    """Where a click on it leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of a chart on its own paper: text in it is 12 high, so that a small screen needs a small chart."""
+
+    width: int
+    height: int
+    left: int = 56
+    right: int = 14
+    top: int = 22
+    bottom: int = 26
+
+    @property
+    def dates(self) -> int:
+        """So many dates fit below it."""
+        return max(2, self.width // 170)
+
+
+WIDE, NARROW = Size(960, 300), Size(360, 240, left=50, right=8)
+
+
+def timeline(marks: Sequence[Mark], alt: str, *, quantity: Quantity, line: float | None, size: Size) -> Markup:
+    """The rounds, oldest first; ``line`` is the threshold, and ``alt`` says in words what the chart shows."""
+    bounds = [bound for each in marks for bound in (each.low, each.high, each.value)]
+    low, high = around([*bounds, *(() if line is None else (line,))], share=quantity.share)
+    y = Axis(low, high, size.height - size.bottom, size.top)
+    x = _places(marks, size)
+    parts = [*_grid(y, quantity, size), *_dates(marks, x, size), *_bands(marks, x, y), *_versions(marks, x, size)]
+    if line is not None:
+        parts += _threshold(line, y, quantity, size)
+    rolling = [(x[k], y(each.rolling)) for k, each in enumerate(marks) if each.rolling is not None]
+    if len(rolling) > 1:
+        parts.append(f'<path class="rolling" d="{path(rolling)}"/>')
+    parts += _points(marks, x, y, quantity)
+    return Markup(  # noqa: S704 - numbers, and text that is escaped
+        f'<svg class="chart" viewBox="0 0 {size.width} {size.height}" role="img" aria-label="{escape(alt)}">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def told(marks: Sequence[Mark], quantity: Quantity, line: float | None) -> str:
+    """The chart as sentences, for whoever cannot see it."""
+    if not marks:
+        return "No round has an estimate yet."
+    last = marks[-1]
+    worst = (min if quantity.better == "higher" else max)(marks, key=lambda each: each.value)
+    word = "lowest" if quantity.better == "higher" else "highest"
+    span = f"{marks[0].at:%d %B %Y} to {last.at:%d %B %Y}"
+    said = [
+        f"{quantity.name.capitalize()} over {counted(len(marks), 'round')}, {span}.",
+        f"The last one, round {last.round}: {quantity.interval(last.value, last.low, last.high)}.",
+        f"The {word}: {quantity.text(worst.value)} in round {worst.round}.",
+    ]
+    if line is not None:
+        said.append(f"The threshold is {quantity.text(line)}.")
+    alarms = [each.round for each in marks if each.alarm]
+    if alarms:
+        shown = ", ".join(map(str, alarms[-8:]))
+        said.append(
+            f"{counted(len(alarms), 'round')} with an alarm{', the last:' if len(alarms) > 8 else ':'} {shown}."
+        )
+    return " ".join(said)
+
+
+def _places(marks: Sequence[Mark], size: Size) -> list[float]:
+    """Where each round lies from left to right: by time, or one after the other where time does not tell them apart."""
+    moments = [each.at.timestamp() for each in marks]
+    span = moments[-1] - moments[0]
+    apart = span > 0 and all(later > earlier for earlier, later in pairwise(moments))
+    values = moments if apart else [float(k) for k in range(len(marks))]
+    axis = Axis(values[0], values[-1], size.left + 10, size.width - size.right - 10)
+    return [axis(value) for value in values] if len(marks) > 1 else [(axis.start + axis.stop) / 2]
+
+
+def _grid(y: Axis, quantity: Quantity, size: Size) -> Iterator[str]:
+    for tick in y.ticks(5):
+        where = at(y(tick))
+        yield f'<path class="grid" d="M{size.left} {where}H{size.width - size.right}"/>'
+        yield f'<text class="tick" x="{size.left - 7}" y="{where}" dy=".33em">{escape(_written(quantity, tick))}</text>'
+
+
+def _written(quantity: Quantity, value: float) -> str:
+    """A number at the axis, whose unit stands in the heading."""
+    return quantity.text(value) if quantity.percent else quantity.text(value).removesuffix(quantity.unit).rstrip()
+
+
+def _dates(marks: Sequence[Mark], x: Sequence[float], size: Size) -> Iterator[str]:
+    """Some moments below, as far apart as they need to be read; the first and the last are among them."""
+    y, gap, before = size.height - 7, (size.width - size.left) / size.dates, -1e9
+    last = len(marks) - 1
+    for k, each in enumerate(marks):
+        if x[k] - before < gap or (k != last and x[last] - x[k] < gap):
+            continue
+        before = x[k]
+        anchor = "date-last" if k == last and k else "date-first" if k == 0 and last else "date"
+        place = f'x="{at(x[k])}" y="{y}" data-at="{each.at.isoformat()}"'
+        yield f'<text class="date {anchor}" {place}>{each.at:%d %b %Y}</text>'
+
+
+def _bands(marks: Sequence[Mark], x: Sequence[float], y: Axis) -> Iterator[str]:
+    """The intervals of final estimates, a band for each model version; those of one round, or provisional, as bars."""
+    for _, own in groupby(range(len(marks)), key=lambda k: (marks[k].version, marks[k].provisional)):
+        places = list(own)
+        if marks[places[0]].provisional or len(places) == 1:
+            kind = "span provisional" if marks[places[0]].provisional else "span"
+            for k in places:
+                yield f'<path class="{kind}" d="M{at(x[k])} {at(y(marks[k].low))}V{at(y(marks[k].high))}"/>'
+            continue
+        upper = [(x[k], y(marks[k].high)) for k in places]
+        lower = [(x[k], y(marks[k].low)) for k in reversed(places)]
+        yield f'<path class="band" d="{path([*upper, *lower])}Z"/>'
+        yield f'<path class="estimate" d="{path((x[k], y(marks[k].value)) for k in places)}"/>'
+
+
+def _versions(marks: Sequence[Mark], x: Sequence[float], size: Size) -> Iterator[str]:
+    """A line and a name where another model version begins; names that would lie on others are left out."""
+    written = -1e9
+    for k, each in enumerate(marks):
+        if k and each.version == marks[k - 1].version:
+            continue
+        where = size.left + 2 if k == 0 else (x[k] + x[k - 1]) / 2
+        if k:
+            yield f'<path class="version" d="M{at(where)} {size.top - 14}V{size.height - size.bottom}"/>'
+        name = f"version {each.version}" if len(each.version) < 12 else f"version {each.version[:10]}…"
+        if where - written > 6.2 * len(name) + 10 and where + 6.2 * len(name) < size.width:
+            written = where
+            yield f'<text class="version-name" x="{at(where + 4)}" y="{size.top - 8}">{escape(name)}</text>'
+
+
+def _threshold(line: float, y: Axis, quantity: Quantity, size: Size) -> Iterator[str]:
+    where, right = y(line), size.width - size.right
+    yield f'<path class="threshold" d="M{size.left} {at(where)}H{right}"/>'
+    words = escape(f"threshold {quantity.text(line)}")
+    beside = at(where + 14 if where < size.height / 2 else where - 5)
+    yield f'<text class="threshold-name" x="{right - 3}" y="{beside}">{words}</text>'
+
+
+def _points(marks: Sequence[Mark], x: Sequence[float], y: Axis, quantity: Quantity) -> Iterator[str]:
+    few = len(marks) <= 60
+    for k, each in enumerate(marks):
+        across, down = at(x[k]), at(y(each.value))
+        alarm = ", alarm" if each.alarm else ""
+        open_ = ", provisional" if each.provisional else ""
+        interval = quantity.interval(each.value, each.low, each.high)
+        words = f"Round {each.round}: {interval}{open_}{alarm}, version {each.version}"
+        link = f' data-href="{escape(each.href)}"' if each.href else ""
+        kind = "alarm" if each.alarm else "provisional" if each.provisional else "final" if few else "final small"
+        shape = (
+            f'<path class="point alarm" d="M{across} {at(y(each.value) - 6)}l6 6l-6 6l-6 -6Z"'
+            if each.alarm
+            else f'<circle class="point {kind}" cx="{across}" cy="{down}" r="{3.5 if few else 2}"'
+        )
+        told_at = f' data-x="{across}" data-at="{each.at.isoformat()}"'
+        yield f"{shape}{told_at}{link}><title>{escape(words)}</title></{'path' if each.alarm else 'circle'}>"

@@ -1,0 +1,56 @@
+"""The first page: all monitors, and what needs a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from fastapi import APIRouter, Response
+from fastapi.responses import RedirectResponse
+from markupsafe import Markup
+
+from opmon.queries import LineView, NeedView
+from opmon.web import words
+from opmon.web.charts import sparkline
+from opmon.web.pages.asking import Somebody, TheSite
+from opmon.web.site import Site
+from opmon.web.templating import page
+from opmon.web.watched import lines_for, threshold_of
+
+router = APIRouter()
+
+PRESSING = 6
+"""So many needs are listed above the table; the others stand in their lines."""
+
+
+@router.get("/")
+def monitors(site: TheSite, person: Somebody) -> Response:
+    """All monitors; annotators go on to what there is to label."""
+    if not person.watches:
+        return RedirectResponse("/label", 303)
+    lines = lines_for(site, person)
+    needs = [(line, need, times) for line in lines for need, times in told_once(line.needs)]
+    return page(
+        "monitors.html",
+        person=person,
+        lines=lines,
+        needs=needs[:PRESSING],
+        more_needs=len(needs) - PRESSING,
+        tally=words.tally_of(lines),
+        waiting=sum(line.queue.open for line in lines),
+        sparks={line.name: _spark(site, line) for line in lines},
+    )
+
+
+def told_once(needs: Sequence[NeedView]) -> list[tuple[NeedView, int]]:
+    """The first need of each kind, but for labels, which have a column; with how many there are of it."""
+    kinds = Counter(need.kind for need in needs)
+    first = {need.kind: need for need in reversed(needs) if need.kind != "labels"}
+    return [(first[kind], times) for kind, times in kinds.items() if kind in first]
+
+
+def _spark(site: Site, line: LineView) -> Markup:
+    settings = site.settings.monitors[line.name]
+    quantity = settings.quantity if line.latest is None else line.latest.estimate.quantity
+    alt = words.spark_words(line.past, quantity) if line.past else ""
+    return sparkline(line.past, alt, share=quantity.share, line=threshold_of(settings))

@@ -1,0 +1,77 @@
+"""What pages say in words of their own, for people who do not know opmon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opmon.quantities import Quantity
+from opmon.queries import LineView
+from opmon.queries.overview import PastPoint
+from opmon.queries.standing import Standing
+from opmon.types import Estimate
+from opmon.wording import counted
+
+MEANING: dict[Standing, str] = {
+    "healthy": "No rule objects.",
+    "degraded": "A rule has raised an alarm that has not ended.",
+    "unknown": "Too little has been labelled to tell.",
+    "unwatched": "No rule watches this monitor: whatever happens, nothing will be raised.",
+}
+"""What a status means."""
+STATES = {
+    "opened": "inputs gathered",
+    "scored": "scored",
+    "drawn": "drawn",
+    "labelling": "being labelled",
+    "estimated": "estimated",
+    "closed": "closed",
+    "abandoned": "given up",
+}
+"""How far a round is."""
+WAITS = {
+    "labels": "waits for labels",
+    "truth": "waits for truth that arrives by itself",
+    "inputs": "waits for more inputs",
+    "rounds": "waits for the rounds before it",
+    "run": "goes on with the next run",
+}
+"""What a round waits for."""
+EVENTS = {
+    "opmon.alarm": "Alarm",
+    "opmon.recovered": "Recovered",
+    "opmon.changed": "Rule changed",
+    "opmon.advice": "Advice",
+}
+"""The kinds of events."""
+
+
+def interval_of(estimate: Estimate) -> str:
+    """An estimate with its bounds."""
+    return estimate.quantity.interval(estimate.value, estimate.low, estimate.high)
+
+
+def bounds_of(estimate: Estimate) -> str:
+    """The bounds alone.
+
+    >>> bounds_of(Estimate(0.9, 0.88, 0.92, 100, 1000, 1.0, "srs"))
+    '88.0 % to 92.0 %'
+    """
+    _, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
+    return f"{low} to {high}"
+
+
+def spark_words(points: Sequence[PastPoint], quantity: Quantity) -> str:
+    """A small chart as a sentence."""
+    if len(points) == 1:
+        return f"{quantity.name} of one round: {quantity.text(points[0].value)}"
+    first, last = points[0], points[-1]
+    return (
+        f"{quantity.name} over {counted(len(points), 'round')}: from {quantity.text(first.value)} "
+        f"to {quantity.text(last.value)}"
+    )
+
+
+def tally_of(lines: Sequence[LineView]) -> list[tuple[Standing, int]]:
+    """How many monitors stand how, worst first."""
+    order: tuple[Standing, ...] = ("degraded", "unknown", "unwatched", "healthy")
+    return [(status, count) for status in order if (count := sum(line.status == status for line in lines))]
