@@ -30,7 +30,7 @@ from opmon.abc.label_provider import LabelProvider, Pulled, Said
 from opmon.abc.measure import Measure, Quantile, Ratio, truth_numbers
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
-from opmon.abc.registry import Ability, Converter, ModelFile, Registry, Runnable, RunStatus
+from opmon.abc.registry import Ability, Converter, ModelFile, Network, Registry, Runnable, RunStatus
 from opmon.abc.rule import Rule
 from opmon.abc.sampler import Sampler
 from opmon.abc.source import Flaw, Source
@@ -48,6 +48,7 @@ __all__ = [
     "LabelProvider",
     "Measure",
     "ModelFile",
+    "Network",
     "Opinion",
     "Perturbation",
     "Plugin",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Converter = Callable[[object, Signature | None], bytes]
-"""``(scikit-learn model or ModelFile, what it was logged to take) -> ONNX``."""
+"""``(scikit-learn model, ModelFile or Network, what it was logged to take) -> ONNX``."""
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
 Ability = Literal["move aliases", "run projects"]
 """What not every registry can do."""
@@ -32,6 +32,17 @@ class ModelFile:
     library: str
     kind: str
     path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A PyTorch model, which is exported, and asked, in a process of its own.
+
+    ``script`` is run with ``model`` and what to do: see ``opmon/registry/_network.py``. That runs code in the model.
+    """
+
+    script: Path
+    model: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,7 @@ class Registry(Plugin, ABC):
         """The version's ONNX file on this machine: where it is, or copied below ``into`` once for each version.
 
         ``converter`` makes one of another model: of a file that is data, and where the model is ``trusted`` of what is
-        pickled, which is loaded for that. None: none is made.
+        pickled or a network, which is loaded for that. None: none is made.
         """
 
     @abstractmethod
@@ -104,8 +115,8 @@ class Registry(Plugin, ABC):
         """The columns or tensors that the version was logged to take; None where none were logged."""
         return None
 
-    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> BaseEstimator | ModelFile:
-        """The file that its ONNX file was made from; where that is pickled and ``trusted``, the model in it."""
+    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> BaseEstimator | ModelFile | Network:
+        """The file that its ONNX file was made from; where that runs code and is ``trusted``, the model in it."""
         raise ModelError(f"{type(self).__name__} holds no model that {model.uri} was made from")
 
     def runnable(self, model: ModelVersion, into: Path) -> Runnable:

@@ -11,7 +11,7 @@ from opmon.checks.trial import STOPS
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
 from opmon.scoring.scorer import Scorer
-from opmon.stages.originals import ROWS, agreement, may_be_asked
+from opmon.stages.originals import ROWS, agreement, may_be_asked, permission
 from opmon.types import ModelVersion
 
 
@@ -21,11 +21,12 @@ def compared(
     """Compare the answers of both if the original may be loaded; else a finding that they were not compared."""
     about = f"{monitor.name}: conversion"
     if not may_be_asked(monitor, model):
-        message = "not compared with the scikit-learn flavour: that runs its code, and convert_sklearn: true allows it"
+        have, key = ", ".join(model.flavors), permission(model)
+        message = f"not compared with the original ({have}): that runs its code, and {key} allows it"
         return Finding(about, "ok", message)
     try:
         found = agreement(
-            scorer, registry.original(model, folder / "models", monitor.convert_sklearn), spread(sample.rows, ROWS)
+            scorer, registry.original(model, folder / "models", monitor.may_run_code), spread(sample.rows, ROWS)
         )
     except OpmonError as exc:
         return Finding(about, "warning", f"not compared with the original: {exc}")

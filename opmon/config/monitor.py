@@ -171,6 +171,11 @@ class MonitorSettings(Part):
         return QueueTerms(self.labels.lease, None if provider is None else provider.identity)
 
     @property
+    def may_run_code(self) -> bool:
+        """Whether a model may be loaded that runs code of its own, to be converted and compared."""
+        return self.convert_sklearn or self.scoring.trust
+
+    @property
     def model_name(self) -> str:
         """The registered model that is watched, whichever version."""
         return name_in(self.model)

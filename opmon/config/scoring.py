@@ -37,8 +37,8 @@ class ScoringSettings(Part):
 
     ``onnx`` runs the model's ONNX file, ``logged`` takes what production logged (``columns.prediction`` and
     ``columns.scores``) and needs no model, ``flavor`` runs the model as MLflow does, in a process of its own. That runs
-    code that is in the model, so that it must be told to ``trust`` it; ``env`` is the python to run it with:
-    ``current``, ``uv`` (built from the model's requirements), or a path.
+    code that is in the model, so that it must be told to ``trust`` it, as ``onnx`` must to convert a PyTorch model;
+    ``env`` is the python to run a flavor with: ``current``, ``uv`` (built from the model's requirements), or a path.
     """
 
     by: Way = "onnx"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from opmon.abc import Converter
+from opmon.abc import Converter, ModelFile, Network
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import cache
 from opmon.registry.connection import Connection
-from opmon.registry.originals import is_pickled, load_original, model_file, original_flavor
+from opmon.registry.originals import NETWORK, load_original, model_file, network, original_flavor, runs_code
 from opmon.registry.signature import read_signature
 from opmon.registry.translation import translated
 from opmon.types import Document, ModelVersion
@@ -83,7 +83,7 @@ def fetch_onnx(
     flavors = described.get("flavors") or {}
     if "onnx" in flavors:
         return _fetch(connection, model, into, "", Path(flavors["onnx"].get("data", "model.onnx")))
-    if converter is None or original_flavor(flavors) is None or (is_pickled(flavors) and not trusted):
+    if converter is None or original_flavor(flavors) is None or (runs_code(flavors) and not trusted):
         raise ModelError(_no_onnx(model, flavors))
     folder, file = _folder(model, into, _CONVERTED), Path("model.onnx")
     if not cache.take(folder, file):
@@ -96,13 +96,17 @@ def fetch_onnx(
     return folder / file
 
 
-def load(connection: Connection, model: ModelVersion, described: Document, into: Path) -> BaseEstimator:
-    """The original of a converted model: its file where that is data, else unpickled."""
+def load(
+    connection: Connection, model: ModelVersion, described: Document, into: Path
+) -> BaseEstimator | ModelFile | Network:
+    """The original of a converted model: its file where that is data, how a network is asked, else unpickled."""
     flavors, folder = described.get("flavors") or {}, fetch_original(connection, model, into)
     name = original_flavor(flavors)
     if name is None:
         raise ModelError(f"{model.uri} has no flavor that an ONNX file is made of (it has: {', '.join(flavors)})")
-    return load_original(folder, name) if is_pickled(flavors) else model_file(folder, flavors)
+    if name == NETWORK:
+        return network(folder)
+    return load_original(folder, name) if runs_code(flavors) else model_file(folder, flavors)
 
 
 def fetch_original(connection: Connection, model: ModelVersion, into: Path) -> Path:
@@ -217,7 +221,13 @@ def _no_onnx(model: ModelVersion, flavors: Document) -> str:
             f"model and register it again."
         )
     have = ", ".join(sorted(flavors))
-    if is_pickled(flavors):
+    if original_flavor(flavors) == NETWORK:
+        return (
+            f"{model.uri} has no ONNX flavour (it has: {have}). Set scoring: {{by: onnx, trust: true}} on the monitor "
+            f"to export the PyTorch one, which runs the code in it, or register an ONNX flavour "
+            f"(mlflow.onnx.log_model)."
+        )
+    if runs_code(flavors):
         name = "scikit-learn" if "sklearn" in flavors else "pickled LightGBM"
         return (
             f"{model.uri} has no ONNX flavour (it has: {have}). Set convert_sklearn: true on the monitor to convert "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from opmon.abc import ModelFile, Runnable
+from opmon.abc import ModelFile, Network, Runnable
 from opmon.errors import ModelError
 from opmon.registry.translation import first_line
 from opmon.types import Document
@@ -19,19 +19,28 @@ if TYPE_CHECKING:
 
 FILES = {"xgboost": "model_class", "lightgbm": "model_class", "catboost": "model_type"}
 """Flavors whose file is data, and where they tell the class of the model."""
+NETWORK = "pytorch"
+"""The flavor whose models are exported by their own library, in a process of its own."""
 _BOOSTER = "lightgbm.basic.Booster"
 """The one kind of LightGBM's that is no pickle."""
 
 
 def original_flavor(flavors: Document) -> str | None:
     """The flavor that an ONNX file can be made of."""
-    return next((name for name in ("sklearn", *FILES) if name in flavors), None)
+    return next((name for name in ("sklearn", *FILES, NETWORK) if name in flavors), None)
 
 
-def is_pickled(flavors: Document) -> bool:
+def runs_code(flavors: Document) -> bool:
     """Whether loading the original runs code that is in it."""
     name = original_flavor(flavors)
-    return name == "sklearn" or (name == "lightgbm" and flavors[name].get("model_class", _BOOSTER) != _BOOSTER)
+    if name == "lightgbm":
+        return bool(flavors[name].get("model_class", _BOOSTER) != _BOOSTER)
+    return name in ("sklearn", NETWORK)
+
+
+def network(folder: Path) -> Network:
+    """How the PyTorch model in a folder that MLflow wrote is exported and asked."""
+    return Network(Path(__file__).with_name("_network.py"), folder)
 
 
 def model_file(folder: Path, flavors: Document) -> ModelFile:

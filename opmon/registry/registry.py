@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from opmon.abc import Ability, Converter, Runnable
+from opmon.abc import Ability, Converter, ModelFile, Network, Runnable
 from opmon.errors import ModelError
 from opmon.registry import models, projects
 from opmon.registry.connection import Connection
-from opmon.registry.originals import is_pickled, runnable
+from opmon.registry.originals import NETWORK, original_flavor, runnable, runs_code
 from opmon.registry.signature import read_signature
 from opmon.registry.tracking import Tracking
 from opmon.types import Document, ModelVersion, Signature
@@ -61,15 +61,17 @@ class MlflowRegistry(Tracking):
         """The model's ONNX file, downloaded into a folder of its own below ``into`` once for each version.
 
         With a ``converter`` boosted trees are converted from their file, and where the model is ``trusted`` what is
-        pickled: that runs code in it.
+        pickled or a network: that runs code in it.
         """
         return models.fetch_onnx(self._connection, model, self._about(model), into, converter, trusted)
 
-    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> BaseEstimator:
-        """The file that an ONNX file is made of; where it is pickled and the model ``trusted``, what is in it."""
+    def original(self, model: ModelVersion, into: Path, trusted: bool = False) -> BaseEstimator | ModelFile | Network:
+        """The file that an ONNX file is made of; where it runs code and the model is ``trusted``, what is in it."""
         described = self._about(model)
-        if is_pickled(described.get("flavors") or {}) and not trusted:
-            raise ModelError("it is pickled, and loading it runs its code, which convert_sklearn: true allows")
+        flavors = described.get("flavors") or {}
+        if runs_code(flavors) and not trusted:
+            key = "scoring: {by: onnx, trust: true}" if original_flavor(flavors) == NETWORK else "convert_sklearn: true"
+            raise ModelError(f"it is pickled, and loading it runs its code, which {key} allows")
         return models.load(self._connection, model, described, into)
 
     def runnable(self, model: ModelVersion, into: Path) -> Runnable:

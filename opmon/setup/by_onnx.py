@@ -19,11 +19,17 @@ from opmon.setup.inputs import Fit, fits_graph
 from opmon.setup.roles import is_answer
 from opmon.setup.world import Answers, World
 from opmon.stages.models import model_file, reading_of
-from opmon.stages.originals import BOOSTERS, agreement, has_original
+from opmon.stages.originals import BOOSTERS, CODE, agreement, has_original
 from opmon.types import Array
 
 _REGRESSORS = frozenset({"LinearRegressor", "TreeEnsembleRegressor", "SVMRegressor"})
-_LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
+_LIBRARIES = {
+    "sklearn": "scikit-learn",
+    "xgboost": "XGBoost",
+    "lightgbm": "LightGBM",
+    "catboost": "CatBoost",
+    "pytorch": "PyTorch",
+}
 _YES_OR_NO = frozenset({"Sigmoid", "HardSigmoid", "Softmax", "Normalizer"})
 
 Found = tuple[list[Choice], Fit, Answers]
@@ -32,8 +38,10 @@ Found = tuple[list[Choice], Fit, Answers]
 def by_onnx(world: World, convert: bool) -> Found:
     """The keys of a monitor that runs the ONNX graph, or the one that another model is converted to."""
     pickled = convert and _pickled(world)
-    base = [Choice(("scoring",), {"by": "onnx"}, _why(world, convert, pickled))]
-    if pickled:
+    network = pickled and "sklearn" not in world.model.flavors and "pytorch" in world.model.flavors
+    way = {"by": "onnx", "trust": True} if network else {"by": "onnx"}
+    base = [Choice(("scoring",), way, _why(world, convert, pickled))]
+    if pickled and not network:
         base.append(Choice(("convert_sklearn",), True, "runs the code in the model, as --trust allows"))
     path = model_file(world.settings(base), world.registry, world.model, world.folder)
     plain = Scorer.open(path, "regression", device="cpu") if not _labels(path) else None
@@ -56,7 +64,7 @@ def by_onnx(world: World, convert: bool) -> Found:
 def _why(world: World, convert: bool, pickled: bool) -> str:
     if not convert:
         return "the registered model has an ONNX file"
-    name = next(name for name in ("sklearn", *BOOSTERS) if name in world.model.flavors)
+    name = next(name for name in (*CODE, *BOOSTERS) if name in world.model.flavors)
     return f"converted from {_LIBRARIES[name]}" + ("" if pickled else ", whose file is data: no code of it is run")
 
 

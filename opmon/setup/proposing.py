@@ -22,7 +22,7 @@ from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
 from opmon.setup.truth import truth_of
 from opmon.setup.world import Answers, World
-from opmon.stages.originals import BOOSTERS
+from opmon.stages.originals import BOOSTERS, CODE
 from opmon.stages.versions import versions_meant
 from opmon.stores import scheme_of
 from opmon.types import ModelVersion
@@ -106,7 +106,7 @@ def _ways(world: World) -> Iterator[str]:
     if "onnx" in flavors:
         yield "onnx"
     else:
-        if set(BOOSTERS) & set(flavors) or (world.trust and "sklearn" in flavors):
+        if set(BOOSTERS) & set(flavors) or (world.trust and set(CODE) & set(flavors)):
             yield "converted"
         if world.trust and flavors:
             yield "flavor"

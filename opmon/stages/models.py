@@ -74,7 +74,7 @@ def missing_of(settings: MissingSettings) -> Missing:
 
 def model_file(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Path:
     """The model's ONNX file below ``folder``: its own, or a converted one; of pickles where the monitor trusts them."""
-    return registry.fetch_onnx(model, folder / "models", convert, settings.convert_sklearn)
+    return registry.fetch_onnx(model, folder / "models", convert, settings.may_run_code)
 
 
 def way_of(

@@ -7,20 +7,21 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from opmon.abc import Registry
+from opmon.abc import ModelFile, Network, Registry
 from opmon.config import MonitorSettings
 from opmon.errors import ModelError
+from opmon.scoring.conversion.network import outputs_of
 from opmon.scoring.conversion.original import answers_of
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import model_file
-from opmon.types import Batch, ModelVersion
+from opmon.types import Array, Batch, ModelVersion
 from opmon.values import canonical_classes
 from opmon.wording import percent
 
@@ -38,6 +39,9 @@ _CLOSE = 1e-3
 _KEPT = "compared.json"
 BOOSTERS = ("xgboost", "lightgbm", "catboost")
 """Flavors of boosted trees, which are converted from their file."""
+CODE = ("sklearn", "pytorch")
+"""Flavors that are converted where the code in them may be run."""
+Original: TypeAlias = "BaseEstimator | ModelFile | Network"
 
 
 @dataclass(frozen=True)
@@ -66,31 +70,47 @@ class Agreement:
 
 def has_original(model: ModelVersion) -> bool:
     """Whether there is a model that the ONNX file should answer like."""
-    return bool({"sklearn", *BOOSTERS} & set(model.flavors))
+    return bool({*CODE, *BOOSTERS} & set(model.flavors))
+
+
+def permission(model: ModelVersion) -> str:
+    """The key that lets opmon run the code in the original."""
+    return "scoring: {by: onnx, trust: true}" if "pytorch" in model.flavors else "convert_sklearn: true"
 
 
 def may_be_asked(settings: MonitorSettings, model: ModelVersion) -> bool:
-    """Whether an ONNX file is run whose original may be loaded: one that is pickled only where it is trusted."""
-    trusted = settings.convert_sklearn or "sklearn" not in model.flavors
+    """Whether an ONNX file is run whose original may be loaded: one with code in it only where it is trusted."""
+    trusted = settings.may_run_code or not {*CODE} & set(model.flavors)
     return settings.scoring.by == "onnx" and has_original(model) and trusted
 
 
-def agreement(scorer: Scorer, original: BaseEstimator, batches: Sequence[Batch]) -> Agreement:
+def agreement(scorer: Scorer, original: Original, batches: Sequence[Batch]) -> Agreement:
     """On how many of the inputs that can be scored the loaded ONNX file and the original answer alike."""
     asked = [batch for batch in batches if batch.rows.num_rows]
     equal = [_equal(scorer, original, *pair) for pair in zip(asked, scorer.score(asked), strict=True)]
     return Agreement(sum(map(len, equal)), int(sum(map(np.sum, equal))))
 
 
-def _equal(scorer: Scorer, original: BaseEstimator, batch: Batch, scored: Scored) -> NDArray[np.bool_]:
-    exact, rows = scorer.exact(batch.rows), scored.rows - batch.first_row
-    asked = np.isin(exact.rows, rows)
-    answers = answers_of(original, {name: values[asked] for name, values in exact.tensors.items()})
-    given = scored.predictions[np.isin(rows, exact.rows)]
+def _equal(scorer: Scorer, original: Original, batch: Batch, scored: Scored) -> NDArray[np.bool_]:
+    rows = scored.rows - batch.first_row
+    fed = scorer.tensors(batch.rows) if isinstance(original, Network) else scorer.exact(batch.rows)
+    asked = np.isin(fed.rows, rows)
+    tensors = {name: values[asked] for name, values in fed.tensors.items()}
+    given = scored.predictions[np.isin(rows, fed.rows)]
+    answers = _own(scorer, original, tensors)
     if scorer.outputs.problem == "regression":
         return _close(given, answers.astype(np.float64))
-    equal: NDArray[np.bool_] = given == scorer.outputs.renamed(canonical_classes(answers))
+    equal: NDArray[np.bool_] = given == answers
     return equal
+
+
+def _own(scorer: Scorer, original: Original, tensors: Mapping[str, Array]) -> Array:
+    """The original's predictions; the outputs of a network are read as those of the graph are."""
+    if isinstance(original, Network):
+        found = outputs_of(original, tensors)
+        return scorer.outputs.read([found[name] for name in scorer.outputs.names]).predictions
+    answers = answers_of(original, tensors)
+    return answers if scorer.outputs.problem == "regression" else scorer.outputs.renamed(canonical_classes(answers))
 
 
 def require_agreement(
@@ -125,8 +145,8 @@ def require_agreement(
     return found
 
 
-def _original(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> BaseEstimator:
-    return registry.original(model, folder / "models", settings.convert_sklearn)
+def _original(settings: MonitorSettings, registry: Registry, model: ModelVersion, folder: Path) -> Original:
+    return registry.original(model, folder / "models", settings.may_run_code)
 
 
 def _close(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -119,7 +119,8 @@ def measured(animal: Animal, row: Row, speed: int) -> None:
 
     settings = load(Path("opmon.yaml"))
     monitor = settings.monitor("animal")
-    row.way = "converted" if monitor.convert_sklearn else monitor.scoring.by
+    converted = monitor.scoring.by == "onnx" and monitor.may_run_code
+    row.way = "converted" if converted else monitor.scoring.by
     if row.way != animal.way:
         row.failed = f"by {row.way}, and {animal.way} was there: {Path('opmon.yaml').read_text(encoding='utf-8')[:300]}"
     registry = registry_of(settings)

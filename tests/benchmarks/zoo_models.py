@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +276,19 @@ def onnx_register(model: Any, signature: Any = None) -> Callable[[str], Any]:
     return register
 
 
+def torch_register(net: Any, given: Any, **more: Any) -> Callable[[str], Any]:
+    """Registers the network itself; ``given`` are inputs such as it takes."""
+
+    def register(name: str) -> Any:
+        import mlflow
+        from mlflow.models import infer_signature
+
+        options = {"serialization_format": "pickle", "signature": infer_signature(given), **requirements(), **more}
+        return mlflow.pytorch.log_model(net, registered_model_name=name, **options)
+
+    return register
+
+
 def trained(net: Any, inputs: Any, targets: Any, loss: Any, steps: int = 60) -> Any:
     import torch
 
@@ -359,6 +372,10 @@ def torch_animals() -> Iterator[Animal]:
     soft = nn.Sequential(plain, nn.Softmax(1)).eval()
     yield of_images("CNN, logits", plain, exported(plain, [images]))
     yield of_images("CNN, softmax", soft, exported(soft, [images]))
+    some = images[:4].numpy()
+    for form, more in (("pickled", {}), ("as a graph", {"serialization_format": "pt2", "input_example": some})):
+        itself = of_images(f"CNN of PyTorch, {form}", plain, None)
+        yield replace(itself, register=torch_register(plain, some, **more), trust=True, way="converted")
     yield of_images("CNN, dynamo", plain, exported(plain, [images], dynamo=True))
     half_net = type(plain)(*(layer for layer in plain))
     import copy
@@ -432,13 +449,16 @@ def _tokens(torch: Any) -> Iterator[Animal]:
         with torch.no_grad():
             return net(torch.tensor(many(tokens[PROD], count))).argmax(1).numpy()
 
-    yield Animal(
+    encoder = Animal(
         "transformer encoder",
         onnx_register(exported(net, [torch.tensor(tokens)], names=["input_ids"])),
         with_ids(pa.table({"input_ids": lists(tokens[PROD])})),
         truth[PROD],
         predict,
     )
+    yield encoder
+    itself = torch_register(net, {"input_ids": tokens[:4]})
+    yield replace(encoder, name="transformer encoder of PyTorch", register=itself, trust=True, way="converted")
 
 
 def _tables(torch: Any) -> Iterator[Animal]:
@@ -486,12 +506,20 @@ def _tables(torch: Any) -> Iterator[Animal]:
         np.where(CODES[PROD], "default", "paid"),
         lambda count: np.where(yes(count) >= 0.5, "default", "paid"),
     )
-    yield Animal(
+    number = Animal(
         "regression, one output",
         onnx_register(exported(price, [values]), signature),
         table(FRAME[PROD]),
         PRICE[PROD],
         asked(price),
+    )
+    yield number
+    yield replace(
+        number,
+        name="regression of PyTorch",
+        register=torch_register(price, FRAME[:5]),
+        trust=True,
+        way="converted",
     )
 
     class Three(nn.Module):
@@ -543,13 +571,16 @@ def _tables(torch: Any) -> Iterator[Animal]:
         with torch.no_grad():
             return two(*(torch.tensor(many(each[PROD].numpy(), count)) for each in parts)).argmax(1).numpy()
 
-    yield Animal(
+    both = Animal(
         "two inputs",
         onnx_register(exported(two, parts, names=["account", "person"])),
         with_ids(pa.table({"account": lists(parts[0][PROD].numpy()), "person": lists(parts[1][PROD].numpy())})),
         CODES[PROD],
         predict,
     )
+    yield both
+    named = {name: part[:4].numpy() for name, part in zip(("account", "person"), parts, strict=True)}
+    yield replace(both, name="two inputs of PyTorch", register=torch_register(two, named), trust=True, way="converted")
 
 
 # --- anything else ------------------------------------------------------------------------------------------------

@@ -80,6 +80,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
             pip_requirements=[],
             signature=infer_signature(pa.table(frame).to_pandas()),
         )
+        mlflow.pytorch.log_model(
+            network(),
+            name="network",
+            registered_model_name="network",
+            pip_requirements=[],
+            serialization_format="pickle",
+            signature=infer_signature(pa.table(frame).to_pandas()),
+        )
         for name, model in boosted().items():
             flavor = mlflow.xgboost if name.startswith("xgboost") else mlflow.lightgbm
             flavor.log_model(
@@ -103,6 +111,17 @@ def boosted() -> dict[str, Any]:
         "lightgbm": light.booster_,
         "pickled": fitted(WORDS, lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)),
     }
+
+
+def network() -> Any:
+    """A linear network that gives the two classes as logits."""
+    import torch
+
+    linear = torch.nn.Linear(3, 2)
+    with torch.no_grad():
+        linear.weight.copy_(torch.tensor([[-1.0] * 3, [1.0] * 3]))
+        linear.bias.zero_()
+    return linear
 
 
 class Share(mlflow.pyfunc.PythonModel):
@@ -310,6 +329,25 @@ def test_boosted_trees_that_are_pickled_are_converted_with_trust(init: Written) 
     code, out, monitor = init("pickled", {"decision": WORDS}, "--trust")
     assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through")
     assert (monitor["scoring"], monitor["convert_sklearn"]) == ({"by": "onnx"}, True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_with_trust_a_network_is_exported_and_compared(init: Written, tmp_path: Path) -> None:
+    code, out, monitor = init("network", {"decision": WORDS}, "--trust")
+    assert (code, out.splitlines()[-1]) == (DONE, "ready: opmon run would go through"), out
+    assert monitor["scoring"] == {"by": "onnx", "trust": True}
+    assert monitor["classes"] == {"paid": 0, "default": 1}
+    assert "converted from PyTorch; 300 of 300 answers of the converted model are those of the original" in out
+    assert Monitor.from_settings(load(tmp_path / "opmon.yaml"), "network").advance().problems == []
+    (kept,) = (tmp_path / ".opmon").rglob("compared.json")
+    assert json.loads(kept.read_text()) == {"inputs": ROWS, "equal": ROWS}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_network_is_not_run_without_trust(init: Written) -> None:
+    _, out, monitor = init("network", {"decision": WORDS})
+    assert monitor["scoring"] == {"by": "logged"}, out
+    assert "the registered model has no ONNX file and is not asked: --trust lets opmon run it" in out
 
 
 def test_with_trust_a_model_of_any_flavor_is_asked(init: Written) -> None:

@@ -146,7 +146,7 @@ def test_an_original_that_is_not_trusted_is_told_as_not_compared(workbench, plai
     log_sklearn(workbench, plain, "both", tmp_path / "other.onnx")
     workbench.write_window()
     (finding,) = findings(workbench, "conversion")
-    assert (finding.level, finding.message[:44]) == ("ok", "not compared with the scikit-learn flavour: ")
+    assert (finding.level, finding.message[:44]) == ("ok", "not compared with the original (onnx, pyfunc")
     (trusted,) = findings(workbench, "conversion", convert_sklearn=True)
     assert trusted.message.startswith("200 of 200 answers")
 

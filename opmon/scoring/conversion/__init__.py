@@ -1,1 +1,1 @@
-"""A scikit-learn model as an ONNX graph that answers as the original does."""
+"""A model of another library as an ONNX graph that answers as the original does."""

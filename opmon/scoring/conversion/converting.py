@@ -1,4 +1,4 @@
-"""Converting a scikit-learn model, or boosted trees, to ONNX, so that ONNX Runtime loads what comes out."""
+"""Converting a scikit-learn model, boosted trees or a network to ONNX, so that ONNX Runtime loads what comes out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from opmon.abc import ModelFile
+from opmon.abc import ModelFile, Network
 from opmon.errors import ModelError
 from opmon.scoring._failures import first_line
 from opmon.scoring.conversion._inputs import Inputs, possible_inputs
@@ -17,6 +17,7 @@ from opmon.scoring.conversion._texts import spoken_patterns, text_converters
 from opmon.scoring.conversion._trees import Options, tree_converters
 from opmon.scoring.conversion.boosters.converting import convert_ensemble, convert_file
 from opmon.scoring.conversion.boosters.in_pipelines import ensemble_of, is_boosted, teach
+from opmon.scoring.conversion.network import exported
 from opmon.scoring.graph.adapting import adapted
 from opmon.scoring.session import open_session
 from opmon.types import Signature
@@ -34,12 +35,14 @@ _log = logging.getLogger(__name__)
 def convert(model: object, signature: Signature | None = None) -> bytes:
     """The model as ONNX; a classifier has ``label`` and a matrix ``probabilities``, and its classes as metadata.
 
-    ``model`` is loaded, or the file of one that is data.
+    ``model`` is loaded, or the file of one that is data, or a network, whose outputs stay what they are.
     """
+    if isinstance(model, Network):
+        return _run_once("this PyTorch model", lambda: exported(model))
     if isinstance(model, ModelFile):
-        return _of_trees(model.kind, lambda: convert_file(model, signature))
+        return _run_once(model.kind, lambda: convert_file(model, signature))
     if is_boosted(model):
-        return _of_trees(type(model).__name__, lambda: convert_ensemble(ensemble_of(model), signature))
+        return _run_once(type(model).__name__, lambda: convert_ensemble(ensemble_of(model), signature))
     estimator = _required(model)
     teach(estimator)
     _settle(estimator)
@@ -59,8 +62,8 @@ def convert(model: object, signature: Signature | None = None) -> bytes:
     )
 
 
-def _of_trees(kind: str, made: Callable[[], bytes]) -> bytes:
-    """What is made of boosted trees of a class, or why it is not."""
+def _run_once(kind: str, made: Callable[[], bytes]) -> bytes:
+    """What is made of boosted trees of a class, or of a network, where it runs; or why it is not."""
     try:
         data = made()
         open_session(_as_run(data), "cpu", 1)
