@@ -29,6 +29,9 @@ class Sampler(Plugin, ABC):
     looks_at_predictions: ClassVar[bool] = False
     """Whether it wants ``frame.predictions``: only what a sampler looks at is read from disk."""
 
+    reserves: ClassVar[bool] = False
+    """Whether it draws as many inputs of parts of the frame as ``frame.reserved`` asks for, at least."""
+
     def drawn_by(self) -> tuple[str, ...]:
         """The auxiliary variables that it names; empty where it takes those that the frame has, or none."""
         return ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli._measures import measures_table
+from opmon.cli._slices import slice_lines
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 from opmon.wording import counted, percent, told
 
@@ -93,6 +94,8 @@ def _show(out: Console, view: MonitorView) -> None:
     out.print(_head(view))
     for note in () if view.latest is None or view.latest.estimate is None else view.latest.estimate.notes:
         out.print(Text(f"  {note}", style="dim"))
+    for line in () if view.latest is None else slice_lines(view.latest):
+        out.print(line)
     rolling = view.rolling
     if rolling is not None and len(rolling.rounds) > 1:
         window = f"the last {len(rolling.rounds)} rounds of this version"

@@ -11,7 +11,6 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from opmon.config.fields import Count, Duration, LocalPath, Number, absolute, folder_of
 from opmon.config.kinds import ProviderSettings
 from opmon.config.part import Part, at_key
-from opmon.scales import Scale
 
 log = logging.getLogger(__name__)
 
@@ -115,11 +114,8 @@ class LabelSettings(Part):
     show_prediction: bool = False
     overlap: Annotated[OverlapSettings, BeforeValidator(_overlap)] = OverlapSettings(answers=1)
     """How many annotators speak of a task: ``2``, ``{answers: 2, share: 0.2}``, ``{answers: 2, of: failures}``."""
-    adjudication: Literal["majority", "weighted", "mean", "median"] | AdjudicationSettings = "majority"
-    """Which answer counts where annotators differ; of scores the mean unless something else is said."""
-    scale: Scale | None = None
-    """How outputs are judged with ``problem: judged``: ``pass_fail``, which it is by itself, ``score`` (from 0 to 1) or
-    ``stars`` (one to five)."""
+    adjudication: Literal["majority", "weighted"] | AdjudicationSettings = "majority"
+    """Which answer counts where annotators differ."""
     gold: GoldSettings | None = None
     lease: Duration = Field(default="15m")  # type: ignore[assignment]
     """How long nobody else is given a task that an annotator has taken."""
@@ -147,11 +143,11 @@ class LabelSettings(Part):
         return self.adjudication.expert if isinstance(self.adjudication, AdjudicationSettings) else None
 
     @property
-    def decides(self) -> Literal["weighted", "expert", "mean", "median"] | None:
-        """What decides where annotators differ, as far as it is said; None: the majority."""
-        if isinstance(self.adjudication, AdjudicationSettings):
+    def decides(self) -> Literal["weighted", "expert"] | None:
+        """What decides where annotators differ; None: the majority."""
+        if self.experts:
             return "expert"
-        return None if self.adjudication == "majority" else self.adjudication
+        return "weighted" if self.adjudication == "weighted" else None
 
     @property
     def guidelines_file(self) -> Path | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from opmon.abc import Source
+from opmon.config.slices import cuts_of
 
 if TYPE_CHECKING:
     from opmon.config.monitor import MonitorSettings
@@ -20,6 +21,7 @@ def inputs_of(monitor: MonitorSettings) -> Source:
     named += [] if monitor.where is None else monitor.where.columns
     named += [column for head in monitor.logged_variables.values() for column in head.columns]
     named += [name for _, name in monitor.truth_columns]
+    named += [cut.name for cut in cuts_of(monitor) if cut.of == "column"]
     named += [monitor.proxy_column.column] if monitor.proxy_column else []
     return _with_inner(monitor.source.plugin, named)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,12 @@ class Cells:
 
     @classmethod
     def of(cls, sample: Sample) -> Cells:
+        """Those of a sample, found once for all values of it: slices and ratios ask for many variances."""
+        return _cells(_Pattern(sample))
+
+    @classmethod
+    def found(cls, sample: Sample) -> Cells:
+        """Those of a sample, from its draw and which of its draws have an answer."""
         draw, answers = sample.draw, sample.answered
         stratum, sizes = draw.columns["stratum"], np.asarray(draw.constants["stratum_size"])
         wave = np.asarray(draw.constants["stratum_wave"])
@@ -139,6 +146,28 @@ class Cells:
         third = third * np.where(n > 2, n**2 / np.maximum((n - 1) * (n - 2), 1), 0.0)
         kurtosis = float(n @ fourth) / max(float(n @ second**2), 1e-300)
         return mean, variance, third, kurtosis * variance**2
+
+
+class _Pattern:
+    """What the cells of a sample follow from: two samples alike in it have the same."""
+
+    def __init__(self, sample: Sample) -> None:
+        draw, propensity = sample.draw, sample.propensity
+        constants = (draw.constants[name] for name in ("stratum_size", "stratum_wave", "wave_share"))
+        arrays = (draw.columns["stratum"], *constants, sample.answered)
+        likely = None if propensity is None else propensity.tobytes()
+        self.sample, self.key = sample, (*(np.asarray(array).tobytes() for array in arrays), likely)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pattern) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=8)
+def _cells(pattern: _Pattern) -> Cells:
+    return Cells.found(pattern.sample)
 
 
 def _joined(heard: NDArray[np.int64], drawn: NDArray[np.int64], wave: NDArray[np.int64]) -> NDArray[np.int64]:

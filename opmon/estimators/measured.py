@@ -33,6 +33,7 @@ def measured(
     measure: Measure,
     unit: str | None = None,
     level: float = 0.95,
+    members: NDArray[np.bool_] | None = None,
 ) -> Estimate:
     """The estimate of ``measure`` from the draws of ``sample``, of which ``rows`` has all that is known.
 
@@ -47,28 +48,37 @@ def measured(
     - Another function of the draws has its variance by linearisation, :mod:`._smooth`, and where it tells no influence,
       by a weighted bootstrap, :mod:`._bootstrap`.
 
-    Draws whose scores are not known count as not answered for a measure that needs them.
+    Draws whose scores are not known count as not answered for a measure that needs them. With ``members`` it is the
+    measure of the part of the frame that these draws, one entry each, lie in: a ratio in any case.
     """
     _require(sample, rows, measure, level)
     usable, told = _usable(rows, measure)
     sample = Sample(sample.draw, np.where(usable, 0.0, np.nan), None, sample.propensity)
-    known = Known(estimator, sample, rows.only(usable), usable)
+    inside = usable if members is None else usable & members
+    if not inside.any():
+        name = measure.quantity(unit).name
+        raise InputError(f"no answered draw is inside the slice of {name!r}: draw more, or take a wider slice")
+    known = Known(estimator, sample, rows.only(inside), inside)
     notes = (*told, *measure.notes(known.rows))
     with np.errstate(all="ignore"):
-        estimate = _estimate(known, measure, measure.quantity(unit), level)
+        estimate = _estimate(known, measure, measure.quantity(unit), level, whole=members is None)
     if not math.isfinite(estimate.value):
         raise InputError(
             f"{estimate.quantity.name} of these {len(known.rows)} answers is {estimate.value}, which is no estimate; "
             "look for values that are missing or infinite"
         )
-    return replace(estimate, notes=tuple(dict.fromkeys((*notes, *estimate.notes, *missing(sample)))))
+    if members is not None:
+        drawn = int(members.sum())
+        estimate = replace(estimate, n=drawn, response=int(inside.sum()) / drawn)
+    silent = missing(sample) if members is None else ()
+    return replace(estimate, notes=tuple(dict.fromkeys((*notes, *estimate.notes, *silent))))
 
 
-def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float) -> Estimate:
+def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float, *, whole: bool) -> Estimate:
     rows = known.rows
     ratio = measure.ratio(rows)
     if ratio is not None:
-        return _told(measure, _of_ratio(known, ratio, quantity, level))
+        return _told(measure, _of_ratio(known, ratio, quantity, level, whole=whole))
     ratios = measure.ratios(rows)
     if ratios is not None:
         return _of_ratios(known, measure, ratios, quantity, level)
@@ -131,8 +141,8 @@ def _usable(rows: Labelled, measure: Measure) -> tuple[NDArray[np.bool_], tuple[
     return usable, (told,) if lacking else ()
 
 
-def _of_ratio(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Estimate:
-    if ratio.is_mean and math.isfinite(max(ratio.lowest, -ratio.highest)):
+def _of_ratio(known: Known, ratio: Ratio, quantity: Quantity, level: float, *, whole: bool) -> Estimate:
+    if whole and ratio.is_mean and math.isfinite(max(ratio.lowest, -ratio.highest)):
         return _of_mean(known, ratio, quantity, level)
     found = _part(known, ratio, quantity, level)
     return known.estimate(found.value, found.low, found.high, quantity, "ratio", level, found.error, found.notes)

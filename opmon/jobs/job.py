@@ -15,6 +15,7 @@ from opmon.jobs.model import Answering, Way
 from opmon.jobs.thinning import Thinning
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Problem, Slice
+from opmon.types.slicing import Cut
 from opmon.where import Where
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class ScoreJob:
     """Which rows are inputs at all; None: all of them."""
     variables: Mapping[str, Head] = field(default_factory=dict)
     """The variables that come from columns of the log, by name."""
+    cuts: tuple[Cut, ...] = ()
+    """How columns of the log divide the inputs into slices."""
     neurons: int | None = None
     """The most neurons of the layer to keep of each input; None where its activations are not wanted."""
     sampled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))

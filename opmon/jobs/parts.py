@@ -1,7 +1,8 @@
 """The parts that a job writes: Parquet files of bounded size, each with a summary of itself in its footer.
 
 A part has one row for each input that can be judged: ``id``, ``hash`` where the log has ids, ``slice`` and ``row`` (the
-way back to the log), ``prediction`` (what is judged), one ``variable.<name>`` for each auxiliary variable; where
+way back to the log), ``prediction`` (what is judged), one ``variable.<name>`` for each auxiliary variable and one
+``slice.<name>`` for each column that divides the inputs; where
 production logged numbers, ``own`` (the model's) and ``logged``; and the float32 values of the layer where they are
 wanted. A part is there whole or not at all, so that a job that was killed goes on behind its last one.
 """
@@ -21,7 +22,8 @@ import pyarrow.parquet as pq
 from opmon.jobs.moments import NO_SPAN, Span
 from opmon.jobs.served import Skew
 
-VARIABLE, ACTIVATIONS, HASH, OWN, LOGGED = "variable.", "activations", "hash", "own", "logged"
+VARIABLE, SLICE, ACTIVATIONS = "variable.", "slice.", "activations"
+HASH, OWN, LOGGED = "hash", "own", "logged"
 _SUMMARY = b"opmon.part"
 _ROW_GROUP = 1 << 16
 
@@ -72,7 +74,7 @@ class Part:
             _write_sample(self.sample, sample)
         partial = self.path.with_suffix(f".{os.getpid()}.partial")
         kept = table.replace_schema_metadata({_SUMMARY: json.dumps(self._stored(), default=str)})
-        plain = [name for name in table.schema.names if name == "prediction"]
+        plain = [name for name in table.schema.names if name == "prediction" or name.startswith(SLICE)]
         pq.write_table(kept, partial, row_group_size=_ROW_GROUP, compression="lz4", use_dictionary=plain)
         partial.replace(self.path)
         return self

@@ -34,7 +34,7 @@ class Beside:
     span: Span
     sample: pa.RecordBatch | None
     numbers: pa.RecordBatch
-    """The columns that variables come from."""
+    """The columns that variables and slices come from."""
     unreadable: Mapping[str, int]
 
     @property
@@ -124,7 +124,8 @@ class Reading:
 
     @property
     def _wanted(self) -> list[str]:
-        return list(dict.fromkeys(name for head in self.job.variables.values() for name in head.columns))
+        of_variables = [name for head in self.job.variables.values() for name in head.columns]
+        return list(dict.fromkeys((*of_variables, *(cut.name for cut in self.job.cuts))))
 
     def _column(self, rows: pa.RecordBatch, name: str) -> pa.Array:
         index = rows.schema.get_field_index(name)

@@ -23,6 +23,7 @@ from opmon.jobs.neurons import Neurons, as_bytes
 from opmon.jobs.parts import Gap, Part
 from opmon.jobs.reading import Beside, Reading
 from opmon.jobs.served import Skew, served
+from opmon.jobs.slices import texts_of
 from opmon.jobs.variables import with_logged
 from opmon.scoring.scored import Scored
 from opmon.types import Array
@@ -145,6 +146,9 @@ class _Making:
             columns |= {parts.OWN: own, parts.LOGGED: judged["logged"]}
         for name in pieces[0].variables:
             columns[parts.VARIABLE + name] = np.concatenate([scored.variables[name] for scored in pieces])
+        for cut in self.job.cuts:
+            texts = [texts_of(beside.numbers, cut).take(at) for at, (_, beside) in zip(taken, pairs, strict=True)]
+            columns[parts.SLICE + cut.name] = pa.chunked_array(texts).unify_dictionaries().combine_chunks()
         activations = [scored.activations for scored in pieces if scored.activations is not None]
         if self.job.neurons is not None and activations:
             columns[parts.ACTIVATIONS] = as_bytes(activations)

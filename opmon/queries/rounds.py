@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
 from opmon.queries.standing import as_told
 from opmon.queries.watch import Watch
-from opmon.store import revisions, truths, verdicts
+from opmon.store import revisions, sliced, truths, verdicts
 from opmon.store.corrections import Corrected
 from opmon.store.engine import Connection
 from opmon.store.measured import Measured
@@ -19,6 +19,7 @@ from opmon.store.slices import arrived
 from opmon.store.states import RoundState
 from opmon.store.truths import Lags
 from opmon.types import Estimate, Verdict, VerdictState
+from opmon.types.slicing import Sliced
 
 Wait = Literal["labels", "truth", "inputs", "rounds", "run"]
 
@@ -79,6 +80,8 @@ class RoundView:
     """The estimate corrected for annotators who err; None where no answer is there to check another."""
     measures: tuple[Measured, ...] = ()
     """What was measured beside the estimate, from the same labels."""
+    slices: tuple[Sliced, ...] = ()
+    """What is known of its slices, those first that are worse than all other inputs."""
 
 
 def round_views(
@@ -86,13 +89,17 @@ def round_views(
 ) -> list[list[RoundView]]:
     """These rounds of each of these monitors, as they are shown."""
     ids = [round_.id for _, own in some for round_ in own]
+    divided = [round_ for _, own in some for round_ in own if round_.sliced is not None]
     estimated, judged = revisions.latest_of(connection, ids), verdicts.latest_of(connection, ids)
+    parts = sliced.of(connection, [estimated[round_.id].key for round_ in divided if round_.id in estimated])
     lags = truths.lags_of(connection, [round_.id for watch, own in some if watch.truth for round_ in own])
 
     def view(watch: Watch, round_: Round) -> RoundView:
         said = as_told(watch.advising_rules, judged.get(round_.id, ()))
         waits = _waits(round_, gathers(connection, round_, watch, now), now)
-        return _view(round_, estimated.get(round_.id), said, waits, lags.get(round_.id))
+        revision = estimated.get(round_.id)
+        view = _view(round_, revision, said, waits, lags.get(round_.id))
+        return view if revision is None else replace(view, slices=parts.get(revision.key, ()))
 
     return [[view(watch, round_) for round_ in own] for watch, own in some]
 
@@ -118,7 +125,7 @@ def _waits(round_: Round, gathering: bool, now: datetime) -> Wait | None:
 def _view(
     round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None, lags: Lags | None
 ) -> RoundView:
-    counts_failures = round_.plan.usual_quantity.share or round_.plan.tolerance is not None
+    counts_failures = round_.plan.usual_quantity.share
     return RoundView(
         number=round_.number,
         state=round_.state,

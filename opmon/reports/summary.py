@@ -13,15 +13,17 @@ from opmon.quantities import ACCURACY, Quantity
 from opmon.reports._page import data_uri, write_page
 from opmon.reports.drift import DriftSummary
 from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
-from opmon.reports.failure_words import FAILURE_WORDS, FailureKind
 from opmon.reports.failures import Failure
 from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.palette import darkened
+from opmon.reports.slice_figure import slice_figure_bytes
+from opmon.reports.slices import slice_rows
 from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
 from opmon.store.corrections import Corrected
 from opmon.store.measured import Measured
 from opmon.types import Document, Estimate, Verdict
+from opmon.types.slicing import Sliced
 from opmon.wording import counted, told
 
 LISTED_FAILURES = 25
@@ -51,14 +53,14 @@ class RoundSummary:
     """How the sample was drawn, by name: budget, variable, seed, draws, …"""
     quantity: Quantity = ACCURACY
     """What the monitor estimates."""
+    errors: bool = False
+    """Whether the model's mistakes are errors of some size, and not failures."""
     measures: Sequence[Measured] = ()
     """What was measured beside it."""
     measure_figures: Sequence[MeasureFigure] = ()
     """Pictures of measures that a number does not tell, such as a confusion matrix."""
     unit: str = ""
     """The unit of a regression's labels."""
-    kind: FailureKind = "wrong"
-    """What its failures are."""
     points: Sequence[EstimatePoint] = ()
     """The rounds so far, this one included."""
     threshold: float | None = None
@@ -69,6 +71,8 @@ class RoundSummary:
     drift: DriftSummary | None = None
     corrected: Corrected | None = None
     """The estimate corrected for annotators who err, and how far they agree."""
+    slices: Sequence[Sliced] = ()
+    """What is known of the round's slices."""
 
 
 def round_page(summary: RoundSummary, path: Path) -> Path:
@@ -85,7 +89,8 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         figures=_figures(summary),
         pictures=None if summary.pictures is None else data_uri(summary.pictures, "image/png"),
         failures=summary.failures[:LISTED_FAILURES],
-        words=FAILURE_WORDS[summary.kind],
+        slices=slice_rows(summary.slices, summary.quantity),
+        slice_figures=_slice_figures(summary),
         facts=[*_facts(summary.facts), *_agreement(summary)],
         drift_words=_drift_words(summary.drift, summary.facts.drift),
         drifted=[column for column in summary.drift.columns if column.drifted][:LISTED_COLUMNS]
@@ -127,6 +132,18 @@ def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
             title=summary.quantity.caption + (" over the rounds" if name == "wide" else ""),
             width=width,
         )
+        for ground, figure in (("light", light), ("dark", darkened(light))):
+            figures[f"{ground}_{name}"] = data_uri(figure, "image/svg+xml")
+    return figures
+
+
+def _slice_figures(summary: RoundSummary) -> Mapping[str, str] | None:
+    """The figure of the slices, likewise."""
+    if not any(each.value is not None for each in summary.slices) or summary.estimate is None:
+        return None
+    figures: dict[str, str] = {}
+    for name, width in (("wide", 900), ("narrow", 360)):
+        light = slice_figure_bytes(summary.slices, summary.estimate, kind="svg", width=width)
         for ground, figure in (("light", light), ("dark", darkened(light))):
             figures[f"{ground}_{name}"] = data_uri(figure, "image/svg+xml")
     return figures

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,18 +17,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.config.slices import cuts_of
 from opmon.jobs.counting import bounded
 from opmon.jobs.moments import Span
 from opmon.jobs.neurons import from_bytes
-from opmon.jobs.parts import ACTIVATIONS, HASH, LOGGED, OWN, VARIABLE, Part
+from opmon.jobs.parts import ACTIVATIONS, HASH, LOGGED, OWN, SLICE, VARIABLE, Part
 from opmon.jobs.served import Skew, skew_of_numbers
 from opmon.stages.frames import levels_as_bytes, write_frame
 from opmon.stages.identities import first_met
 from opmon.stages.levels import Levels
+from opmon.stages.slicing import coded, counted, known_of, one_dictionary, slicing_of
+from opmon.stages.slicing import levels_of as levels_of_cut
 from opmon.stages.toolbox import Toolbox, levels_of
 from opmon.stages.unscorable import Unscorable, require_judged
+from opmon.store import rounds
 from opmon.store.rounds import Round
 from opmon.types import Slice
+from opmon.types.slicing import Cut, Slicing
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,8 @@ class Assembled:
     span: tuple[datetime, datetime] | None = None
     late: int = 0
     """Inputs that were answered before the end of the round before."""
+    slicing: Slicing | None = None
+    """What they are divided into; None where nothing divides them."""
 
 
 def assemble(work: Toolbox, round_: Round, slices: Sequence[Slice], parts: Sequence[Part], path: Path) -> Assembled:
@@ -53,16 +60,25 @@ def assemble(work: Toolbox, round_: Round, slices: Sequence[Slice], parts: Seque
     losses = require_judged(work.settings, round_.received, _losses(round_, parts), skew)
     judged = [part for part in parts if part.rows]
     keep, hashes = _fresh(work, round_, judged)
-    count = write_frame(path, _tables(judged, keep, levels_of(round_.plan)))
+    masks, cuts, before = _masks(judged, keep), cuts_of(work.settings), None
+    found: dict[str, tuple[str, ...]] = {}
+    if cuts:
+        with work.store.read() as connection:
+            before = rounds.slicing_before(connection, round_)
+        found = {cut.name: _levels(cut, judged, masks, before) for cut in cuts if cut.of == "column"}
+    count = write_frame(path, _tables(judged, masks, levels_of(round_.plan), found))
+    classes = next((part.classes for part in judged), None)
+    divides = cuts and count
     return Assembled(
         count,
         losses,
         sum(part.rows for part in judged) - count,
         hashes,
         None if skew is None else skew.share,
-        next((part.classes for part in judged), None),
+        classes,
         _span(work, slices, parts),
         sum(part.span.late for part in parts),
+        slicing_of(work.settings, path, found, before, classes, round_.plan.budget) if divides else None,
     )
 
 
@@ -115,18 +131,42 @@ def _fresh(
     return first_met(work, round_, hashes)
 
 
-def _tables(parts: Sequence[Part], keep: NDArray[np.bool_] | None, levels: int | None) -> Iterator[pa.Table]:
+Masks = Sequence[NDArray[np.bool_] | None]
+
+
+def _masks(parts: Sequence[Part], keep: NDArray[np.bool_] | None) -> Masks:
+    """Which rows of each part are kept; None: all."""
+    starts = np.cumsum([0, *(part.rows for part in parts)])
+    return [
+        None if keep is None else keep[start : start + part.rows] for start, part in zip(starts, parts, strict=False)
+    ]
+
+
+def _levels(cut: Cut, parts: Sequence[Part], masks: Masks, before: Slicing | None) -> tuple[str, ...]:
+    """The levels that a column of the log has over all parts."""
+    counts: Counter[str] = Counter()
+    for part, mask in zip(parts, masks, strict=True):
+        counts += counted(_texts(part, mask, SLICE + cut.name))
+    size = sum(part.rows if mask is None else int(mask.sum()) for part, mask in zip(parts, masks, strict=True))
+    return levels_of_cut(cut, counts, size, known_of(before, cut.name))
+
+
+def _texts(part: Part, mask: NDArray[np.bool_] | None, name: str) -> pa.DictionaryArray:
+    return one_dictionary(_kept(part, [name], mask)[name])
+
+
+def _tables(
+    parts: Sequence[Part], masks: Masks, levels: int | None, cuts: Mapping[str, tuple[str, ...]]
+) -> Iterator[pa.Table]:
     """The frame, part by part."""
     if not parts:
         return
-    starts = np.cumsum([0, *(part.rows for part in parts)])
-    masks = [
-        None if keep is None else keep[start : start + part.rows] for start, part in zip(starts, parts, strict=False)
-    ]
     names = [name for name in parts[0].names if name.startswith(VARIABLE)]
     coding = None if levels is None else Levels.of(map(_neurons, parts, masks), levels)
     for part, mask in zip(parts, masks, strict=True):
         table = _kept(part, ["id", "slice", "row", "prediction", *names], mask)
+        for name, of in cuts.items():
+            table = table.append_column(SLICE + name, coded(_texts(part, mask, SLICE + name), of))
         if coding is not None:
             table = table.append_column(ACTIVATIONS, levels_as_bytes(coding.code(_neurons(part, mask))))
         yield table.replace_schema_metadata(None)

@@ -26,6 +26,7 @@ from opmon.stages.frames import VARIABLE, read_frame, read_inputs
 from opmon.stages.payloads import payload_of
 from opmon.stages.proxies import with_proxy
 from opmon.stages.scores import scores_of_drawn
+from opmon.stages.slicing import with_slices
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.stages.truth import POSITION, answered_at, truths_of_drawn
 from opmon.store import draws, queue, rounds, truths
@@ -94,6 +95,8 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     """Make tasks of the ``chosen`` inputs, in random order, with all that is known of them, and gold among them."""
     if round_.plan.proxy is not None:
         drawn = with_proxy(work, round_, path, drawn)
+    if round_.slicing is not None:
+        drawn = with_slices(round_.slicing, path, drawn)
     ordered = np.sort(chosen)
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
@@ -143,13 +146,12 @@ def _tasks(
 ) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
     hidden, timestamp = work.settings.hidden, work.settings.columns.timestamp
-    shows = work.settings.labels.show_prediction and work.settings.judged_column is None
     moments = [None] * rows.num_rows if timestamp is None else answered_at(rows, timestamp)
     listed = zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), moments, strict=True)
     for position, known, row, at in listed:
         prediction = str(known["prediction"])
-        shown = {queue.SHOWN: prediction} if shows else {}
+        shown = {queue.SHOWN: prediction} if work.settings.labels.show_prediction else {}
         variables = {name.removeprefix(VARIABLE): known[name] for name in known if name.startswith(VARIABLE)}
-        payload = payload_of(row, work.settings.columns, hidden, work.settings.judged_column) | shown
+        payload = payload_of(row, work.settings.columns, hidden) | shown
         own = scores.get(position)
         yield Asked(position, str(known["id"]), prediction, variables, payload, input_at=at, scores=own)

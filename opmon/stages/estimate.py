@@ -19,21 +19,19 @@ from opmon.estimators.propensity import weighed
 from opmon.estimators.proxies import Proxy
 from opmon.estimators.worst_case import worst_case
 from opmon.jobs.thinning import Thinning
-from opmon.problems import Problem, loss, traits
-from opmon.quantities import Quantity
+from opmon.quantities import Problem, loss
 from opmon.stages import correction, losses
 from opmon.stages.census import Whole, measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
-from opmon.stages.failing import failing
 from opmon.stages.judged_labels import unchecked
 from opmon.stages.lags import arrived_of, asked_for_the_rest, awaits, by_lags, one_sided, waits_alone
 from opmon.stages.measures import Planned, estimate_of, further, main_of, rows_of, tally_of
+from opmon.stages.slices import slices_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
 from opmon.store.engine import Connection
-from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.types import Draw, Estimate, Sample
@@ -59,9 +57,11 @@ class Answers:
         """Whether of every task all was said that was asked."""
         return not any(task.lacks for task in self.tasks)
 
-    def failures(self, plan: RoundPlan) -> list[Asked]:
-        """The answered tasks on which the model fails, the worst ones first."""
-        wrong = failing(self.sample, plan)
+    @property
+    def failures(self) -> list[Asked]:
+        """The answered tasks on which the model is wrong; of a regression those it does not hit, far ones first."""
+        draw, loss = self.sample.draw, self.sample.outcomes
+        wrong = dict(zip(draw.positions[loss > 0].tolist(), loss[loss > 0].tolist(), strict=True))
         found = [task for task in self.tasks if task.position in wrong]
         return sorted(found, key=lambda task: -wrong[task.position])
 
@@ -169,8 +169,8 @@ def _usual(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimate = _of_truths(round_, answers, provisional) if alone else _of_design(round_, answers)
     estimate = _told(round_, replace(estimate, quantity=round_.plan.usual_quantity))
     notes = (*estimate.notes, *unchecked(answers.tasks))
-    if not provisional and answers.sample.response < LOW and round_.plan.quantity.share:
-        notes = (*notes, *_at_worst(answers.sample, round_.plan.quantity))
+    if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
+        notes = (*notes, *_at_worst(answers.sample))
     return replace(estimate, provisional=provisional, notes=notes)
 
 
@@ -185,7 +185,7 @@ def _of_truths(round_: Round, answers: Answers, provisional: bool) -> Estimate:
             "not depend on what the truth is"
         )
         estimate = replace(estimate, notes=(*estimate.notes, note))
-    sided = one_sided(answers.tasks) if traits(round_.plan.problem).right_or_wrong else ()
+    sided = one_sided(answers.tasks) if round_.plan.problem == "classification" else ()
     return replace(estimate, notes=(*estimate.notes, *sided))
 
 
@@ -204,18 +204,20 @@ def _of_design(round_: Round, answers: Answers) -> Estimate:
 
 def _told(round_: Round, estimate: Estimate) -> Estimate:
     """The estimate with what it does not speak of."""
-    return replace(estimate, notes=(*estimate.notes, *_left_out(round_, estimate)))
+    notes = (*estimate.notes, *_left_out(round_, estimate))
+    if round_.slicing is not None:
+        notes = (*notes, *round_.slicing.notes)
+    return replace(estimate, notes=notes)
 
 
-def _at_worst(sample: Sample, quantity: Quantity) -> tuple[str, ...]:
+def _at_worst(sample: Sample) -> tuple[str, ...]:
     """How far the silent draws could lead at worst, for designs whose weights are known."""
     estimator = linear(sample)
     if estimator is None:
         return ()
     low, high = worst_case(estimator, sample)
     heard = f"only {percent(sample.response, 0)} of the draws have an answer, the others for reasons that nobody knows"
-    worst, best = (quantity.text(bound) for bound in (low, high))
-    span = f"{worst} if all of them were wrong and {best} if all were right"
+    span = f"{percent(low)} if all of them were wrong and {percent(high)} if all were right"
     return (f"{heard}: the estimate would be {span}",)
 
 
@@ -236,8 +238,7 @@ def _left_out(round_: Round, estimate: Estimate) -> tuple[str, ...]:
     if estimate.quantity.share and estimate.quantity == round_.plan.usual_quantity:
         known = estimate.frame_size / (estimate.frame_size + missing)
         low, high = estimate.low * known, estimate.high * known + 1 - known
-        bounds = (round_.plan.quantity.text(bound) for bound in (low, high))
-        note += f"; over all of them it lies between {' and '.join(bounds)}, whatever those were"
+        note += f"; over all of them it lies between {percent(low)} and {percent(high)}, whatever those were"
     return (note,)
 
 
@@ -266,17 +267,19 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *,
     if by_draws and not estimate.provisional:
         with work.store.read() as connection:
             found = correction.correction_of(connection, round_, answers, estimate)
+    parts = slices_of(round_, answers, estimate)
     with work.write() as connection:
         revisions.add_estimate(
             connection,
             round_.id,
             correction.told(estimate, found),
-            failures=len(failing(answers.sample, round_.plan)),
+            failures=len(answers.failures),
             labels_seen=answers.labels_seen,
             made_at=now,
             tally=tally,
             corrected=found,
             further=beside,
+            slices=parts,
         )
         if not estimate.provisional:
             rounds.update(connection, round_.id, state=RoundState.ESTIMATED, problem=None)

@@ -1,9 +1,9 @@
 """A round's frame on disk and in MLflow: ``frame.parquet``, one row per scorable input.
 
 Its columns are ``id``, ``slice`` and ``row`` (the way back to the log), ``prediction``, one ``variable.<name>`` for
-each auxiliary variable and, for samplers that look at a hidden layer, ``activations``: one byte per neuron that varies,
-the level in which it lies. It is written part by part, and read column by column or row by row: it is never in memory
-as a whole.
+each auxiliary variable, one ``slice.<name>`` for each column that divides the inputs and, for samplers that look at a
+hidden layer, ``activations``: one byte per neuron that varies, the level in which it lies. It is written part by part,
+and read column by column or row by row: it is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from opmon.types import Array, Columns, Frame
 
 NAME = "frame.parquet"
-VARIABLE, ACTIVATIONS = "variable.", "activations"
+VARIABLE, SLICE, ACTIVATIONS = "variable.", "slice.", "activations"
 EMPTY = pa.schema([("id", pa.string()), ("slice", pa.int32()), ("row", pa.int64()), ("prediction", pa.string())])
 """Of a frame in which there is nothing."""
 _ROW_GROUP = 1 << 16

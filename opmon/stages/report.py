@@ -11,15 +11,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from opmon.adjudication import Asked
-from opmon.problems import traits
 from opmon.quantities import Quantity
 from opmon.queries.plain import plain
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
-from opmon.reports.failure_words import FailureKind
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.measure_figures import MeasureFigure
+from opmon.reports.slice_figure import slice_figure
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.stages.captured import payloads
 from opmon.stages.captured import seen as seen_of
@@ -36,12 +35,12 @@ from opmon.stages.tomography import map_round, tomography_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.version_tags import set_tags, tag_round
 from opmon.stages.weights import weight_of
-from opmon.store import revisions, rounds, verdicts
-from opmon.store.plans import RoundPlan
+from opmon.store import revisions, rounds, sliced, verdicts
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.types import Json, Verdict
+from opmon.types.slicing import Sliced
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +58,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         answers = read_answers(connection, round_)
         found = verdicts.latest_verdicts(connection, round_.id)
         decided = revision is not None and is_decided(work, connection, round_, revision)
+        parts = sliced.of(connection, [revision.key]).get(revision.key, ()) if revision is not None else ()
     if revision is None or round_.run_id is None or round_.timeline_run_id is None:
         return False
     if answers.labels_seen != revision.labels_seen and answers.returned:
@@ -69,7 +69,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         log_rolling(work, round_, revision, model_of(work, round_))
         with work.store.read() as connection:
             points = estimate_points(work, connection, revision.estimate.quantity)
-        _write_report(work, round_, revision, answers, found, points, folder)
+        _write_report(work, round_, revision, answers, found, points, parts, folder)
         if decided and round_.state != RoundState.CLOSED:
             _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
@@ -118,28 +118,31 @@ def _write_report(
     answers: Answers,
     found: Sequence[Verdict],
     points: Sequence[EstimatePoint],
+    parts: Sequence[Sliced],
     folder: Path,
 ) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    failed = answers.failures(round_.plan)
     failures = [
         replace(failure, payload=payload)
-        for failure, payload in zip(_failures(answers, round_.plan), seen_of(work, failed), strict=True)
+        for failure, payload in zip(_failures(answers), seen_of(work, answers.failures), strict=True)
     ]
     write_failures(failures, folder / "failures")
     failures_page(
         failures,
         folder / "failures" / "failures.html",
         title=f"What {work.name} got wrong, round {round_.number}",
-        kind=kind_of(round_.plan),
+        errors=not round_.plan.usual_quantity.share,
         unit=round_.plan.unit or "",
     )
     write_labels(answers.tasks, folder / "labels.parquet")
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
     (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
     (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
-    seen = payloads(work, round_, failed)
+    if parts:
+        (folder / "slices.json").write_text(json.dumps([asdict(each) for each in parts], indent=2) + "\n")
+        slice_figure(parts, revision.estimate, folder / "slices.png")
+    seen = payloads(work, round_, answers.failures)
     whole = [replace(failure, payload=payload) for failure, payload in zip(failures, seen, strict=True)]
     figures = _write_measures(round_, revision, answers, folder)
     pictures, shown = draw_failures(work.settings, whole, folder / "failures" / "failures.png")
@@ -152,10 +155,10 @@ def _write_report(
             facts=facts_as_of(round_, revision, answers.tasks),
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
+            errors=not round_.plan.usual_quantity.share,
             measures=revision.further,
             measure_figures=figures,
             unit=round_.plan.unit or "",
-            kind=kind_of(round_.plan),
             verdicts=as_told(work.settings.watch.advising_rules, found),
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
@@ -168,6 +171,7 @@ def _write_report(
             pictures_shown=shown,
             drift=summary_of(round_.drift),
             corrected=revision.corrected,
+            slices=parts,
         ),
         folder / "round.html",
     )
@@ -194,30 +198,21 @@ def _told(revision: Revision) -> dict[str, Json]:
     return told | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
 
 
-def kind_of(plan: RoundPlan) -> FailureKind:
-    """What the failures of a round are: the sentences about them differ."""
-    holds = traits(plan.problem)
-    if holds.of_numbers:
-        return "largest errors" if plan.tolerance is None else "errors"
-    if holds.compares:
-        return "wrong"
-    return "fails" if plan.scale == "pass_fail" else "low scores"
-
-
-def _failures(answers: Answers, plan: RoundPlan) -> list[Failure]:
-    weights, numbers = weight_of(answers.sample), traits(plan.problem).of_numbers
+def _failures(answers: Answers) -> list[Failure]:
+    weights = weight_of(answers.sample)
+    regression = answers.sample.problem == "regression"
     return [
-        _failure(task, None if weights is None else weights[task.position], numbers) for task in answers.failures(plan)
+        _failure(task, None if weights is None else weights[task.position], regression) for task in answers.failures
     ]
 
 
-def _failure(task: Asked, weight: float | None, numbers: bool) -> Failure:
+def _failure(task: Asked, weight: float | None, regression: bool) -> Failure:
     return Failure(
         input_id=task.input_id,
         truth=task.truth or "",
         prediction=task.prediction,
         confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
-        error=abs(float(task.truth) - float(task.prediction)) if numbers and task.truth else None,
+        error=abs(float(task.truth) - float(task.prediction)) if regression and task.truth else None,
         weight=None if weight is None else max(weight, 1e-9),
         annotators=task.annotators,
         payload=task.payload,

@@ -62,6 +62,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
             ends_at=ends_at,
             classes=None if found.classes is None else list(found.classes),
             spellings=dict(work.settings.spellings.names) or None,
+            sliced=None if found.slicing is None else found.slicing.stored(),
             drift=drift,
             run_id=own,
             timeline_run_id=timeline,

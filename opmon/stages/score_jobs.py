@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import opmon
+from opmon.config.slices import cuts_of
 from opmon.jobs.identity import identity
 from opmon.jobs.job import PART_ROWS, LogColumns, OnlyVersion, ScoreJob
 from opmon.jobs.thinning import Thinning
@@ -50,6 +51,7 @@ def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
         in_time=_in_time(work, round_),
         where=where,
         thinning=thinning,
+        cuts=tuple(cut for cut in cuts_of(work.settings) if cut.of == "column"),
         neurons=None if levels_of(round_.plan) is None else max(1, LIMIT // max(1, round_.received)),
         sampled=sampled_rows(work.settings, round_),
         not_sampled=not_sampled(work.settings),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from opmon.adjudication import Asked
 from opmon.errors import ModelError, NotFoundError
+from opmon.reports.slices import slice_metrics
 from opmon.reports.timeline import (
     RoundFacts,
     asked_metrics,
@@ -27,11 +28,12 @@ from opmon.reports.timeline import (
 from opmon.stages.correction import ruled
 from opmon.stages.lags import lags_of
 from opmon.stages.toolbox import Toolbox
-from opmon.store import queue, revisions
+from opmon.store import queue, revisions, sliced
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.truths import Lags
 from opmon.types import ModelVersion
+from opmon.types.slicing import Sliced
 
 if TYPE_CHECKING:
     from opmon.stages.estimate import Answers
@@ -56,9 +58,8 @@ def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int 
 
 
 def facts_as_of(round_: Round, revision: Revision, tasks: Sequence[Asked]) -> RoundFacts:
-    """What had happened when the revision was made, with these tasks; a regression fails only beyond a tolerance."""
-    counts = round_.plan.usual_quantity.share or round_.plan.tolerance is not None
-    failures = revision.failures if counts else None
+    """What had happened when the revision was made, with these tasks; a regression has errors and no failures."""
+    failures = revision.failures if round_.plan.usual_quantity.share else None
     returned = sum(task.truth is not None for task in tasks)
     facts = facts_of(round_, asked=len(tasks), returned=returned, failures=failures)
     if not any(task.arrived for task in tasks):
@@ -84,13 +85,24 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
     _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
     final = final_metrics(first.estimate, facts_as_of(round_, first, then))
     quantity = revision.estimate.quantity
+    parts = _slices(work, round_, {first.key, revision.key})
     final |= corrected_metrics(first.corrected, quantity, revised=False) | measure_metrics(first.further)
+    final |= slice_metrics(parts.get(first.key, ()), quantity, revised=False)
     _tell(work, round_, final, first.revision)
     if revision.revision != first.revision:
         revised = revised_metrics(revision.estimate, facts)
         revised |= corrected_metrics(revision.corrected, quantity, revised=True)
         revised |= measure_metrics(revision.further, "_revised")
+        revised |= slice_metrics(parts.get(revision.key, ()), quantity, revised=True)
         _tell(work, round_, revised, revision.revision)
+
+
+def _slices(work: Toolbox, round_: Round, estimates: set[int]) -> dict[int, tuple[Sliced, ...]]:
+    """What is known of the round's slices, by the number of the estimate."""
+    if round_.sliced is None:
+        return {}
+    with work.store.read() as connection:
+        return sliced.of(connection, estimates)
 
 
 def tell_without_estimate(work: Toolbox, round_: Round, asked: int) -> None:

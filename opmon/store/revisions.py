@@ -11,12 +11,13 @@ from sqlalchemy.engine import Connection
 
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
-from opmon.store import corrections, measured, tallies
+from opmon.store import corrections, measured, sliced, tallies
 from opmon.store.corrections import Corrected
 from opmon.store.measured import Measured, quantity_of, quantity_values
 from opmon.store.schema import Query, Row, estimates, rounds
 from opmon.store.tallies import AT_ONCE
 from opmon.types import Estimate
+from opmon.types.slicing import Sliced
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,10 @@ def add_estimate(
     tally: Tally | None = None,
     corrected: Corrected | None = None,
     further: Sequence[Measured] = (),
+    slices: Sequence[Sliced] = (),
 ) -> int:
-    """Add the next revision, with what its draws tell and the further measures; gives its number, the first being 0."""
+    """Add the next revision, with what its draws tell, the further measures and its slices; gives its number, from 0
+    on."""
     last = connection.scalar(sa.select(sa.func.max(estimates.c.revision)).where(estimates.c.round_id == round_id))
     revision = 0 if last is None else last + 1
     added = connection.execute(
@@ -83,6 +86,7 @@ def add_estimate(
     if corrected is not None:
         corrections.add(connection, key, corrected)
     measured.add(connection, key, further)
+    sliced.add(connection, key, slices)
     return revision
 
 

@@ -19,6 +19,7 @@ from opmon.store.plans import RoundPlan
 from opmon.store.schema import Query, Row, rounds, seen
 from opmon.store.states import RoundState
 from opmon.types import Document, Slice
+from opmon.types.slicing import Slicing
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 """From then on annotators are asked where only truth that arrives by itself answers."""
@@ -53,6 +54,8 @@ class Round:
     skew: float | None = None
     classes: Sequence[str] | None = None
     spellings: Mapping[str, str] | None = None
+    sliced: Document | None = None
+    """What its inputs are divided into; see :attr:`slicing`."""
     draw: bytes | None = None
     waves: int = 0
     drift: Document | None = None
@@ -80,6 +83,11 @@ class Round:
     def model(self) -> tuple[str, str]:
         """Its name and version."""
         return self.model_name, self.model_version
+
+    @property
+    def slicing(self) -> Slicing | None:
+        """What its inputs are divided into; None where nothing divides them, or before they are scored."""
+        return None if self.sliced is None else Slicing.of(self.sliced)
 
     @property
     def model_uri(self) -> str:
@@ -155,6 +163,15 @@ def hand_over(connection: Connection, old: Round, number: int, parts: Sequence[s
     slices.move(connection, old.id, new.id, parts)
     connection.execute(seen.delete().where(seen.c.round_id == old.id))  # they are met for the first time again
     update(connection, old.id, problem=f"{old.problem}; inputs of it went to round {number}")
+
+
+def slicing_before(connection: Connection, round_: Round) -> Slicing | None:
+    """What the inputs of the last round before were divided into, of whatever version; None where none were."""
+    query = sa.select(rounds.c.sliced).where(
+        rounds.c.monitor == round_.monitor, rounds.c.number < round_.number, rounds.c.sliced.is_not(None)
+    )
+    found = connection.execute(query.order_by(rounds.c.number.desc()).limit(1)).scalar()
+    return None if found is None else Slicing.of(found)
 
 
 def update(connection: Connection, round_id: int, **values: object) -> None:

@@ -10,7 +10,7 @@ A task is settled where it ``lacks`` nothing: as many annotators as it needs hav
 from __future__ import annotations
 
 from opmon.store.schema.base import Key, Query, Row, UtcDateTime, metadata
-from opmon.store.schema.estimates import corrections, deliveries, estimates, events, measured, tallies, verdicts
+from opmon.store.schema.estimates import corrections, deliveries, estimates, events, measured, sliced, tallies, verdicts
 from opmon.store.schema.labels import (
     annotators,
     assignments,
@@ -48,6 +48,7 @@ __all__ = [
     "seen",
     "sessions",
     "set_aside",
+    "sliced",
     "slices",
     "tallies",
     "tasks",

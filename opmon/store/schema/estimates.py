@@ -69,6 +69,13 @@ corrections = sa.Table(
     sa.Column("alpha", sa.Float),
 )
 
+sliced = sa.Table(
+    "sliced",
+    metadata,
+    sa.Column("estimate_id", Key, sa.ForeignKey("estimates.id"), primary_key=True),
+    sa.Column("found", sa.JSON(none_as_null=True), nullable=False),  # of each slice, in the order they are shown
+)
+
 verdicts = sa.Table(
     "verdicts",
     metadata,

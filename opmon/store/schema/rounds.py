@@ -35,6 +35,7 @@ rounds = sa.Table(
     sa.Column("skew", sa.Float),
     sa.Column("classes", sa.JSON(none_as_null=True)),
     sa.Column("spellings", sa.JSON(none_as_null=True)),  # what else labels may call the classes -> the class
+    sa.Column("sliced", sa.JSON(none_as_null=True)),  # what its inputs are divided into, and how many are where
     sa.Column("draw", sa.LargeBinary),
     sa.Column("waves", sa.Integer, nullable=False, default=0),
     sa.Column("drift", sa.JSON(none_as_null=True)),

@@ -1,0 +1,133 @@
+"""The estimates of a round's slices, from the same labels as its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.abc import Measure
+from opmon.errors import InputError
+from opmon.estimators.measured import measured
+from opmon.estimators.ratios import slice_accuracy
+from opmon.estimators.slices import Estimating, behind
+from opmon.stages.frames import SLICE
+from opmon.stages.measures import Planned, main_of, measures_of, rows_of
+from opmon.stages.weights import linear
+from opmon.store.rounds import Round
+from opmon.types import Draw, Estimate
+from opmon.types.labelled import Labelled
+from opmon.types.slicing import OneSlice, Sliced, Slicing
+
+if TYPE_CHECKING:
+    from opmon.stages.estimate import Answers
+
+Members = NDArray[np.bool_]
+
+UNKNOWN = "the design of the sample does not tell what its draws stand for"
+
+
+def members_of(slicing: Slicing, slice_: OneSlice, draw: Draw) -> Members:
+    """Which draws lie in a slice."""
+    inside = np.ones(len(draw), np.bool_)
+    for one in slicing.divided:
+        if one.name in slice_.levels:
+            inside &= draw.columns[SLICE + one.name] == one.levels.index(slice_.levels[one.name])
+    return inside
+
+
+def slices_of(round_: Round, answers: Answers, estimate: Estimate) -> tuple[Sliced, ...]:
+    """What is known of each slice of a round, those that are worse than all other inputs first.
+
+    Its own interval is that of the round's level; which slices are worse is said with one error over all of them.
+    """
+    slicing = round_.slicing
+    if slicing is None or not slicing.slices:
+        return ()
+    inside = {each.name: members_of(slicing, each, answers.sample.draw) for each in slicing.slices}
+    main, others = _estimating(round_, answers)
+    worse = {} if main is None else behind(main, inside, answers.sample.answered, estimate.quantity)
+    found = []
+    for each in slicing.slices:
+        members = inside[each.name]
+        one = _one(slicing, each, members, answers, main, estimate.level)
+        beside = _further(others, members & answers.sample.answered, members, estimate.level)
+        told = worse.get(each.name)
+        if told is not None:
+            one = replace(one, worse_by=told.by, worse_at_least=told.at_least)
+        found.append(replace(one, further=beside))
+    return tuple(sorted(found, key=lambda each: -(each.worse_at_least or 0.0)))
+
+
+def _estimating(round_: Round, answers: Answers) -> tuple[Estimating | None, Mapping[str, Estimating]]:
+    """How the main measure of a part is estimated, and others that are known of parts: those that are sums over the
+    draws, or vary as such. None where the design does not tell what its draws stand for."""
+    estimator, sample = linear(answers.sample), answers.sample
+    if estimator is None:
+        return None, {}
+    planned, main = measures_of(round_.plan), main_of(round_.plan)
+    rows = rows_of(round_, answers.tasks, sample.draw) if planned else None
+
+    def usual(members: Members, level: float) -> Estimate:
+        return slice_accuracy(estimator, sample, members, "slice", level)
+
+    def of(one: Planned, known: Labelled) -> Estimating:
+        def estimate(members: Members, level: float) -> Estimate:
+            return measured(estimator, sample, known, one.measure, round_.plan.unit, level, members)
+
+        return estimate
+
+    if rows is None:
+        return usual, {}
+    others = [each for each in planned if not each.is_main and not (main is None and each.is_usual)]
+    further = {each.key: of(each, rows) for each in others if _is_sum(each.measure, rows)}
+    return usual if main is None else of(main, rows), further
+
+
+def _is_sum(measure: Measure, rows: Labelled) -> bool:
+    """Whether a measure is a sum over the draws, or varies as one: others would be resampled for every slice."""
+    usable = rows.only(rows.answered & rows.scored if measure.needs_scores else rows.answered)
+    if measure.is_table or not len(usable):
+        return False
+    if measure.ratio(usable) is not None or measure.ratios(usable) is not None:
+        return True
+    return measure.linearised(usable, np.full(len(usable), 1 / len(usable))) is not None
+
+
+def _further(
+    others: Mapping[str, Estimating], answered: Members, members: Members, level: float
+) -> dict[str, tuple[float | None, ...]]:
+    """The other measures of a part; those that are not known of it are left out."""
+    found: dict[str, tuple[float | None, ...]] = {}
+    for key, estimate in others.items() if answered.any() else ():
+        try:
+            one = estimate(members, level)
+        except InputError:  # such as a recall where none of the answers is of the class
+            continue
+        found[key] = (one.value, _bound(one.low), _bound(one.high))
+    return found
+
+
+def _one(
+    slicing: Slicing, slice_: OneSlice, members: Members, answers: Answers, how: Estimating | None, level: float
+) -> Sliced:
+    drawn, answered = int(members.sum()), int((members & answers.sample.answered).sum())
+    one = Sliced(slice_.name, slice_.levels, slice_.size, slice_.size / slicing.size, drawn, answered)
+    if how is None:
+        return replace(one, note=UNKNOWN)
+    if not answered:
+        return replace(one, note=f"none of its {drawn} draws has an answer" if drawn else "nothing was drawn in it")
+    try:
+        value = how(members, level)
+    except InputError as exc:
+        return replace(one, note=str(exc))
+    low, high, note = _bound(value.low), _bound(value.high), "; ".join(dict.fromkeys(value.notes))
+    return replace(one, value=value.value, low=low, high=high, note=note)
+
+
+def _bound(value: float) -> float | None:
+    return value if math.isfinite(value) else None
