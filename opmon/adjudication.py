@@ -7,8 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import Literal
 
 from opmon.types import Json, Label, Numbers
+
+Decides = Literal["weighted", "expert", "mean", "median", "by_class"]
+"""Whose answer counts where annotators differ, where that is not the most frequent one: the likeliest, a named
+person's, the mean or median of scores or numbers, or of several classes each that most of them say."""
 
 TRUTH = "truth"
 """Who gives the labels that arrive by themselves: no annotator may have this name."""

@@ -57,6 +57,10 @@ _TRAITS: Mapping[Problem, Traits] = {
 }
 
 
+SHARES: tuple[Problem, ...] = tuple(problem for problem in PROBLEMS if _TRAITS[problem].is_share)
+"""The problems whose estimate lies between 0 and 1."""
+
+
 def traits(problem: Problem) -> Traits:
     """What holds of a problem."""
     return _TRAITS[problem]

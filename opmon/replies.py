@@ -34,6 +34,20 @@ class Replies:
         """Whether nobody has said yet which classes there are: any word may be one."""
         return self.classes is None and traits(self.problem).of_classes
 
+    @property
+    def are_far_apart(self) -> bool:
+        """Whether answers may be more or less far apart, as numbers and scores are, and not only the same or not."""
+        return traits(self.problem).of_numbers or self.scale in ("score", "stars")
+
+    @property
+    def right(self) -> str | None:
+        """The answer by which a model is right whatever it did; None where that depends on what it did."""
+        return scales.PASS if self.scale == "pass_fail" else None
+
+    def comparable(self, said: str | None) -> str | None:
+        """An answer as measures of agreement take it: a number where answers are far apart."""
+        return repr(scales.score_of(said)) if said is not None and self.are_far_apart else said
+
     def read(self, said: object) -> str:
         """The answer as it is kept; an error says what is asked for, and what came.
 
@@ -51,7 +65,10 @@ class Replies:
 
 
 def _class(replies: Replies, said: object) -> str:
-    name = replies.spellings.name(canonical_class(said))
+    try:
+        name = replies.spellings.name(canonical_class(said))
+    except InputError as exc:
+        raise InputError(f"asks for a class; {exc}") from exc
     if replies.classes is not None and name not in replies.classes:
         listed = list(replies.classes)
         have = ", ".join(listed[:12]) + (", …" if len(listed) > 12 else "")

@@ -10,12 +10,14 @@ Pure.
 :func:`by_majority`          the answer that counts, as most say
 :func:`by_expert`            … as named people say
 :func:`by_weight`            … as the error model says
+:func:`by_class`             … of several classes, each as most say
+:func:`by_middle`            … of scores and numbers, their mean or median
 :func:`corrected`            an accuracy corrected for annotators who err
 :func:`denoised`             a mean squared error less the noise of annotators
 ===========================  ===========================================================================
 """
 
-from opmon.annotators.adjudication import Ruling, by_expert, by_majority, by_weight
+from opmon.annotators.adjudication import Ruling, by_class, by_expert, by_majority, by_middle, by_weight
 from opmon.annotators.agreement import Agreement, cohen, fleiss, krippendorff, percent_agreement
 from opmon.annotators.corrected import Correction, corrected
 from opmon.annotators.error_model import AnnotatorError, ErrorModel, fit
@@ -31,8 +33,10 @@ __all__ = [
     "ErrorModel",
     "Opinion",
     "Ruling",
+    "by_class",
     "by_expert",
     "by_majority",
+    "by_middle",
     "by_weight",
     "cohen",
     "corrected",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from statistics import fmean, median
+from typing import Literal, NamedTuple
 
 from opmon.annotators.error_model import ErrorModel
 from opmon.annotators.opinions import Opinion
+from opmon.label_sets import members, text_of
+from opmon.scales import middle
 
 
 class Ruling(NamedTuple):
@@ -42,6 +45,37 @@ def by_expert(opinion: Opinion, experts: Sequence[str]) -> Ruling:
     """
     said = next((opinion.answers[name] for name in experts if name in opinion.answers), None)
     return by_majority(opinion) if said is None or opinion.truth is not None else Ruling(said, 1.0)
+
+
+def by_middle(opinion: Opinion, how: Literal["mean", "median"], *, scores: bool) -> Ruling:
+    """The mean or the median of scores, or of numbers.
+
+    >>> by_middle(Opinion({"ann": "4 of 5", "ben": "0.25"}), "mean", scores=True)
+    Ruling(truth='0.5', sure=0.0)
+    >>> by_middle(Opinion({"ann": "7", "ben": "1", "cem": "2"}), "median", scores=False).truth
+    '2.0'
+    """
+    if opinion.truth is not None or not opinion.answers:
+        return by_majority(opinion)
+    said = list(opinion.answers.values())
+    numbers = [float(each) for each in said] if not scores else []
+    truth = middle(said, how) if scores else repr(fmean(numbers) if how == "mean" else median(numbers))
+    return Ruling(truth, said.count(truth) / len(said))
+
+
+def by_class(opinion: Opinion) -> Ruling:
+    """The classes that most say, each on its own; where as many say it as not, the latest answer tells.
+
+    >>> by_class(Opinion({"ann": '["a"]', "ben": '["a", "b"]', "cem": '["c"]'})).truth
+    '["a"]'
+    """
+    if opinion.truth is not None or not opinion.answers:
+        return by_majority(opinion)
+    said = [frozenset(members(answer)) for answer in opinion.answers.values()]
+    votes = Counter(name for names in said for name in names)
+    kept = [name for name, count in votes.items() if 2 * count + (name in said[-1]) > len(said)]
+    truth = text_of(kept)
+    return Ruling(truth, said.count(frozenset(kept)) / len(said))
 
 
 def by_weight(model: ErrorModel, opinions: Mapping[int, Opinion]) -> dict[int, Ruling]:

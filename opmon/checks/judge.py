@@ -58,7 +58,7 @@ def _of_model(
     own: dict[int, str] = {}
     classes: Sequence[str] | None = None
     for part in scorer.score(spread(rows)):
-        named = part.predictions if monitor.problem == "regression" else canonical_classes(part.predictions)
+        named = canonical_classes(part.predictions) if monitor.problem == "classification" else part.predictions
         own |= dict(zip(part.rows.tolist(), map(str, np.asarray(named).tolist()), strict=True))
         classes = classes or part.classes
     return own, classes
@@ -78,7 +78,9 @@ def _of_judge(
         return {**_of_model(monitor, way_of(monitor, registry, model, folder, plain=True).open(), rows)[0]}
     guide = monitor.guide
     guide = guide if guide.classes else replace(guide, classes=dict.fromkeys(classes or (), ""))
-    questions = [question_of(payload_of(row, monitor.columns, monitor.hidden)) for row in rows.to_pylist()]
+    questions = [
+        question_of(payload_of(row, monitor.columns, monitor.hidden, monitor.judged_column)) for row in rows.to_pylist()
+    ]
     different = list({question.key: question for question in questions}.values())
     found = {opinion.key: opinion for opinion in judge.plugin.answer(different, guide)}
     vocabulary = vocabulary_of(monitor, classes)

@@ -28,7 +28,9 @@ def _gold(monitor: MonitorSettings, row: dict[str, object] | None, classes: Sequ
     gold = monitor.labels.gold
     assert gold is not None
     found = gold_of(monitor, classes)
-    seen: dict[str, Json] = {} if row is None else payload_of(row, monitor.columns, hidden(monitor))
+    seen: dict[str, Json] = (
+        {} if row is None else payload_of(row, monitor.columns, hidden(monitor), monitor.judged_column)
+    )
     if monitor.labels.show_prediction:
         seen["model prediction"] = ""
     alike = [each for each in found if not lacking(monitor, each, seen)]
@@ -45,7 +47,8 @@ def _gold(monitor: MonitorSettings, row: dict[str, object] | None, classes: Sequ
 
 def hidden(monitor: MonitorSettings) -> tuple[str, ...]:
     """The columns of the log that annotators do not see, beside those that hold the model's own words."""
-    return (*monitor.reads.answers, *(name for _, name in monitor.truth_columns))
+    said = (name for name in monitor.reads.answers if name != monitor.judged_column)
+    return (*said, *(name for _, name in monitor.truth_columns))
 
 
 def _guide(monitor: MonitorSettings, classes: Sequence[str] | None) -> str:

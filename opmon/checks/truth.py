@@ -12,6 +12,8 @@ from opmon.checks.sample import Sample
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
 from opmon.jobs.ids import hashes_of, ids_of
+from opmon.problems import traits
+from opmon.scales import ALLOWED
 from opmon.stages.truth import ROWS, vocabulary_of
 from opmon.truth.reading import Found, Vocabulary, column_of, read_truths
 from opmon.types import Slice
@@ -84,8 +86,11 @@ def _never_said(found: Found, vocabulary: Vocabulary) -> str:
 
 def _allowed(vocabulary: Vocabulary) -> str:
     """What a truth may say."""
-    if vocabulary.spellings is None:
+    replies = vocabulary.replies
+    if traits(replies.problem).of_numbers:
         return "; a truth must be a finite number"
+    if replies.problem == "judged":
+        return f"; a truth must be {ALLOWED[replies.scale or 'pass_fail']}"
     classes = sorted(vocabulary.classes or ())
     listed = f"{', '.join(map(repr, classes[:10]))}{', …' if classes[10:] else ''}"
     return f"; the classes are {listed}. 'classes' maps other words to them" if classes else ""

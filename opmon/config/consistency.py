@@ -8,6 +8,7 @@ from opmon import plugins
 from opmon.config.part import at_key, unknown
 from opmon.config.slices import check_slices
 from opmon.errors import InputError
+from opmon.problems import traits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,17 +27,38 @@ def check(monitor: MonitorSettings) -> None:
 
 def _sampler_fits_problem(monitor: MonitorSettings) -> None:
     of_classes = [
-        name for name in monitor.drawn_by if monitor.problem == "regression" and _needs_classes(monitor, name)
+        name for name in monitor.drawn_by if not traits(monitor.problem).of_classes and _needs_classes(monitor, name)
     ]
     if of_classes:
         raise at_key(
-            "sampler", f"the variable {of_classes[0]!r} is of classification only; for regression use type: srs"
+            "sampler",
+            f"the variable {of_classes[0]!r} is of classification only; for {monitor.problem} use type: srs",
         )
 
 
 def _unit_is_of_numbers(monitor: MonitorSettings) -> None:
-    if monitor.unit is not None and monitor.problem == "classification":
-        raise at_key("unit", "is that of a regression's labels; classes have none: leave it out")
+    holds = traits(monitor.problem)
+    if monitor.unit is not None and not holds.of_numbers:
+        raise at_key("unit", "is that of a regression's labels; classes and scores have none: leave it out")
+    if monitor.tolerance is not None and (holds.right_or_wrong or monitor.scale == "pass_fail"):
+        raise at_key("tolerance", "is of numbers and scores; an answer that is right or wrong has none: leave it out")
+
+
+def _outputs_are_judged(monitor: MonitorSettings) -> None:
+    """What people see and say of outputs, where these are judged."""
+    if traits(monitor.problem).compares:
+        if monitor.labels.scale is not None:
+            raise at_key("labels", f"is of problem: judged; the problem is {monitor.problem}: leave it out", "scale")
+        return
+    if monitor.scoring.by != "logged":
+        raise at_key("scoring", "outputs that people judge are those that production logged: leave scoring out")
+    if monitor.columns.prediction is None:
+        raise at_key("columns", "problem: judged needs prediction, the column with the output that people judge")
+    for key, given in (("classes", monitor.classes), ("judge", monitor.judge and monitor.judge.plugin.registered)):
+        if given:
+            raise at_key(key, "is of classes and numbers; an output that people judge has none: leave it out")
+    if monitor.columns.scores or monitor.columns.threshold is not None:
+        raise at_key("columns", "scores and threshold are of classes; an output that people judge has none")
 
 
 def _rules_fit_problem(monitor: MonitorSettings) -> None:
@@ -54,10 +76,10 @@ def _rules_fit_problem(monitor: MonitorSettings) -> None:
 
 def _variables_are_known(monitor: MonitorSettings) -> None:
     for head in monitor.variables:
-        if monitor.problem == "regression" and head.plugin.of_classes:
+        if not traits(monitor.problem).of_classes and head.plugin.of_classes:
             others = ", ".join(name for name in plugins.names("head") if not plugins.class_of("head", name).of_classes)
-            raise at_key("variables", f"{head.type!r} is of classification only; for regression use {others}")
-    free = FREE if monitor.problem == "classification" else ()
+            raise at_key("variables", f"{head.type!r} is of classification only; for {monitor.problem} use {others}")
+    free = FREE if traits(monitor.problem).of_classes else ()
     known = {*free, *(head.name for head in monitor.variables)}
     for name in monitor.drawn_by:
         if name not in known and name not in plugins.names("head"):
@@ -69,8 +91,9 @@ def _variables_are_known(monitor: MonitorSettings) -> None:
 def _log_has_what_is_read(monitor: MonitorSettings) -> None:
     by, columns = monitor.scoring.by, monitor.columns
     if by == "logged":
-        if columns.prediction is None and (not columns.scores or monitor.problem == "regression"):
-            also = "" if monitor.problem == "regression" else ", or columns.scores the ones with the scores"
+        scored = traits(monitor.problem).of_classes
+        if columns.prediction is None and not (columns.scores and scored):
+            also = ", or columns.scores the ones with the scores" if scored else ""
             raise at_key("columns", f"scoring: {{by: logged}} needs prediction, the column with the answer{also}")
         rival = next((rule for rule in monitor.rules if rule.plugin.rival_version() is not None), None)
         if rival is not None:
@@ -142,7 +165,11 @@ def _proxy_can_assist(monitor: MonitorSettings) -> None:
     if design not in plugins.names("estimator") or not plugins.class_of("estimator", design).assisted:
         can = ", ".join(name for name in plugins.names("estimator") if plugins.class_of("estimator", name).assisted)
         raise at_key(key, f"a proxy cannot assist the sampler {monitor.sampler.type!r}; the samplers it can: {can}")
-    if monitor.proxy_column is not None and monitor.proxy_column.says == "right" and monitor.problem == "regression":
+    if monitor.proxy_column is not None and monitor.proxy_column.says == "answer" and monitor.judged_column is not None:
+        raise at_key(
+            "estimate", "says: answer is of a truth; of outputs that people judge say right (a score) or wrong"
+        )
+    if monitor.proxy_column is not None and monitor.proxy_column.says == "right" and traits(monitor.problem).of_numbers:
         raise at_key("estimate", "says: right is of classes; of a regression say answer, or wrong (its squared error)")
     if chosen == "learned" and not monitor.at_hand:
         raise at_key("estimate", "proxy: learned learns from variables, and this monitor has none")
@@ -174,13 +201,16 @@ def _judge_is_asked_enough(monitor: MonitorSettings) -> None:
 def _annotators_are_asked(monitor: MonitorSettings) -> None:
     """What is asked of annotators fits what they answer."""
     labels = monitor.labels
-    if labels.overlap.of == "failures" and monitor.problem == "regression":
+    certain = traits(monitor.problem).right_or_wrong or monitor.scale == "pass_fail"
+    if labels.overlap.of == "failures" and not certain:
         raise at_key(
             "labels", "overlap of failures is of classes: a number is hardly ever hit; give a share", "overlap"
         )
-    if labels.adjudication == "weighted" and monitor.problem == "regression":
-        what = "weighted is for classes: of numbers take majority (where all differ the latest answer counts), or name "
-        raise at_key("labels", what + "people: {expert: [ann]}", "adjudication")
+    if labels.adjudication == "weighted" and not (certain and monitor.problem != "multilabel"):
+        what = "weighted is for single classes: of numbers and scores take mean or median, of several classes majority"
+        raise at_key("labels", what + ", or name people: {expert: [ann]}", "adjudication")
+    if labels.adjudication in ("mean", "median") and certain:
+        raise at_key("labels", f"{labels.adjudication} is for numbers and scores: take majority", "adjudication")
     for name in labels.classes if monitor.class_names is not None else ():
         if name not in (monitor.class_names or ()):
             raise at_key("labels", unknown(name, monitor.class_names or (), "class"), "classes", name)
@@ -245,6 +275,7 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _main_is_measured,
     _sampler_fits_problem,
     _unit_is_of_numbers,
+    _outputs_are_judged,
     _rules_fit_problem,
     _variables_are_known,
     _log_has_what_is_read,

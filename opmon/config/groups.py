@@ -153,7 +153,8 @@ class RoundSettings(Part):
     them. One alone stops nothing. It stops, too, where production's own predictions differ from the registered model's
     on more than the share ``max_skew``: they are then of another model, of other inputs or in other words.
 
-    A version whose round has fewer than ``min_inputs`` at ``max_age`` asks for its share of the labels, or for all.
+    Where the log names versions they share the budget as they share the inputs; ``canary: whole`` asks for all of it of
+    each.
     """
 
     min_inputs: Count = 1000

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from opmon.config.fields import Count, Duration, LocalPath, Number, absolute, folder_of
 from opmon.config.kinds import ProviderSettings
 from opmon.config.part import Part, at_key
+from opmon.scales import Scale
 
 log = logging.getLogger(__name__)
 
@@ -114,8 +115,11 @@ class LabelSettings(Part):
     show_prediction: bool = False
     overlap: Annotated[OverlapSettings, BeforeValidator(_overlap)] = OverlapSettings(answers=1)
     """How many annotators speak of a task: ``2``, ``{answers: 2, share: 0.2}``, ``{answers: 2, of: failures}``."""
-    adjudication: Literal["majority", "weighted"] | AdjudicationSettings = "majority"
-    """Which answer counts where annotators differ."""
+    adjudication: Literal["majority", "weighted", "mean", "median"] | AdjudicationSettings = "majority"
+    """Which answer counts where annotators differ; of scores the mean unless something else is said."""
+    scale: Scale | None = None
+    """How outputs are judged with ``problem: judged``: ``pass_fail``, which it is by itself, ``score`` (from 0 to 1) or
+    ``stars`` (one to five)."""
     gold: GoldSettings | None = None
     lease: Duration = Field(default="15m")  # type: ignore[assignment]
     """How long nobody else is given a task that an annotator has taken."""
@@ -143,11 +147,11 @@ class LabelSettings(Part):
         return self.adjudication.expert if isinstance(self.adjudication, AdjudicationSettings) else None
 
     @property
-    def decides(self) -> Literal["weighted", "expert"] | None:
-        """What decides where annotators differ; None: the majority."""
-        if self.experts:
+    def decides(self) -> Literal["weighted", "expert", "mean", "median"] | None:
+        """What decides where annotators differ, as far as it is said; None: the majority."""
+        if isinstance(self.adjudication, AdjudicationSettings):
             return "expert"
-        return "weighted" if self.adjudication == "weighted" else None
+        return None if self.adjudication == "majority" else self.adjudication
 
     @property
     def guidelines_file(self) -> Path | None:

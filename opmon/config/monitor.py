@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from opmon import plugins, quantities
 from opmon.abc import Head, Source
+from opmon.adjudication import Decides
 from opmon.config.actions import ActionSettings
 from opmon.config.address import ModelAddress, name_in
 from opmon.config.classes import ClassNames
 from opmon.config.consistency import FREE, check
 from opmon.config.device import DeviceChoice, DeviceSettings
 from opmon.config.estimate import EstimateSettings, ProxySettings
-from opmon.config.fields import Count, LocalPath, Share, whole
+from opmon.config.fields import Count, LocalPath, Number, Share, whole
 from opmon.config.groups import (
     ColumnSettings,
     DriftSettings,
@@ -36,7 +37,10 @@ from opmon.config.slices import SliceSettings
 from opmon.config.truth import TruthSettings
 from opmon.durations import duration
 from opmon.labels.terms import QueueTerms
-from opmon.quantities import Problem, Quantity
+from opmon.problems import PROBLEMS, Problem, traits
+from opmon.quantities import Quantity
+from opmon.replies import Replies
+from opmon.scales import Scale
 from opmon.scoring.devices import Device
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Document, Guide
@@ -57,6 +61,8 @@ class MonitorSettings(Part):
     model: ModelAddress
     problem: Problem = "classification"
     unit: Annotated[str, Field(min_length=1, max_length=20)] | None = None
+    tolerance: Annotated[Number, Field(gt=0)] | None = None
+    """From how far off on a number is a failure, or how much a score may lack of 1 without being one."""
     classes: ClassNames = None
     convert_sklearn: bool = False
     device: DeviceChoice = "auto"
@@ -91,13 +97,18 @@ class MonitorSettings(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _default_sampler(cls, data: object) -> object:
-        """opmon's own; the plain random one for a regression model without a variable to draw by."""
+    def _defaults(cls, data: object) -> object:
+        """opmon's own sampler, or the plain random one where no variable is there to draw by; outputs that people judge
+        are those that were logged."""
         if not isinstance(data, Mapping):
             return data
+        problem = data.get("problem")
+        known = traits(problem) if problem in PROBLEMS else traits("classification")
+        if not known.compares and data.get("scoring") is None:
+            data = {**data, "scoring": {"by": "logged"}}
         sampler = {} if data.get("sampler") is None else data["sampler"]
         if isinstance(sampler, Mapping) and "type" not in sampler:
-            kind = "srs" if data.get("problem") == "regression" and not data.get("variables") else "adaptive"
+            kind = "adaptive" if known.of_classes or data.get("variables") else "srs"
             return {**data, "sampler": {"type": kind, **sampler}}
         return data
 
@@ -125,7 +136,29 @@ class MonitorSettings(Part):
     @property
     def usual_quantity(self) -> Quantity:
         """What a monitor of its problem estimates where nothing else is said."""
-        return quantities.of(self.problem, self.unit)
+        return quantities.of(self.problem, self.unit, self.scale)
+
+    @property
+    def scale(self) -> Scale | None:
+        """How outputs are judged; None where none are."""
+        return None if traits(self.problem).compares else self.labels.scale or "pass_fail"
+
+    @property
+    def judged_column(self) -> str | None:
+        """The column with the outputs that people judge, and therefore see; None where they say what the truth is."""
+        return None if traits(self.problem).compares else self.columns.prediction
+
+    @property
+    def decides(self) -> Decides | None:
+        """What decides where annotators differ; None: the majority of them, whole answer by whole answer."""
+        if self.labels.decides is None and self.scale not in (None, "pass_fail"):
+            return "mean"
+        return "by_class" if self.labels.decides is None and self.problem == "multilabel" else self.labels.decides
+
+    def replies(self, classes: Sequence[str] | None = None) -> Replies:
+        """What may be answered; ``classes`` are the model's, where the configuration names none."""
+        known = (self.class_names or classes) if traits(self.problem).of_classes else None
+        return Replies(self.problem, known, self.spellings, self.scale)
 
     @property
     def main_measure(self) -> MeasureSettings | None:
@@ -144,7 +177,8 @@ class MonitorSettings(Part):
         told = {name: guide.text for name, guide in self.labels.classes.items()}
         classes = {name: told.get(name, "") for name in self.class_names or tuple(told)}
         guidelines, needs = self.labels.guidelines_text, self.labels.overlap.needs
-        return Guide(self.problem, classes, guidelines, self.unit, needs, picture, text)
+        shown = (picture, text, self.scale, self.judged_column)
+        return Guide(self.problem, classes, guidelines, self.unit, needs, *shown)
 
     @property
     def watch(self) -> Watch:
@@ -220,7 +254,8 @@ class MonitorSettings(Part):
     def hidden(self) -> tuple[str, ...]:
         """What annotators and judges see nothing of, beside production's own answers: truths and proxies."""
         known = tuple(name for _, name in self.truth_columns)
-        return (*self.reads.answers, *known, *((self.proxy_column.column,) if self.proxy_column else ()))
+        said = tuple(name for name in self.reads.answers if name != self.judged_column)
+        return (*said, *known, *((self.proxy_column.column,) if self.proxy_column else ()))
 
     @property
     def where(self) -> Where | None:
@@ -246,7 +281,7 @@ class MonitorSettings(Part):
     def at_hand(self) -> tuple[str, ...]:
         """The variables that a frame of this monitor holds."""
         scored = self.scoring.by != "logged" or bool(self.columns.scores)
-        free = FREE if self.problem == "classification" and scored else ()
+        free = FREE if traits(self.problem).of_classes and scored else ()
         return tuple(dict.fromkeys((*free, *(head.name for head in self.variables))))
 
     @property
@@ -273,7 +308,7 @@ class MonitorSettings(Part):
         for name in self.drawn_by:
             if name not in heads and name not in FREE:
                 heads[name] = plugins.make("head", name)
-        return {name: head for name, head in heads.items() if name not in FREE or self.problem == "regression"}
+        return {name: head for name, head in heads.items() if name not in FREE or not traits(self.problem).of_classes}
 
     @property
     def drawn_by(self) -> tuple[str, ...]:

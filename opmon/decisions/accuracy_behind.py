@@ -48,7 +48,7 @@ class AccuracyBehind(Rule):
     recovery: float = 20.0
     """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
-    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    problems: ClassVar[tuple[Problem, ...]] = ("classification", "multilabel")
     bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from opmon.decisions._own import estimate_kept, kept_estimate, kept_time, time_k
 from opmon.decisions._words import in_words
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
+from opmon.problems import SHARES
 from opmon.types import Document, Estimate, Problem, Verdict, VerdictState
 from opmon.wording import percent, points
 
@@ -72,7 +73,7 @@ class AccuracyBelow(Rule):
     recovery: int = 1
     """So many rounds running that do not count end an alarm."""
 
-    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    problems: ClassVar[tuple[Problem, ...]] = SHARES
 
     def __post_init__(self) -> None:
         if not isinstance(self.threshold, int | float) or isinstance(self.threshold, bool):

@@ -12,6 +12,7 @@ from opmon.decisions._own import Own
 from opmon.decisions._sequential import advance, weigh
 from opmon.decisions.case import Case
 from opmon.decisions.draw_values import draw_values
+from opmon.problems import SHARES
 from opmon.types import Document, Problem, Verdict
 from opmon.wording import percent
 
@@ -71,7 +72,7 @@ class AccuracyLevel(Rule):
     recovery: float = 20.0
     """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
-    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    problems: ClassVar[tuple[Problem, ...]] = SHARES
     bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

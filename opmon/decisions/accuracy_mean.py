@@ -17,6 +17,7 @@ from opmon.decisions._words import in_words
 from opmon.decisions.case import OWN, Case
 from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
+from opmon.problems import SHARES
 from opmon.types import Document, Json, Problem, Verdict, VerdictState
 from opmon.wording import percent
 
@@ -59,7 +60,7 @@ class AccuracyMean(Rule):
     recovery: float = 20.0
     """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
-    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    problems: ClassVar[tuple[Problem, ...]] = SHARES
     bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

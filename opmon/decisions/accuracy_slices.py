@@ -21,6 +21,7 @@ from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN, Case, carried
 from opmon.decisions.draw_values import bounded, terms
 from opmon.errors import InputError
+from opmon.problems import SHARES
 from opmon.types import Document, Problem, Sample, Verdict, VerdictState
 from opmon.wording import percent
 
@@ -62,7 +63,7 @@ class AccuracySlices(Rule):
     recovery: float = 20.0
     """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
-    problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    problems: ClassVar[tuple[Problem, ...]] = SHARES
     bets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 
 from opmon.ingest.event import Event
 from opmon.ingest.messages import events_of
+from opmon.ingest.packed import unpacked
 from opmon.ingest.refused import Refused
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,8 @@ class App:
             raise Refused(404, "this monitor is unknown, or its source is not 'ingest'")
         taken = _Taken(self)
         try:
-            body = await asyncio.wait_for(self._body(headers, receive, taken), self.body_seconds)
+            sent = await asyncio.wait_for(self._body(headers, receive, taken), self.body_seconds)
+            body = unpacked(sent, headers.get("content-encoding", ""), self.max_body, taken.take)
             events = events_of(headers, body, datetime.now(UTC).isoformat())
             if not events:
                 return {"kept": 0, "known": 0}

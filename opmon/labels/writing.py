@@ -16,11 +16,13 @@ from typing import IO
 from opmon.labels.rows import as_json, cell, guarded
 from opmon.labels.studio.configuration import labelling_configuration
 from opmon.labels.studio.tasks import Layout, layout_of, plain_payload, task_form
+from opmon.problems import traits
+from opmon.scales import ALLOWED
 from opmon.types import Guide, Json, Task
 
 _TASK_COLUMNS = ("task_key", "task_id", "monitor", "round", "input_id")
 _ANSWER_COLUMNS = ("label", "skip", "annotator")
-_TOLD_COLUMNS = ("due_at", "classes", "unit", "guidelines")
+_TOLD_COLUMNS = ("due_at", "asks_for", "classes", "unit", "guidelines")
 
 
 def write_jsonl(tasks: Iterable[Task], stream: IO[str], guides: Mapping[str, Guide]) -> int:
@@ -89,13 +91,21 @@ class _Told:
 
     def of(self, task: Task) -> dict[str, Json]:
         guide = self._guides.get(task.monitor, Guide(classes=dict.fromkeys(task.classes, "")))
-        classes: Json = dict(guide.said_of(task.classes)) if guide.problem == "classification" else {}
+        classes: Json = dict(guide.said_of(task.classes)) if traits(guide.problem).of_classes else {}
         told: dict[str, Json] = {"due_at": None if task.due_at is None else task.due_at.isoformat()}
-        for name, value in (("classes", classes), ("unit", guide.unit), ("guidelines", guide.guidelines)):
+        asks = {"asks_for": _asks_for(guide), "classes": classes, "unit": guide.unit, "guidelines": guide.guidelines}
+        for name, value in asks.items():
             if self._before.get((task.monitor, name)) != value:
                 self._before[task.monitor, name] = value
                 told[name] = value
         return {name: value for name, value in told.items() if value}
+
+
+def _asks_for(guide: Guide) -> str | None:
+    """What a label is to say, where that is not plain from the classes or the unit."""
+    if guide.problem == "multilabel":
+        return "the classes that hold, with ; between them; none where none does"
+    return None if traits(guide.problem).compares else ALLOWED[guide.scale or "pass_fail"]
 
 
 def _in_words(value: Json) -> Json:

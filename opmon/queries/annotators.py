@@ -21,6 +21,7 @@ from opmon.annotators import (
     krippendorff,
     percent_agreement,
 )
+from opmon.replies import Replies
 from opmon.store import checked, rounds
 from opmon.store.engine import Connection
 from opmon.wording import percent
@@ -72,9 +73,9 @@ def team_view(connection: Connection, monitor: str, count: int) -> TeamView:
     """The annotators of a monitor over its newest ``count`` rounds, and over its gold tasks."""
     drawn, gold = checked.said_lately(connection, monitor, count), checked.gold_said(connection, monitor)
     newest = rounds.newest(connection, monitor, 1)
-    numbers = bool(newest) and newest[0].plan.problem == "regression"
+    asks = newest[0].plan.replies(newest[0].classes) if newest else Replies()
     units = [list(task.answered.values()) for task in drawn]
-    errors = {} if numbers else _errors([*drawn, *gold], len(newest[0].classes or ()) if newest else 0)
+    errors = {} if asks.are_far_apart else _errors([*drawn, *gold], asks)
     views = _views(drawn, gold, errors)
     names = {name for task in drawn for name in task.answered}
     kappa = _kappa(drawn, sorted(names))
@@ -82,9 +83,11 @@ def team_view(connection: Connection, monitor: str, count: int) -> TeamView:
         monitor=monitor,
         rounds=count,
         inputs=sum(len(unit) > 1 for unit in units),
-        agreement=None if numbers else percent_agreement(units),
-        kappa=None if numbers else kappa,
-        alpha=krippendorff(units, "interval" if numbers else "nominal"),
+        agreement=None if asks.are_far_apart else percent_agreement(units),
+        kappa=None if asks.are_far_apart else kappa,
+        alpha=krippendorff(
+            [[*map(asks.comparable, unit)] for unit in units], "interval" if asks.are_far_apart else "nominal"
+        ),
         annotators=views,
         needs=_needs([view.error for view in views if view.error is not None]),
     )
@@ -96,19 +99,20 @@ def _kappa(drawn: Sequence[Asked], names: Sequence[str]) -> Agreement:
     return fleiss([list(task.answered.values()) for task in drawn])
 
 
-def _errors(tasks: Sequence[Asked], classes: int) -> dict[str, AnnotatorError]:
-    said = [_opinion(task) for task in tasks if task.answered]
+def _errors(tasks: Sequence[Asked], asks: Replies) -> dict[str, AnnotatorError]:
+    said = [_opinion(task, asks.right) for task in tasks if task.answered]
     if not any(opinion.checks for opinion in said):
         return {}
     occur = {answer for opinion in said for answer in (*opinion.answers.values(), opinion.prediction)}
+    classes = len(asks.classes or ()) if asks.problem == "classification" else 0
     model = fit(Coded.of(said), np.ones(len(said)), max(classes or len(occur - {None}), 2))
     return {each.annotator: each for each in model.errors() if each.checked}
 
 
-def _opinion(task: Asked) -> Opinion:
+def _opinion(task: Asked, right: str | None) -> Opinion:
     if task.gold is not None:
         return Opinion(task.answered, None, task.gold, 1)
-    return Opinion(task.answered, task.prediction, None if task.arrived is None else task.arrived.truth)
+    return Opinion(task.answered, right or task.prediction, None if task.arrived is None else task.arrived.truth)
 
 
 def _views(

@@ -125,7 +125,7 @@ def _waits(round_: Round, gathering: bool, now: datetime) -> Wait | None:
 def _view(
     round_: Round, revision: Revision | None, said: Sequence[Verdict], waits: Wait | None, lags: Lags | None
 ) -> RoundView:
-    counts_failures = round_.plan.usual_quantity.share
+    counts_failures = round_.plan.usual_quantity.share or round_.plan.tolerance is not None
     return RoundView(
         number=round_.number,
         state=round_.state,

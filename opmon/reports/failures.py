@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opmon.errors import InputError
+from opmon.reports.failure_words import FAILURE_WORDS, FailureKind
 from opmon.types import Json
 
 if TYPE_CHECKING:
@@ -102,17 +103,23 @@ def failures_page(
     *,
     title: str = "Failures",
     limit: int = SHOWN_ROWS,
-    errors: bool = False,
+    kind: FailureKind = "wrong",
     unit: str = "",
 ) -> Path:
     """Writes an HTML page that lists the first ``limit`` failures and says how many there are in all.
 
-    ``errors``: they are those of a regression, in ``unit``.
+    Errors of a regression are in ``unit``.
     """
     from opmon.reports._page import write_page
 
     return write_page(
-        path, "failures.html", title=title, failures=failures[:limit], total=len(failures), errors=errors, unit=unit
+        path,
+        "failures.html",
+        title=title,
+        failures=failures[:limit],
+        total=len(failures),
+        words=FAILURE_WORDS[kind],
+        unit=unit,
     )
 
 

@@ -13,6 +13,7 @@ from opmon.quantities import ACCURACY, Quantity
 from opmon.reports._page import data_uri, write_page
 from opmon.reports.drift import DriftSummary
 from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
+from opmon.reports.failure_words import FAILURE_WORDS, FailureKind
 from opmon.reports.failures import Failure
 from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.palette import darkened
@@ -53,14 +54,14 @@ class RoundSummary:
     """How the sample was drawn, by name: budget, variable, seed, draws, …"""
     quantity: Quantity = ACCURACY
     """What the monitor estimates."""
-    errors: bool = False
-    """Whether the model's mistakes are errors of some size, and not failures."""
     measures: Sequence[Measured] = ()
     """What was measured beside it."""
     measure_figures: Sequence[MeasureFigure] = ()
     """Pictures of measures that a number does not tell, such as a confusion matrix."""
     unit: str = ""
     """The unit of a regression's labels."""
+    kind: FailureKind = "wrong"
+    """What its failures are."""
     points: Sequence[EstimatePoint] = ()
     """The rounds so far, this one included."""
     threshold: float | None = None
@@ -91,6 +92,7 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         failures=summary.failures[:LISTED_FAILURES],
         slices=slice_rows(summary.slices, summary.quantity),
         slice_figures=_slice_figures(summary),
+        words=FAILURE_WORDS[summary.kind],
         facts=[*_facts(summary.facts), *_agreement(summary)],
         drift_words=_drift_words(summary.drift, summary.facts.drift),
         drifted=[column for column in summary.drift.columns if column.drifted][:LISTED_COLUMNS]

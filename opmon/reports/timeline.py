@@ -40,7 +40,7 @@ class RoundFacts:
     returned: int = 0
     """Inputs that have an answer; a skip is none."""
     failures: int | None = 0
-    """Answered inputs on which the model is wrong; None of a regression, which has errors and no failures."""
+    """Answered inputs on which the model is wrong; None of a regression without a tolerance."""
     skew: float | None = None
     """Share of inputs where the registered model answers otherwise than production did."""
     drift: float | None = None

@@ -11,6 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
+from opmon.problems import Problem, traits
+from opmon.scoring.inputs.anything import beginnings
 from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.inputs.scores import scores_of
@@ -19,7 +21,7 @@ from opmon.scoring.outputs.variables import variables_of
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, too_many
 from opmon.scoring.scored import Scored
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.types import Array, Batch, Json, Numbers, Problem
+from opmon.types import Array, Batch, Json, Numbers
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,13 @@ class LoggedScorer:
 
     def _answered(self, batch: Batch) -> Scored:
         rejected: dict[int, str] = {}
+        variables: dict[str, NDArray[np.float32]] = {}
         scores: Numbers | None = None
-        if self.problem == "regression":
+        unlike, holds = 0, traits(self.problem)
+        if holds.of_numbers:
             predictions, good = self._numbers(batch.rows, rejected)
-            variables: dict[str, NDArray[np.float32]] = {}
-            unlike = 0
+        elif not holds.compares:
+            predictions, good = self._outputs(batch.rows, rejected)
         else:
             predictions, good, variables, unlike, scores = self._classified(batch.rows, rejected)
         rows = batch.first_row + np.flatnonzero(good)
@@ -102,6 +106,14 @@ class LoggedScorer:
         numbers = np.full(rows.num_rows, np.nan)
         numbers[said] = plain_numbers(name, column.filter(pa.array(said)))
         return numbers, said
+
+    def _outputs(self, rows: pa.RecordBatch, rejected: dict[int, str]) -> tuple[Array, NDArray[np.bool_]]:
+        """What people will judge, whatever it is, as the beginning of its text: an empty text is an output, too."""
+        name = self.columns.prediction or ""
+        column = decoded(_column(rows, name))
+        there: NDArray[np.bool_] = np.asarray(column.is_valid())
+        _reject(rejected, ~there, f"column {name!r} is empty")
+        return beginnings(column), there
 
     def _classified(
         self, rows: pa.RecordBatch, rejected: dict[int, str]

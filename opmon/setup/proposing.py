@@ -154,7 +154,7 @@ def _logged(world: World, refused: list[str]) -> tuple[list[Choice], list[str]]:
     placed = [*place_columns(world.log, taken, world.registry, world.model)]
     said = {choice.key: choice.value for choice in choices}
     classes = said.get(("classes",), ())
-    truth = truth_of(world.log, (*taken, *_columns(placed)), str(said[("problem",)]), classes)
+    truth = truth_of(world.log, (*taken, *_columns(placed)), said[("problem",)], classes)
     found = [*choices, *placed, *truth, *_rest(world.log, placed)]
     scored = any(choice.key == ("columns", "scores") for choice in choices)
     if not scored and not any(choice.value == "regression" for choice in choices):

@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from opmon.errors import OpmonError
+from opmon.problems import Problem, traits
+from opmon.replies import Replies
 from opmon.setup.choice import Choice
 from opmon.setup.log import Log
 from opmon.setup.roles import is_truth
-from opmon.spellings import AS_SPELT, Spellings
+from opmon.spellings import Spellings
 from opmon.truth.reading import Vocabulary
 from opmon.wording import percent
 
@@ -20,9 +22,9 @@ ENOUGH = 0.9
 """So large a share of what it says must be classes of the model."""
 
 
-def truth_of(log: Log, taken: Sequence[Any], problem: str, classes: object) -> Iterator[Choice]:
+def truth_of(log: Log, taken: Sequence[Any], problem: Problem, classes: object) -> Iterator[Choice]:
     """The key for it; nothing if no column has such a name and such values."""
-    vocabulary = Vocabulary(None) if problem == "regression" else _words(classes)
+    vocabulary = Vocabulary(_replies(problem, classes))
     for name in log.rows.column_names:
         if name in taken or not is_truth(name) or pa.types.is_nested(log.column(name).type):
             continue
@@ -36,8 +38,10 @@ def truth_of(log: Log, taken: Sequence[Any], problem: str, classes: object) -> I
                 return
 
 
-def _words(classes: object) -> Vocabulary:
+def _replies(problem: Problem, classes: object) -> Replies:
+    if not traits(problem).of_classes:
+        return Replies(problem, scale=None if traits(problem).compares else "pass_fail")
     if isinstance(classes, dict):
         listed = {name: said if isinstance(said, list | tuple) else [said] for name, said in classes.items()}
-        return Vocabulary(Spellings.of(listed), frozenset(map(str, classes)))
-    return Vocabulary(AS_SPELT, frozenset(map(str, classes)) if isinstance(classes, list | tuple) else None)
+        return Replies(problem, tuple(map(str, classes)), Spellings.of(listed))
+    return Replies(problem, tuple(map(str, classes)) if isinstance(classes, list | tuple) else None)

@@ -39,8 +39,12 @@ def no_object(block: Block) -> dict[int, str]:
     for _ in range(2):
         last = last - ((letters[last] == _NEWLINE) | (letters[last] == _RETURN))
     braced = (letters[block.starts] == ord("{")) & (letters[last] == ord("}"))
-    opened = np.flatnonzero((letters | 32) == ord("{"))  # "[" and "{" differ in that one bit
-    many = np.searchsorted(opened, block.ends) - np.searchsorted(opened, block.starts) > MOST_LEVELS
+    more = block.data.count(b"{") + block.data.count(b"[") - int(braced.sum())
+    if more < MOST_LEVELS:  # than the one that each row begins with
+        many = np.zeros(len(braced), dtype=bool)
+    else:
+        opened = np.flatnonzero((letters | 32) == ord("{"))  # "[" and "{" differ in that one bit
+        many = np.searchsorted(opened, block.ends) - np.searchsorted(opened, block.starts) > MOST_LEVELS
     flaws = {}
     for row in np.flatnonzero(~braced | many).tolist():
         text = block.data[int(block.starts[row]) : int(block.ends[row])].strip()

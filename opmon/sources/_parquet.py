@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +27,9 @@ _ERRORS = (pa.ArrowException, OSError, ValueError)
 
 _BATCH_BYTES, _BATCH_ROWS = 16 << 20, 65_536
 _SMALL_BYTES = 1 << 18
+_AT_ONCE_BYTES, _AT_ONCE_ROWS = 2 * _BATCH_BYTES, 2 * _BATCH_ROWS
+"""A row group of at most so much is decoded at once, its columns side by side on all cores: batch by batch takes a
+fifth more work, all of it on one core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +201,15 @@ def _decoded(
 
 def _whole(file: pq.ParquetFile, group: _Group, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     rows = group.end - group.first
-    if names and group.size <= _SMALL_BYTES and rows <= _BATCH_ROWS:
-        yield from file.read_row_group(group.number, names, use_threads=False).combine_chunks().to_batches()
-        return
     batch_rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * rows // max(group.size, 1)))
+    if names and group.size <= _AT_ONCE_BYTES and rows <= _AT_ONCE_ROWS:
+        decoded = None
+        with suppress(*_ERRORS):  # of a damaged group what lies before the damage can be had, batch by batch
+            table = file.read_row_group(group.number, names, use_threads=group.size > _SMALL_BYTES)
+            decoded = table.combine_chunks().to_batches(batch_rows)
+        if decoded is not None:
+            yield from decoded
+            return
     yield from file.iter_batches(batch_size=batch_rows, row_groups=[group.number], columns=list(names))
 
 

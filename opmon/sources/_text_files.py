@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from opmon.sources._position import Position, checksum
 from opmon.sources._salvage import Flaw, Salvage
 from opmon.sources._schema import leaves
 
+Done = TypeVar("Done")
 HEAD_BYTES = 1 << 20
 _CHECK_BYTES = 64
 _PARSERS = min(8, 2 * (os.cpu_count() or 1))
@@ -126,7 +127,7 @@ class Text:
         def tried(block: Block) -> _Tried:
             return self._tried(piece.entry, block, schema)
 
-        for one in mapped(tried, blocks, _PARSERS) if piece.entry.size > BLOCK_BYTES else map(tried, blocks):
+        for one in self._beside(piece.entry, blocks, tried):
             if one.rows is not None:
                 salvage.good += one.rows.num_rows
                 yield one.rows
@@ -161,9 +162,10 @@ class Text:
         stop_at = None if packed else entry.size
         at, rows, reached_end = begin, 0, True
         lost: Lost | None = None
-        for block in self.parser.lines(entry).blocks(entry, begin, stop_at, take_tail=age > self.settle_seconds):
+        blocks = self.parser.lines(entry).blocks(entry, begin, stop_at, take_tail=age > self.settle_seconds)
+        for block, flaws in self._beside(entry, blocks, lambda block: (block, self.parser.flaws(block))):
             room = len(block.ends) if limit is None else min(len(block.ends), limit - rows)
-            lost = lost or self._first_flaw(entry, block, room)
+            lost = lost or _first_flaw(entry, block, flaws, room)
             rows += room
             if room < len(block.ends):
                 at, reached_end = block.offset + int(block.ends[room - 1]), False
@@ -177,10 +179,9 @@ class Text:
         whole = (at if reached_end else None) if packed else entry.size
         return Span(Position(at, whole, entry.size, entry.modified_ns, _check(entry, at)), rows, lost)
 
-    def _first_flaw(self, entry: Entry, block: Block, rows: int) -> Lost | None:
-        flaws = self.parser.flaws(block)
-        row = min(flaws, default=rows)
-        return _lost(entry, block, Flaw(row, flaws[row])) if row < rows or block.too_long else None
+    def _beside(self, entry: Entry, blocks: Iterator[Block], work: Callable[[Block], Done]) -> Iterator[Done]:
+        """What ``work`` makes of the blocks, in order; of a large file several at once, while the next are cut."""
+        return mapped(work, blocks, _PARSERS) if entry.size > BLOCK_BYTES else map(work, blocks)
 
     def _open_tail(self, entry: Entry, at: int) -> Lost | None:
         """What stands after the last whole row of a file that nobody writes to any more."""
@@ -247,6 +248,11 @@ class _Tried:
 def _at_once(schema: pa.Schema) -> int:
     """So many rows make a table that stays small."""
     return max(1, _CELLS // max(1, sum(leaves(field.type) for field in schema)))
+
+
+def _first_flaw(entry: Entry, block: Block, flaws: Mapping[int, str], rows: int) -> Lost | None:
+    row = min(flaws, default=rows)
+    return _lost(entry, block, Flaw(row, flaws[row])) if row < rows or block.too_long else None
 
 
 def _lost(entry: Entry, block: Block, flaw: Flaw) -> Lost:

@@ -6,7 +6,6 @@ Both are chosen when a wave is queued, by the round's seed: after a kill the sam
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from opmon.store import checked
 from opmon.store.queue import SHOWN
 from opmon.store.rounds import Round
 from opmon.types import Json
-from opmon.values import canonical_class
 
 log = logging.getLogger(__name__)
 
@@ -98,22 +96,7 @@ def gold_of(settings: MonitorSettings, classes: Sequence[str] | None, file: Path
     gold = settings.labels.gold
     if gold is None:
         return ()
-    spellings, names = settings.spellings, settings.class_names or classes
-
-    def named(truth: str) -> str | None:
-        if settings.problem == "regression":
-            return truth if _is_number(truth) else None
-        name = spellings.name(canonical_class(truth))
-        return name if names is None or name in names else None
-
-    return read_gold(file or gold.file, named)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    return read_gold(file or gold.file, settings.replies(classes).may_be)
 
 
 def lacking(settings: MonitorSettings, gold: Gold, payload: Mapping[str, object]) -> list[str]:

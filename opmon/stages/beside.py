@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from opmon.errors import NotFoundError, SourceError
+from opmon.problems import traits
 from opmon.stages.frames import NAME
 from opmon.stages.toolbox import Toolbox
 from opmon.store.rounds import Round
@@ -53,10 +54,15 @@ def beside_frame(work: Toolbox, round_: Round, path: Path, column: str) -> Itera
 
 def losses_of(round_: Round, labels: pa.Array, predictions: pa.Array) -> Floats:
     """The loss of each prediction, NaN without a label."""
-    if round_.plan.problem == "regression":
+    holds = traits(round_.plan.problem)
+    if holds.of_numbers:
         return np.asarray((labels.cast(pa.float64()).to_numpy(False) - predictions.to_numpy(False)) ** 2)
     labels = labels.cast(pa.string())
-    if round_.classes:
+    if not holds.compares:
+        coded = labels.dictionary_encode()
+        lacks = pa.array([holds.loss(said, "") for said in coded.dictionary.to_pylist()], pa.float64())
+        return np.asarray(lacks.take(coded.indices).to_numpy(False))
+    if round_.classes and round_.plan.problem == "classification":
         labels = pc.if_else(pc.is_in(labels, pa.array(round_.classes, pa.string())), labels, None)
     return np.asarray(pc.cast(pc.not_equal(labels, predictions.cast(pa.string())), pa.float64()).to_numpy(False))
 

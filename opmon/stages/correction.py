@@ -13,7 +13,9 @@ from opmon.adjudication import Asked
 from opmon.annotators import (
     Coded,
     Opinion,
+    by_class,
     by_expert,
+    by_middle,
     by_weight,
     corrected,
     denoised,
@@ -21,12 +23,14 @@ from opmon.annotators import (
     krippendorff,
     percent_agreement,
 )
+from opmon.problems import traits
+from opmon.replies import Replies
 from opmon.stages.weights import linear
 from opmon.store import checked
 from opmon.store.corrections import Corrected
 from opmon.store.engine import Connection
 from opmon.store.rounds import Round
-from opmon.types import Estimate, Sample
+from opmon.types import Estimate
 
 if TYPE_CHECKING:
     from opmon.stages.estimate import Answers
@@ -45,8 +49,14 @@ def ruled(round_: Round, tasks: Sequence[Asked]) -> Sequence[Asked]:
     if not differ:
         return tasks
     opinions = [opinion_of(task) for task in tasks]
-    if round_.plan.adjudication == "expert":
+    decides = round_.plan.adjudication
+    if decides == "expert":
         rulings = {at: by_expert(opinions[at], round_.plan.experts or ()) for at in differ}
+    elif decides == "by_class":
+        rulings = {at: by_class(opinions[at]) for at in differ}
+    elif decides in ("mean", "median"):
+        scores = not traits(round_.plan.problem).of_numbers
+        rulings = {at: by_middle(opinions[at], decides, scores=scores) for at in differ}
     else:
         said = [at for at, opinion in enumerate(opinions) if opinion.answers]
         model = fit(Coded.of([opinions[at] for at in said]), np.ones(len(said)), classes_of(round_, opinions))
@@ -59,16 +69,19 @@ def ruled(round_: Round, tasks: Sequence[Asked]) -> Sequence[Asked]:
 def correction_of(connection: Connection, round_: Round, answers: Answers, plain: Estimate) -> Corrected | None:
     """The final estimate of a round corrected for annotators who err, or why it cannot be; None where no answer of
     them is there to check another, now or before."""
-    own = {task.position: opinion_of(task) for task in answers.tasks if task.truth is not None}
+    right = round_.plan.replies(round_.classes).right
+    own = {task.position: opinion_of(task, right=right) for task in answers.tasks if task.truth is not None}
     if not any(opinion.answers for opinion in own.values()):
         return None
     gold = [opinion_of(task, GOLD) for task in checked.gold_said(connection, round_.monitor)]
-    before = [opinion_of(task, BEFORE) for task in checked.said_before(connection, round_.monitor, round_.number)]
+    before = [
+        opinion_of(task, BEFORE, right=right) for task in checked.said_before(connection, round_.monitor, round_.number)
+    ]
     others = [opinion for opinion in (*gold, *before) if opinion.answers]
     if not sum(opinion.checks for opinion in (*own.values(), *others)):
         return None
     estimator = linear(answers.sample)
-    found = _agreement(answers.tasks, answers.sample)
+    found = _agreement(answers.tasks, round_.plan.replies(round_.classes))
     if round_.plan.main is not None:
         usual = round_.plan.usual_quantity.name
         return replace(found, why=f"what annotators' errors do is known of the {usual}, and not of {round_.plan.main}")
@@ -76,9 +89,17 @@ def correction_of(connection: Connection, round_: Round, answers: Answers, plain
     if estimator is None or design.variance(answers.sample, answers.sample.outcomes) is None:
         why = f"the design {answers.sample.draw.design!r} does not tell what its draws stand for: nothing to correct by"
         return replace(found, why=why)
-    if answers.sample.problem == "regression":
+    if round_.plan.problem == "multilabel":
+        return replace(found, why="how annotators err who say several classes at once is not known")
+    asks = round_.plan.replies(round_.classes)
+    if asks.are_far_apart and not traits(asks.problem).of_numbers:
+        return replace(found, why="a mean score is not moved by errors that are as often up as down")
+    if traits(round_.plan.problem).of_numbers:
         if round_.plan.adjudication is not None:
-            return replace(found, why="named people's numbers count: how far these lie from the truth is not known")
+            who = (
+                "named people's numbers count" if round_.plan.adjudication == "expert" else "a middle of numbers counts"
+            )
+            return replace(found, why=f"{who}: how far these lie from the truth is not known")
         numbers = {
             at: [] if opinion.truth is not None else [float(answer) for answer in opinion.answers.values()]
             for at, opinion in own.items()
@@ -99,11 +120,15 @@ def told(plain: Estimate, found: Corrected | None) -> Estimate:
     return replace(plain, notes=(*plain.notes, note))
 
 
-def opinion_of(task: Asked, group: int = 0) -> Opinion:
-    """What was said of a task; of a gold task the model's answer is left aside, since nobody asked the model."""
+def opinion_of(task: Asked, group: int = 0, *, right: str | None = None) -> Opinion:
+    """What was said of a task; of a gold task the model's answer is left aside, since nobody asked the model.
+
+    ``right`` is the answer by which the model is right, where that is not its own: an output that is judged passes.
+    """
     if task.gold is not None:
         return Opinion(task.answered, None, task.gold, group)
-    return Opinion(task.answered, task.prediction, None if task.arrived is None else task.arrived.truth, group)
+    prediction = task.prediction if right is None else right
+    return Opinion(task.answered, prediction, None if task.arrived is None else task.arrived.truth, group)
 
 
 def classes_of(round_: Round, opinions: Sequence[Opinion]) -> int:
@@ -114,11 +139,12 @@ def classes_of(round_: Round, opinions: Sequence[Opinion]) -> int:
     return max(len(occur - {None}), 2)
 
 
-def _agreement(tasks: Sequence[Asked], sample: Sample) -> Corrected:
+def _agreement(tasks: Sequence[Asked], asks: Replies) -> Corrected:
     units = [list(task.answered.values()) for task in tasks]
-    numbers = sample.problem == "regression"
-    agreement = None if numbers else percent_agreement(units).value
-    alpha = krippendorff(units, "interval" if numbers else "nominal").value
+    agreement = None if asks.are_far_apart else percent_agreement(units).value
+    alpha = krippendorff(
+        [[*map(asks.comparable, unit)] for unit in units], "interval" if asks.are_far_apart else "nominal"
+    ).value
     return Corrected(None, None, None, None, "", 0, agreement, alpha)
 
 

@@ -146,12 +146,13 @@ def _tasks(
 ) -> Iterator[Asked]:
     """A task for each of the drawn inputs."""
     hidden, timestamp = work.settings.hidden, work.settings.columns.timestamp
+    shows = work.settings.labels.show_prediction and work.settings.judged_column is None
     moments = [None] * rows.num_rows if timestamp is None else answered_at(rows, timestamp)
     listed = zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), moments, strict=True)
     for position, known, row, at in listed:
         prediction = str(known["prediction"])
-        shown = {queue.SHOWN: prediction} if work.settings.labels.show_prediction else {}
+        shown = {queue.SHOWN: prediction} if shows else {}
         variables = {name.removeprefix(VARIABLE): known[name] for name in known if name.startswith(VARIABLE)}
-        payload = payload_of(row, work.settings.columns, hidden) | shown
+        payload = payload_of(row, work.settings.columns, hidden, work.settings.judged_column) | shown
         own = scores.get(position)
         yield Asked(position, str(known["id"]), prediction, variables, payload, input_at=at, scores=own)

@@ -19,11 +19,13 @@ from opmon.estimators.propensity import weighed
 from opmon.estimators.proxies import Proxy
 from opmon.estimators.worst_case import worst_case
 from opmon.jobs.thinning import Thinning
-from opmon.quantities import Problem, loss
+from opmon.problems import Problem, loss, traits
+from opmon.quantities import Quantity
 from opmon.stages import correction, losses
 from opmon.stages.census import Whole, measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
+from opmon.stages.failing import failing
 from opmon.stages.judged_labels import unchecked
 from opmon.stages.lags import arrived_of, asked_for_the_rest, awaits, by_lags, one_sided, waits_alone
 from opmon.stages.measures import Planned, estimate_of, further, main_of, rows_of, tally_of
@@ -32,6 +34,7 @@ from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
 from opmon.store.engine import Connection
+from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.types import Draw, Estimate, Sample
@@ -57,11 +60,9 @@ class Answers:
         """Whether of every task all was said that was asked."""
         return not any(task.lacks for task in self.tasks)
 
-    @property
-    def failures(self) -> list[Asked]:
-        """The answered tasks on which the model is wrong; of a regression those it does not hit, far ones first."""
-        draw, loss = self.sample.draw, self.sample.outcomes
-        wrong = dict(zip(draw.positions[loss > 0].tolist(), loss[loss > 0].tolist(), strict=True))
+    def failures(self, plan: RoundPlan) -> list[Asked]:
+        """The answered tasks on which the model fails, the worst ones first."""
+        wrong = failing(self.sample, plan)
         found = [task for task in self.tasks if task.position in wrong]
         return sorted(found, key=lambda task: -wrong[task.position])
 
@@ -169,8 +170,8 @@ def _usual(round_: Round, answers: Answers, *, provisional: bool) -> Estimate:
     estimate = _of_truths(round_, answers, provisional) if alone else _of_design(round_, answers)
     estimate = _told(round_, replace(estimate, quantity=round_.plan.usual_quantity))
     notes = (*estimate.notes, *unchecked(answers.tasks))
-    if not provisional and answers.sample.response < LOW and answers.sample.problem == "classification":
-        notes = (*notes, *_at_worst(answers.sample))
+    if not provisional and answers.sample.response < LOW and round_.plan.quantity.share:
+        notes = (*notes, *_at_worst(answers.sample, round_.plan.quantity))
     return replace(estimate, provisional=provisional, notes=notes)
 
 
@@ -185,7 +186,7 @@ def _of_truths(round_: Round, answers: Answers, provisional: bool) -> Estimate:
             "not depend on what the truth is"
         )
         estimate = replace(estimate, notes=(*estimate.notes, note))
-    sided = one_sided(answers.tasks) if round_.plan.problem == "classification" else ()
+    sided = one_sided(answers.tasks) if traits(round_.plan.problem).right_or_wrong else ()
     return replace(estimate, notes=(*estimate.notes, *sided))
 
 
@@ -210,14 +211,15 @@ def _told(round_: Round, estimate: Estimate) -> Estimate:
     return replace(estimate, notes=notes)
 
 
-def _at_worst(sample: Sample) -> tuple[str, ...]:
+def _at_worst(sample: Sample, quantity: Quantity) -> tuple[str, ...]:
     """How far the silent draws could lead at worst, for designs whose weights are known."""
     estimator = linear(sample)
     if estimator is None:
         return ()
     low, high = worst_case(estimator, sample)
     heard = f"only {percent(sample.response, 0)} of the draws have an answer, the others for reasons that nobody knows"
-    span = f"{percent(low)} if all of them were wrong and {percent(high)} if all were right"
+    worst, best = (quantity.text(bound) for bound in (low, high))
+    span = f"{worst} if all of them were wrong and {best} if all were right"
     return (f"{heard}: the estimate would be {span}",)
 
 
@@ -238,7 +240,8 @@ def _left_out(round_: Round, estimate: Estimate) -> tuple[str, ...]:
     if estimate.quantity.share and estimate.quantity == round_.plan.usual_quantity:
         known = estimate.frame_size / (estimate.frame_size + missing)
         low, high = estimate.low * known, estimate.high * known + 1 - known
-        note += f"; over all of them it lies between {percent(low)} and {percent(high)}, whatever those were"
+        bounds = (round_.plan.quantity.text(bound) for bound in (low, high))
+        note += f"; over all of them it lies between {' and '.join(bounds)}, whatever those were"
     return (note,)
 
 
@@ -273,7 +276,7 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *,
             connection,
             round_.id,
             correction.told(estimate, found),
-            failures=len(answers.failures),
+            failures=len(failing(answers.sample, round_.plan)),
             labels_seen=answers.labels_seen,
             made_at=now,
             tally=tally,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from opmon.abc import Opinion, Question
 from opmon.config.kinds import JudgeSettings
 from opmon.errors import UnavailableError
-from opmon.quantities import loss
+from opmon.problems import loss, traits
 from opmon.stages.beside import fetch_table
 from opmon.stages.frames import read_inputs
 from opmon.stages.judging_model import wrong_by_model
@@ -81,7 +81,7 @@ def wrongness(work: Toolbox, round_: Round, prediction: str, opinion: Opinion | 
     """How likely a prediction is wrong by an opinion, or its squared error; NaN without one."""
     if opinion is None:
         return float("nan")
-    if opinion.scores and round_.plan.problem == "classification":
+    if opinion.scores and traits(round_.plan.problem).right_or_wrong:
         spelt = work.settings.spellings
         named = {spelt.name(name): score for name, score in opinion.scores.items()}
         return 1 - named.get(prediction, 0.0)
@@ -169,4 +169,4 @@ def _questions(work: Toolbox, round_: Round, path: Path, positions: NDArray[np.i
     """What an annotator would see of the inputs."""
     rows = fetch_table(work, round_, read_inputs(path, positions, ["slice", "row"]))
     for row in rows.to_pylist():
-        yield question_of(payload_of(row, work.settings.columns, work.settings.hidden))
+        yield question_of(payload_of(row, work.settings.columns, work.settings.hidden, work.settings.judged_column))

@@ -18,6 +18,7 @@ from opmon.adjudication import TRUTH, Asked
 from opmon.durations import show_duration
 from opmon.estimators.lagged import Arrived, arrived, lagged
 from opmon.estimators.lags import Arrivals
+from opmon.problems import traits
 from opmon.stages.weights import linear
 from opmon.store import truths
 from opmon.store.engine import Connection
@@ -34,7 +35,7 @@ _FEW, _OFTEN = 10, 5
 
 def arrived_of(connection: Connection, round_: Round, tasks: Sequence[Asked], draw: Draw) -> Arrived | None:
     """Of each draw how likely its truth was to have come; None where nothing depends on it, or too little is known."""
-    if not waits_alone(tasks) or round_.plan.problem == "regression":
+    if not waits_alone(tasks) or not traits(round_.plan.problem).right_or_wrong:
         return None
     until = _known_until(connection, round_)
     learned = None if until is None else _learned(connection, round_, until)

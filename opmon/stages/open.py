@@ -1,8 +1,8 @@
 """Open a round when enough has come in, or has waited long enough. This moves the cursor.
 
 Where the log names model versions, each has rounds of its own, and ``min_inputs`` and ``max_age`` hold for each: a
-canary's few inputs gather in one round until they are enough to be judged. One that ends its wait with fewer asks for
-its share of the budget (so many labels as its inputs are of all that came), or with ``canary: whole`` for all of it.
+canary's few inputs gather in one round until they are enough to be judged. Together the versions ask for one budget:
+each for so many of the labels as its inputs are of all that came, or with ``canary: whole`` for all of them.
 """
 
 from __future__ import annotations
@@ -123,12 +123,12 @@ def _open_each(
             share = count / sum(received.values())
             lost = of_log if version == bears else {}  # nobody knows of which version they would have been
             if round_ is None:
-                own = replace(plan, **_budget(work, count, plan.budget, plan.budget * share))
+                own = replace(plan, **_budget(work, plan.budget, plan.budget * share))
                 new.append(_add(work, connection, slices, model.name, version, version, count, own, lost))
                 continue
             before = round_.plan
             whole = before.budget if before.whole_budget is None else before.whole_budget
-            grown_budget = _budget(work, round_.received + count, whole, (before.earned or 0.0) + whole * share)
+            grown_budget = _budget(work, whole, (before.earned or 0.0) + whole * share)
             both = replace(before, versions={**(before.versions or {}), **meant}, **grown_budget)
             rounds.extend(
                 connection, round_, slices, received=count, plan=both, losses=losses.added(round_.losses, lost)
@@ -166,11 +166,10 @@ class Budget(TypedDict):
     earned: float
 
 
-def _budget(work: Toolbox, received: int, whole: int, earned: float) -> Budget:
-    """How many labels a version's round asks for: all of the budget once it is as large as a round should be."""
-    limits = work.settings.round
-    small = limits.canary == "share" and received < limits.min_inputs
-    budget = min(whole, max(math.ceil(earned), FEWEST_LABELS)) if small else whole
+def _budget(work: Toolbox, whole: int, earned: float) -> Budget:
+    """How many labels a version's round asks for: its inputs' share of the budget of each time some of them came."""
+    shared = min(whole, max(math.ceil(round(earned, 6)), FEWEST_LABELS))
+    budget = shared if work.settings.round.canary == "share" else whole
     return {"budget": budget, "whole_budget": whole, "earned": earned}
 
 

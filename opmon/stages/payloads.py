@@ -12,14 +12,18 @@ from opmon.config import ColumnSettings
 from opmon.types import Json
 
 
-def payload_of(row: Mapping[str, object], columns: ColumnSettings, answers: Collection[str] = ()) -> dict[str, Json]:
+def payload_of(
+    row: Mapping[str, object], columns: ColumnSettings, answers: Collection[str] = (), output: str | None = None
+) -> dict[str, Json]:
     """The row without the model's own words: a prediction that is shown anchors the annotator.
 
-    Nor is anything shown that they lie in, or that the source says are ``answers``.
+    Nor is anything shown that they lie in, or that the source says are ``answers``. An ``output`` that is to be judged
+    is shown, and comes last.
     """
     told = [name for name in (columns.prediction, columns.model_version, *columns.scores, *answers) if name]
     hidden = {name for name in row if any(each == name or each.startswith((f"{name}.", f"{name}[")) for each in told)}
-    return {name: _json(value) for name, value in row.items() if name not in hidden and name != columns.id}
+    seen = {name: _json(value) for name, value in row.items() if name not in hidden and name != columns.id}
+    return seen if output is None else {**seen, output: _json(row.get(output))}
 
 
 def _json(value: object) -> Json:

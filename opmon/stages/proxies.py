@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from opmon.errors import NotFoundError
 from opmon.estimators.learned import learned
 from opmon.estimators.proxies import Proxy
-from opmon.quantities import loss
+from opmon.problems import loss, traits
+from opmon.replies import Replies
 from opmon.stages.beside import beside_frame, frame_column, losses_of
 from opmon.stages.frames import read_frame
 from opmon.stages.judging import judged, sample_of
@@ -87,7 +88,7 @@ def _of_column(work: Toolbox, round_: Round, path: Path) -> Floats | None:
     plan = round_.plan.proxy or {}
     said = frame_column(path, "prediction")
     wrong: NDArray[np.float64] = np.full(len(said), np.nan)
-    numbers = Vocabulary(None)
+    numbers = Vocabulary(Replies("regression"))
     for positions, values in beside_frame(work, round_, path, str(plan["column"])):
         if plan["says"] == "answer":
             answers = vocabulary_of(work.settings, round_.classes).named(values)[0]
@@ -129,7 +130,7 @@ def _learned(work: Toolbox, round_: Round, path: Path) -> Floats | None:
     frame = read_frame(path)
     old = {name: np.array(values) for name, values in variables.items() if len(values) == len(outcomes)}
     both = {name: frame.variables[name] for name in old if name in frame.variables}
-    return learned(old, np.array(outcomes), both, binary=round_.plan.problem == "classification")
+    return learned(old, np.array(outcomes), both, binary=traits(round_.plan.problem).right_or_wrong is True)
 
 
 _FROM: Mapping[str, Callable[[Toolbox, Round, Path], Floats | None]] = {

@@ -11,10 +11,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from opmon.adjudication import Asked
+from opmon.problems import traits
 from opmon.quantities import Quantity
 from opmon.queries.plain import plain
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
+from opmon.reports.failure_words import FailureKind
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.measure_figures import MeasureFigure
@@ -36,6 +38,7 @@ from opmon.stages.toolbox import Toolbox
 from opmon.stages.version_tags import set_tags, tag_round
 from opmon.stages.weights import weight_of
 from opmon.store import revisions, rounds, sliced, verdicts
+from opmon.store.plans import RoundPlan
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
@@ -123,16 +126,17 @@ def _write_report(
 ) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    failed = answers.failures(round_.plan)
     failures = [
         replace(failure, payload=payload)
-        for failure, payload in zip(_failures(answers), seen_of(work, answers.failures), strict=True)
+        for failure, payload in zip(_failures(answers, round_.plan), seen_of(work, failed), strict=True)
     ]
     write_failures(failures, folder / "failures")
     failures_page(
         failures,
         folder / "failures" / "failures.html",
         title=f"What {work.name} got wrong, round {round_.number}",
-        errors=not round_.plan.usual_quantity.share,
+        kind=kind_of(round_.plan),
         unit=round_.plan.unit or "",
     )
     write_labels(answers.tasks, folder / "labels.parquet")
@@ -142,7 +146,7 @@ def _write_report(
     if parts:
         (folder / "slices.json").write_text(json.dumps([asdict(each) for each in parts], indent=2) + "\n")
         slice_figure(parts, revision.estimate, folder / "slices.png")
-    seen = payloads(work, round_, answers.failures)
+    seen = payloads(work, round_, failed)
     whole = [replace(failure, payload=payload) for failure, payload in zip(failures, seen, strict=True)]
     figures = _write_measures(round_, revision, answers, folder)
     pictures, shown = draw_failures(work.settings, whole, folder / "failures" / "failures.png")
@@ -155,10 +159,10 @@ def _write_report(
             facts=facts_as_of(round_, revision, answers.tasks),
             estimate=revision.estimate,
             quantity=revision.estimate.quantity,
-            errors=not round_.plan.usual_quantity.share,
             measures=revision.further,
             measure_figures=figures,
             unit=round_.plan.unit or "",
+            kind=kind_of(round_.plan),
             verdicts=as_told(work.settings.watch.advising_rules, found),
             started_at=round_.starts_at,
             ended_at=round_.ends_at,
@@ -198,21 +202,30 @@ def _told(revision: Revision) -> dict[str, Json]:
     return told | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
 
 
-def _failures(answers: Answers) -> list[Failure]:
-    weights = weight_of(answers.sample)
-    regression = answers.sample.problem == "regression"
+def kind_of(plan: RoundPlan) -> FailureKind:
+    """What the failures of a round are: the sentences about them differ."""
+    holds = traits(plan.problem)
+    if holds.of_numbers:
+        return "largest errors" if plan.tolerance is None else "errors"
+    if holds.compares:
+        return "wrong"
+    return "fails" if plan.scale == "pass_fail" else "low scores"
+
+
+def _failures(answers: Answers, plan: RoundPlan) -> list[Failure]:
+    weights, numbers = weight_of(answers.sample), traits(plan.problem).of_numbers
     return [
-        _failure(task, None if weights is None else weights[task.position], regression) for task in answers.failures
+        _failure(task, None if weights is None else weights[task.position], numbers) for task in answers.failures(plan)
     ]
 
 
-def _failure(task: Asked, weight: float | None, regression: bool) -> Failure:
+def _failure(task: Asked, weight: float | None, numbers: bool) -> Failure:
     return Failure(
         input_id=task.input_id,
         truth=task.truth or "",
         prediction=task.prediction,
         confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
-        error=abs(float(task.truth) - float(task.prediction)) if regression and task.truth else None,
+        error=abs(float(task.truth) - float(task.prediction)) if numbers and task.truth else None,
         weight=None if weight is None else max(weight, 1e-9),
         annotators=task.annotators,
         payload=task.payload,

@@ -58,8 +58,9 @@ def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int 
 
 
 def facts_as_of(round_: Round, revision: Revision, tasks: Sequence[Asked]) -> RoundFacts:
-    """What had happened when the revision was made, with these tasks; a regression has errors and no failures."""
-    failures = revision.failures if round_.plan.usual_quantity.share else None
+    """What had happened when the revision was made, with these tasks; a regression fails only beyond a tolerance."""
+    counts = round_.plan.usual_quantity.share or round_.plan.tolerance is not None
+    failures = revision.failures if counts else None
     returned = sum(task.truth is not None for task in tasks)
     facts = facts_of(round_, asked=len(tasks), returned=returned, failures=failures)
     if not any(task.arrived for task in tasks):

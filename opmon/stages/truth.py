@@ -70,7 +70,9 @@ def kept_truths(work: Toolbox) -> Kept:
     """Where the truths of the monitor are kept; those of another source, other columns or other words lie elsewhere."""
     settings = work.settings
     said = None if settings.truth is None else settings.truth.model_dump(mode="json", exclude={"keep"})
-    of = json.dumps([said, settings.columns.id, settings.problem, settings.classes], sort_keys=True, default=str)
+    words = [said, settings.columns.id, settings.problem, settings.classes]
+    words += [settings.scale] if settings.scale else []
+    of = json.dumps(words, sort_keys=True, default=str)
     return Kept(work.folder / FOLDER / f"{work.name}@{hashlib.sha256(of.encode()).hexdigest()[:8]}")
 
 
@@ -104,9 +106,7 @@ def answered_at(rows: pa.Table, name: str) -> list[datetime | None]:
 
 def vocabulary_of(settings: MonitorSettings, classes: Sequence[str] | None) -> Vocabulary:
     """What truths of the monitor may say; ``classes`` are those of a model, where they are not configured."""
-    if settings.problem == "regression":
-        return Vocabulary(None)
-    return Vocabulary(settings.spellings, settings.class_names or classes)
+    return Vocabulary(settings.replies(classes))
 
 
 def _in_the_log(work: Toolbox, round_: Round, truth: TruthSettings, rows: pa.Table) -> list[Known | None]:

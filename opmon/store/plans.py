@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Literal, Self
+from typing import Self
 
 from opmon import quantities
+from opmon.adjudication import Decides
 from opmon.quantities import Quantity
+from opmon.replies import Replies
+from opmon.scales import Scale
+from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Document, Json, Problem
 
 
@@ -22,6 +26,10 @@ class RoundPlan:
     problem: Problem = "classification"
     unit: str | None = None
     """What the numbers of a regression are measured in."""
+    scale: Scale | None = None
+    """How people judge outputs."""
+    tolerance: float | None = None
+    """From how far on a number counts as a failure; None: the farthest do."""
     sampler: str = "srs"
     parameters: Document = field(default_factory=dict)
     budget: int = 100
@@ -47,7 +55,7 @@ class RoundPlan:
     """The budget of a round of full size, where this one has a share of it."""
     earned: float | None = None
     """The labels that the inputs so far have earned of it."""
-    adjudication: Literal["weighted", "expert"] | None = None
+    adjudication: Decides | None = None
     """Whose answer counts where annotators differ; None: the majority's."""
     experts: Sequence[str] | None = None
     """Those whose answer does, the first who answered."""
@@ -77,4 +85,8 @@ class RoundPlan:
     @property
     def usual_quantity(self) -> Quantity:
         """What a round of its problem estimates where nothing else is said."""
-        return quantities.of(self.problem, self.unit)
+        return quantities.of(self.problem, self.unit, self.scale)
+
+    def replies(self, classes: Collection[str] | None, spellings: Spellings = AS_SPELT) -> Replies:
+        """What may be answered about an input of a round with this plan."""
+        return Replies(self.problem, classes, spellings, self.scale)

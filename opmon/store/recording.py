@@ -16,19 +16,21 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError
-from opmon.quantities import Problem, loss
+from opmon.problems import loss
+from opmon.replies import Replies
 from opmon.spellings import Spellings
 from opmon.store import readiness, reopening
 from opmon.store._among import among, portions
 from opmon.store._inserting import insert
 from opmon.store.opinions import lacking, wanted
+from opmon.store.plans import RoundPlan
 from opmon.store.schema import assignments, labels, rounds, tasks
 from opmon.types import Label
-from opmon.values import canonical_class
 
 LONGEST_NAME = 200
 LONGEST_WHY = 2000
 _TOLD = 5
+_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,9 @@ def record_each(
 class _RoundTerms:
     """What labels of a round must keep to."""
 
-    problem: Problem
-    listed: Sequence[str] | None
-    classes: frozenset[str] | None
-    spellings: Spellings
-    names: dict[str, str]
-    """Texts that were looked up before, and the class that each says."""
+    replies: Replies
+    read: dict[str, str]
+    """Texts that were read before, and the answer that each says."""
 
 
 @dataclass(slots=True)
@@ -98,14 +97,16 @@ class Terms:
     is_gold: bool
 
     def canonical(self, truth: str | None) -> str | None:
-        """The class that a label says, by its name; a number as it is."""
+        """What a label says, as it is kept; an error where that is no answer."""
         of = self.of_round
-        if truth is None or of.problem != "classification":
-            return truth
-        name = of.names.get(truth)
-        if name is None:
-            name = of.names[truth] = of.spellings.name(canonical_class(truth))
-        return name
+        if truth is None:
+            return None
+        answer = of.read.get(truth)
+        if answer is None:
+            answer = of.replies.read(truth)
+            if len(of.read) < _REMEMBERED:
+                of.read[truth] = answer
+        return answer
 
     def lacks(self, words: Mapping[str, str | None]) -> int:
         """How many annotators are still to speak of the task, with what they have said last."""
@@ -117,7 +118,7 @@ class Terms:
 
     def _wrong(self, truth: str) -> bool:
         """Whether the model's answer is wrong where this is the truth."""
-        return loss(truth, self.prediction, self.of_round.problem) > 0
+        return loss(truth, self.prediction, self.of_round.replies.problem) > 0
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,9 @@ def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms
     asked = sa.select(rounds.c.id, rounds.c.plan, rounds.c.classes, rounds.c.spellings)
     for some in portions(sorted({row[1] for row in rows})):
         for row in connection.execute(asked.where(among(connection, rounds.c.id, some))):
-            classes = None if row.classes is None else frozenset(row.classes)
-            spellings = Spellings(row.spellings or {})
-            of_round[row.id] = _RoundTerms(row.plan["problem"], row.classes, classes, spellings, {})
+            classes = None if row.classes is None else dict.fromkeys(row.classes).keys()
+            replies = RoundPlan.of(row.plan).replies(classes, Spellings(row.spellings or {}))
+            of_round[row.id] = _RoundTerms(replies, {})
     return {
         task_id: Terms(round_id, of_round[round_id], prediction, needs, confirm, bool(is_gold))
         for task_id, round_id, prediction, needs, confirm, is_gold in map(tuple, rows)
@@ -257,7 +258,7 @@ def problem_of(label: Label, asked: Terms | None) -> str | None:
     """What is wrong with a label of a task; None where nothing is."""
     if asked is None:
         return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"
-    name, truth, why, of = label.annotator, label.truth, label.why, asked.of_round
+    name, truth, why = label.annotator, label.truth, label.why
     if not 0 < len(name) <= LONGEST_NAME or "\0" in name or "\0" in (truth or "") or "\0" in (why or ""):
         return f"task {label.task_id} needs an annotator's name of 1 to {LONGEST_NAME} characters, and text without NUL"
     if why is not None and len(why) > LONGEST_WHY:
@@ -266,17 +267,8 @@ def problem_of(label: Label, asked: Terms | None) -> str | None:
         return f"the time that task {label.task_id} took must be a number of seconds; got {label.seconds}"
     if truth is None:
         return None
-    if of.problem == "regression":
-        return None if _is_number(truth) else f"task {label.task_id} asks for a number; got {truth!r}"
-    if of.classes is not None and asked.canonical(truth) not in of.classes:
-        listed = of.listed or ()
-        have = ", ".join(listed[:12]) + (", …" if len(listed) > 12 else "")
-        return f"task {label.task_id} asks for one of the classes {have}; got {truth!r}"
-    return None
-
-
-def _is_number(text: str) -> bool:
     try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+        asked.canonical(truth)
+    except InputError as exc:
+        return f"task {label.task_id} {exc}"
+    return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,45 +14,53 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opmon.abc import Source
-from opmon.errors import InputError, SourceError
+from opmon.errors import SourceError
 from opmon.jobs.counting import bounded
 from opmon.jobs.ids import hashes_of, ids_of, may_be_ids
 from opmon.jobs.moments import moments_of
-from opmon.spellings import Spellings
+from opmon.problems import Problem, traits
+from opmon.replies import Replies
 from opmon.truth.truths import MOMENT, Truths
 from opmon.types import Slice
-from opmon.values import canonical_class
 
 _LONGEST = 40
 NO_ID, NO_NUMBER = "no id, or one that can be none", "no finite number"
+_NO_ANSWER: Mapping[Problem, str] = {
+    "classification": "none of the classes",
+    "multilabel": "no list of the classes",
+    "judged": "no judgement of an output",
+    "regression": NO_NUMBER,
+}
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a truth may say: one of the classes, where they are known, or a number where there are none."""
+    """What a truth may say: what may be answered."""
 
-    spellings: Spellings | None
-    """None: truths are numbers."""
-    classes: Collection[str] | None = None
+    replies: Replies
 
     @property
     def is_open(self) -> bool:
         """Whether nobody has said yet which classes there are: any word may be one."""
-        return self.spellings is not None and self.classes is None
+        return self.replies.are_open
+
+    @property
+    def classes(self) -> Collection[str] | None:
+        """The classes of which a truth says one, or several; None where they are not known, or there are none."""
+        return self.replies.classes
 
     def named(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
         """The truth of each row, null where it says none; and why rows that say something cannot be taken."""
-        return self._numbers(values) if self.spellings is None else self._classes(values, self.spellings)
+        return self._numbers(values) if traits(self.replies.problem).of_numbers else self._answers(values)
 
-    def _classes(self, values: pa.Array, spellings: Spellings) -> tuple[pa.Array, Counter[str]]:
-        coded = values.dictionary_encode() if not pa.types.is_dictionary(values.type) else values
+    def _answers(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
+        coded = _encoded(values)
         names: list[str | None] = []
         wrong: dict[int, str] = {}
         for code, value in enumerate(coded.dictionary.to_pylist()):
-            name = None if _is_nothing(value) else _class(value, spellings)
-            names.append(name if self.classes is None or name in self.classes else None)
+            names.append(None if _is_nothing(value) else self.replies.may_be(value))
             if names[-1] is None and not _is_nothing(value):
-                wrong[code] = f"{str(value)[:_LONGEST]!r} is none of the classes"
+                wrong[code] = f"{str(value)[:_LONGEST]!r} is {_NO_ANSWER[self.replies.problem]}"
         codes = coded.indices.to_numpy(zero_copy_only=False)
         counted = Counter({reason: int((codes == code).sum()) for code, reason in wrong.items()})
         return pa.DictionaryArray.from_arrays(coded.indices, pa.array(names, pa.string())).cast(pa.string()), +counted
@@ -148,11 +157,14 @@ def column_of(rows: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _class(value: object, spellings: Spellings) -> str | None:
-    try:
-        return spellings.name(canonical_class(value))
-    except InputError:
-        return None
+def _encoded(values: pa.Array) -> pa.DictionaryArray:
+    """Each different value once; lists and the like as JSON."""
+    if pa.types.is_dictionary(values.type):
+        return values
+    if pa.types.is_nested(values.type):
+        texts = [None if value is None else json.dumps(value, default=str) for value in values.to_pylist()]
+        values = pa.array(texts, pa.string())
+    return values.dictionary_encode()
 
 
 def _number(value: object) -> float | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Literal
 from urllib.parse import quote
 
 from opmon.config import MonitorSettings
 from opmon.config.labels import LONGEST_GUIDE
 from opmon.labels.queue import Progress
+from opmon.problems import traits
 from opmon.store import handing_out
-from opmon.web.api.models import ClassOut, MonitorLine, MonitorOut, ProgressOut
+from opmon.web.api.models import ClassOut, Form, MonitorLine, MonitorOut, ProgressOut
 from opmon.web.class_keys import keys_of
 from opmon.web.identity import Person
 from opmon.web.markdown import html_of
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 def classes_of(site: Site, settings: MonitorSettings) -> Sequence[str]:
     """What may be answered: as configured, or as the model of the latest round calls its classes."""
-    if settings.problem != "classification":
+    if not traits(settings.problem).of_classes:
         return ()
     if settings.class_names is not None:
         return settings.class_names
@@ -30,11 +30,16 @@ def classes_of(site: Site, settings: MonitorSettings) -> Sequence[str]:
         return handing_out.latest_classes(connection, settings.name)
 
 
-def form_of(settings: MonitorSettings, classes: Sequence[str]) -> Literal["classes", "text", "number"]:
-    """How an answer is given: by choosing a class, by writing its name where they are not known, or as a number."""
-    if settings.problem == "regression":
+def form_of(settings: MonitorSettings, classes: Sequence[str]) -> Form:
+    """How an answer is given: by choosing a class, or several; by writing names where they are not known; as a number;
+    or, of an output, by passing or failing it, or by a score or stars."""
+    if settings.scale is not None:
+        return settings.scale
+    if traits(settings.problem).of_numbers:
         return "number"
-    return "classes" if classes else "text"
+    if not classes:
+        return "text"
+    return "several" if settings.problem == "multilabel" else "classes"
 
 
 def guide_of(site: Site, settings: MonitorSettings, person: Person) -> MonitorOut:
@@ -48,7 +53,7 @@ def guide_of(site: Site, settings: MonitorSettings, person: Person) -> MonitorOu
         classes=_classes(settings, classes),
         guidelines=guidelines,
         guidelines_html=None if guidelines is None else html_of(guidelines),
-        shows_prediction=settings.labels.show_prediction,
+        shows_prediction=settings.labels.show_prediction or settings.judged_column is not None,
         progress=_progress(site, settings, person),
     )
 

@@ -28,16 +28,20 @@ class Shown:
     name: str
     kind: Kind
     value: Json
+    is_output: bool = False
+    """Whether it is the model's output, which is judged."""
 
 
 def parts_of(settings: MonitorSettings, payload: Mapping[str, Json]) -> list[Shown]:
-    """The parts of an input: pictures first, then text, then the model's features in their order, then the rest."""
+    """The parts of an input: pictures first, then text, then the model's features in their order, then the rest; an
+    output that is to be judged comes last."""
     payload = {name: value for name, value in payload.items() if name not in _HIDDEN}
     kinds = dict(_kinds(settings, payload))
     order: dict[Kind, int] = {"picture": 0, "text": 1, "value": 2}
     features = {name: place for place, name in enumerate(settings.inputs.features or ())}
-    names = sorted(payload, key=lambda name: (order[kinds[name]], features.get(name, len(features))))
-    return [Shown(name, kinds[name], payload[name]) for name in names]
+    output = settings.judged_column
+    names = sorted(payload, key=lambda name: (name == output, order[kinds[name]], features.get(name, len(features))))
+    return [Shown(name, kinds[name], payload[name], name == output) for name in names]
 
 
 def _kinds(settings: MonitorSettings, payload: Mapping[str, Json]) -> Iterator[tuple[str, Kind]]:
@@ -45,15 +49,20 @@ def _kinds(settings: MonitorSettings, payload: Mapping[str, Json]) -> Iterator[t
     pictures = {settings.columns.image, None if image is None else image.column}
     texts = {settings.columns.text, None if text is None else text.column}
     lists = [name for name, value in payload.items() if isinstance(value, list)]
-    long = [name for name, value in payload.items() if isinstance(value, str) and len(value) > _LONG]
+    output = settings.judged_column
+    long = [name for name, value in payload.items() if isinstance(value, str) and _is_long(value) and name != output]
     tensors = {settings.inputs.tensor} if settings.inputs.tensor else {*lists[:1]} if len(lists) == 1 else set()
     for name, value in payload.items():
         if _is_bytes(value) or (name in pictures and value is not None) or (name in tensors and _is_square(value)):
             yield name, "picture"
-        elif (name in texts or long == [name]) and isinstance(value, str):
+        elif (name in texts or name == output or long == [name]) and isinstance(value, str):
             yield name, "text"
         else:
             yield name, "value"
+
+
+def _is_long(text: str) -> bool:
+    return len(text) > _LONG or "\n" in text
 
 
 def _is_bytes(value: Json) -> bool:

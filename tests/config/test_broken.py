@@ -86,7 +86,10 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     # values
     "model": (MONITOR.replace("models:/digits@champion", "digits"), ["digits.model", "models:/name@alias", "'digits'"]),
     "model without version": (MONITOR.replace("@champion", ""), ["digits.model", "models:/name/3", "'models:/digits'"]),
-    "problem": (with_monitor("problem: clustering"), ["problem", "'classification' or 'regression'", "'clustering'"]),
+    "problem": (
+        with_monitor("problem: clustering"),
+        ["problem", "'classification', 'regression', 'multilabel' or 'judged'", "'clustering'"],
+    ),
     "device": (with_monitor("device: gpu"), ["digits.device", "'auto', 'cpu' or 'cuda'", "'gpu'"]),
     "provider": (
         with_monitor("device: {providers: [cuta]}"),

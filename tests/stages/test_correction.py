@@ -250,7 +250,7 @@ def test_a_skip_and_a_name_without_answers_are_told(workbench: Any, tmp_path: Pa
 
 
 def test_weights_are_refused_of_numbers(workbench: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="weighted is for classes"):
+    with pytest.raises(ConfigError, match="weighted is for single classes"):
         workbench.monitor(
             f"sqlite:///{tmp_path / 'opmon.db'}",
             problem="regression",

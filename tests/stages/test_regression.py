@@ -131,7 +131,7 @@ def test_rules_on_the_accuracy_are_refused_when_read(rule: dict[str, Any]) -> No
 
 def test_classes_have_no_unit() -> None:
     monitor = {"model": "models:/m/1", "source": {"path": "in/"}, "sampler": {"type": "srs"}, "unit": "days"}
-    with pytest.raises(ConfigError, match=r"unit.*classes have none"):
+    with pytest.raises(ConfigError, match=r"unit.*classes and scores have none"):
         Settings.from_mapping({"monitors": {"m": monitor}}, "/watch")
 
 

@@ -14,6 +14,7 @@ import pytest
 from opmon.adjudication import TRUTH
 from opmon.checks.monitor import check_monitor
 from opmon.config import Settings
+from opmon.replies import Replies
 from opmon.store import queue, revisions, rounds, truths
 
 SOURCE = {"truth": {"source": {"path": "truth"}, "id": "order", "label": "outcome", "at": "known_at"}}
@@ -209,7 +210,7 @@ def test_a_column_of_the_log_is_truth_and_no_annotator_sees_it(workbench, databa
 def test_numbers_are_truths_of_a_regression(tmp_path: Path) -> None:
     from opmon.truth.reading import Vocabulary
 
-    named, refused = Vocabulary(None).named(pa.array(["1.5", None, "", "nan", "many", "inf"]))
+    named, refused = Vocabulary(Replies("regression")).named(pa.array(["1.5", None, "", "nan", "many", "inf"]))
     assert named.to_pylist() == [1.5, None, None, None, None, None]
     assert refused == {"no finite number": 2}
 

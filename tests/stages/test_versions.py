@@ -114,9 +114,21 @@ def test_a_canary_gathers_its_inputs_until_they_are_enough(canary: Any) -> None:
     assert monitor.advance().opened == 1
     assert [of(monitor, number).received for number in (1, 2, 3, 4)] == [200, 210, 200, 200]
     assert (of(monitor, 2).state, of(monitor, 2).inputs) == ("labelling", 210)
-    assert of(monitor, 2).plan.budget == of(monitor, 1).plan.budget == 40
     window(70)
     assert monitor.advance().opened == 2, "the next inputs of the canary begin another round"
+
+
+def test_versions_share_the_budget_as_they_share_the_inputs(canary: Any) -> None:
+    """Also one that has enough of them: of a large log that came at once even a small share is more than min_inputs."""
+    monitor, window = canary
+    window(200)
+    assert monitor.advance().opened == 2
+    assert [of(monitor, number).plan.budget for number in (1, 2)] == [20, 20]
+    for _ in range(4):
+        window(50)
+        monitor.advance()
+    assert [of(monitor, number).received for number in (3, 4, 5, 6, 7)] == [200, 200, 200, 200, 200]
+    assert [of(monitor, number).plan.budget for number in (3, 4, 5, 6, 7)] == [32, 32, 32, 32, 32]
 
 
 def test_a_canary_that_has_waited_long_enough_asks_for_its_share_of_the_labels(canary: Any, clock: Any) -> None:

@@ -53,7 +53,7 @@ class World:
         settings, now = self.settings.monitor(name), datetime.now(UTC)
         with self.store.write() as connection:
             number = rounds.count(connection, name) + 1
-            plan = RoundPlan(problem=settings.problem)
+            plan = RoundPlan(problem=settings.problem, scale=settings.scale)
             own = {"model_name": name, "model_version": "1", "plan": plan, "opened_at": now}
             piece = Slice("a", str(number), str(number + 1), len(payloads), now)
             rounds.add(connection, name, [piece], received=len(payloads), only_version=None, **own)  # type: ignore[arg-type]

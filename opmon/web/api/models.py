@@ -20,6 +20,9 @@ MOST_TASKS = 50
 """Tasks that one call gives at most."""
 MOST_ANSWERS = 500
 
+Form = Literal["classes", "several", "text", "number", "pass_fail", "score", "stars"]
+"""How an answer is given."""
+
 Key = Annotated[str, StringConstraints(min_length=1, max_length=60, pattern=r"^[\x21-\x7e]+$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000, pattern=r"^[^\x00]*$")]
 
@@ -79,7 +82,7 @@ class MonitorLine(BaseModel):
     """A monitor whose tasks may be answered."""
 
     name: str
-    form: Literal["classes", "text", "number"]
+    form: Form
     progress: ProgressOut
 
 
@@ -90,7 +93,7 @@ class Monitors(BaseModel):
 class MonitorOut(MonitorLine):
     """All that an annotator needs to know of a monitor."""
 
-    problem: str = Field(description="what the model is for: classification or regression")
+    problem: str = Field(description="what the model is for: classification, multilabel, regression or judged")
     unit: str | None = Field(description="of the numbers that are asked for")
     classes: list[ClassOut] = Field(description="what may be answered; empty where that is a number, or not known")
     guidelines: str | None = Field(description="Markdown")
@@ -105,6 +108,7 @@ class FieldOut(BaseModel):
     kind: Literal["picture", "text", "value"]
     value: JsonValue = Field(default=None, description="of a text or value")
     url: str | None = Field(default=None, description="of a picture")
+    is_output: bool = Field(default=False, description="whether it is the model's output, which is judged")
 
 
 class TaskOut(BaseModel):

@@ -106,9 +106,14 @@ def _foreign(site: Site, person: Person, keys: Sequence[str]) -> dict[str, str]:
 
 def _task_out(settings: MonitorSettings, task: Task, usual: Sequence[str]) -> TaskOut:
     fields = [
-        FieldOut(name=part.name, kind="picture", url=_address(task, part.name, attachments.field_of(part.value)))
+        FieldOut(
+            name=part.name,
+            kind="picture",
+            url=_address(task, part.name, attachments.field_of(part.value)),
+            is_output=part.is_output,
+        )
         if part.kind == "picture"
-        else FieldOut(name=part.name, kind=part.kind, value=cast(JsonValue, part.value))
+        else FieldOut(name=part.name, kind=part.kind, value=cast(JsonValue, part.value), is_output=part.is_output)
         for part in parts_of(settings, task.payload)
     ]
     return TaskOut(
@@ -118,7 +123,7 @@ def _task_out(settings: MonitorSettings, task: Task, usual: Sequence[str]) -> Ta
         input_id=task.input_id,
         fields=fields,
         classes=list(task.classes) if task.classes and tuple(task.classes) != tuple(usual) else None,
-        prediction=task.prediction if settings.labels.show_prediction else None,
+        prediction=task.prediction if settings.labels.show_prediction and settings.judged_column is None else None,
         due_at=task.due_at,
     )
 

@@ -10,7 +10,7 @@ export function classForm(classes, answer) {
   return classes.every((each) => each.key) || classes.length <= 12 ? new Grid(classes, answer) : new Search(classes, answer);
 }
 
-class Grid {
+export class Grid {
   constructor(classes, answer) {
     this.buttons = classes.map((each) =>
       make(

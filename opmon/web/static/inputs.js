@@ -2,11 +2,13 @@
 
 import { byId, make, show, shortened } from "./dom.js";
 
+const LONGEST = 20_000; // signs of an output in JSON
 const MOST = 400; // numbers of a list that are shown
 
 export function showInputs(task) {
-  const texts = task.fields.filter((field) => field.kind === "text");
-  const values = task.fields.filter((field) => field.kind === "value");
+  const asked = task.fields.filter((field) => !field.is_output);
+  const texts = asked.filter((field) => field.kind === "text");
+  const values = asked.filter((field) => field.kind === "value");
   const several = task.fields.length > 1;
   byId("texts").replaceChildren(
     ...texts.map((field) =>
@@ -17,9 +19,24 @@ export function showInputs(task) {
   const rows = values.map((field) =>
     make("tr", {}, make("th", { scope: "row" }, field.name), make("td", { dir: "auto" }, ...valued(field.value))),
   );
-  const alone = values.length === task.fields.length;
+  const alone = values.length === asked.length;
   byId("values").replaceChildren(make("table", { class: alone ? "alone" : "" }, make("tbody", {}, ...rows)));
   show(byId("values"), rows.length > 0);
+  const output = task.fields.find((field) => field.is_output && field.kind !== "picture");
+  byId("output-value").replaceChildren(...(output ? outputOf(output.value) : []));
+  show(byId("output"), output !== undefined);
+}
+
+/** What the model gave, to be judged: text as it is, a list in its order, anything else as JSON. */
+function outputOf(value) {
+  if (value === null) return [make("p", { class: "quiet" }, "nothing")];
+  if (typeof value === "string") return [value ? make("p", { dir: "auto" }, value) : make("p", { class: "quiet" }, "an empty text")];
+  const isListed = Array.isArray(value) && value.length > 0 && value.every((each) => each === null || typeof each !== "object");
+  if (isListed) {
+    const more = value.length > MOST ? [make("p", { class: "quiet" }, `… and ${value.length - MOST} more`)] : [];
+    return [make("ol", {}, ...value.slice(0, MOST).map((each) => make("li", { dir: "auto" }, String(each)))), ...more];
+  }
+  return [make("pre", { dir: "auto" }, shortened(JSON.stringify(value, null, 2), LONGEST))];
 }
 
 function valued(value) {

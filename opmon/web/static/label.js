@@ -5,7 +5,9 @@ import { Api } from "./api.js";
 import { classForm } from "./classes.js";
 import { byId, counted, show } from "./dom.js";
 import { showInputs } from "./inputs.js";
+import { judgingForm } from "./judging.js";
 import { Outbox } from "./outbox.js";
+import { Several } from "./several.js";
 import { Skipping } from "./skipping.js";
 import { Tabs } from "./tabs.js";
 import { Viewer } from "./viewer.js";
@@ -56,7 +58,7 @@ class Page {
     this.outbox.put(entry);
     this.ahead.isAnswered(this.task.key);
     this.tabs.tellAnswered(this.task.key);
-    byId("told").textContent = truth === null ? "Skipped." : `Answered ${truth}.`;
+    byId("told").textContent = truth === null ? "Skipped." : `Answered ${inWords(truth)}.`;
     this.#counts();
     this.#next();
   }
@@ -114,10 +116,11 @@ class Page {
     const own = task.classes?.join("\0");
     if (this.form && this.formOf === own) return;
     const answer = (truth) => this.answer(truth);
-    const { form, unit, classes } = this.guide;
-    if (form === "number") this.form = new Written(form, unit, answer);
-    else if (task.classes) this.form = classForm(task.classes.map((name, place) => ({ name, key: keyOf(task.classes, place) })), answer);
-    else this.form = classes.length ? classForm(classes, answer) : new Written(form, unit, answer);
+    const { form, problem, unit, classes } = this.guide;
+    const choices = task.classes?.map((name, place) => ({ name, key: keyOf(task.classes, place) })) ?? classes;
+    const listed = problem === "multilabel" ? (...all) => new Several(...all) : classForm;
+    if (["pass_fail", "score", "stars"].includes(form)) this.form = judgingForm(form, answer);
+    else this.form = form === "number" || !choices.length ? new Written(form, unit, answer) : listed(choices, answer);
     this.formOf = own;
     byId("form").replaceChildren(this.form.element);
   }
@@ -266,7 +269,17 @@ function handled(event, form) {
 }
 
 function past({ truth, why }) {
-  return truth === null ? `You skipped this${why ? ` (${why})` : ""}.` : `You answered ${truth}.`;
+  return truth === null ? `You skipped this${why ? ` (${why})` : ""}.` : `You answered ${inWords(truth)}.`;
+}
+
+/** Several classes are a list, which may be empty. */
+function inWords(truth) {
+  if (!truth.startsWith("[")) return truth;
+  try {
+    return JSON.parse(truth).join(", ") || "none of them";
+  } catch {
+    return truth;
+  }
 }
 
 function keyOf(classes, place) {

@@ -1,17 +1,18 @@
-// Answers that are written: a number with its unit, or the name of a class where the classes are not known.
+// Answers that are written: a number with its unit, a score, or the name of a class where the classes are not known.
 
 import { make } from "./dom.js";
 
 export class Written {
   constructor(form, unit, answer) {
-    this.isNumber = form === "number";
+    this.isScore = form === "score";
+    this.isNumber = form === "number" || this.isScore;
     this.answer = answer;
     this.field = make("input", {
       type: "text", id: "written", autocomplete: "off", spellcheck: false, maxLength: 4000,
       inputMode: this.isNumber ? "decimal" : "text", "aria-describedby": "written-problem",
     });
     this.problem = make("p", { id: "written-problem", class: "problem", role: "alert", hidden: true });
-    const label = make("label", { for: "written" }, this.isNumber ? "The number" : "The class");
+    const label = make("label", { for: "written" }, this.isScore ? "Or exactly" : this.isNumber ? "The number" : "The class");
     const behind = unit ? make("span", { class: "unit" }, unit) : null;
     const button = make("button", { class: "main-button" }, "Answer ", make("kbd", {}, "Enter"));
     const line = make("div", { class: "line" }, this.field, behind, button);
@@ -51,11 +52,19 @@ export class Written {
   #submit(event) {
     event.preventDefault();
     const text = this.field.value.trim();
-    const wrong = this.isNumber ? problemOf(text) : text ? null : "write the class";
+    const wrong = this.isScore ? problemOfScore(text) : this.isNumber ? problemOf(text) : text ? null : "write the class";
     this.problem.textContent = wrong ?? "";
     this.problem.hidden = wrong === null;
     if (wrong === null) this.answer(this.isNumber ? text.replace(",", ".").replace("−", "-") : text);
   }
+}
+
+/** Why a text is no score from 0 to 1; null where it is one. */
+function problemOfScore(text) {
+  const wrong = problemOf(text);
+  if (wrong !== null) return wrong;
+  const score = Number(text.replace(",", ".").replace("−", "-"));
+  return score >= 0 && score <= 1 ? null : `${text} is not between 0 and 1`;
 }
 
 /** Why a text is no number; null where it is one. */
