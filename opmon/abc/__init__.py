@@ -31,11 +31,12 @@ from opmon.abc.measure import Measure, Quantile, Ratio, truth_numbers
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
 from opmon.abc.registry import Ability, Converter, ModelFile, Network, Registry, Runnable, RunStatus
-from opmon.abc.rule import Rule
+from opmon.abc.rule import USUAL, Rule
 from opmon.abc.sampler import Sampler
 from opmon.abc.source import Flaw, Source
 
 __all__ = [
+    "USUAL",
     "Ability",
     "Action",
     "ArrayFunction",

@@ -31,6 +31,8 @@ class Ratio:
     lowest: float = 0.0
     highest: float = 1.0
     """No ``n_k/d_k`` is smaller or larger than these, whatever is drawn; infinite where nobody can say."""
+    heaviest: float = 1.0
+    """No ``d_k`` is larger, whatever is drawn; infinite where nobody can say."""
     levels: tuple[float, ...] = ()
     """The only values that ``n_k/d_k`` may have, where they are few, such as the costs in a matrix."""
 

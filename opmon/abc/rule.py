@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from opmon.decisions.case import Case
 
 
+USUAL = "the usual one"
+"""What a rule watches that is of the usual measure of its problem, such as the accuracy, whichever is the main one."""
+
+
 class Rule(Plugin, ABC):
     """Concludes something from the rounds of one model version, one after another in the order of the rounds. Pure."""
 
@@ -28,6 +32,15 @@ class Rule(Plugin, ABC):
     bets: ClassVar[bool] = False
     """Whether it bets on the values of draws: with a sampler whose estimator does not tell them (``Estimator.bets``)
     such a rule is refused when the configuration is read."""
+
+    bets_on_ratio: ClassVar[bool] = False
+    """Whether it bets on what it watches as a ratio of two sums over inputs: other measures are refused when the
+    configuration is read."""
+
+    def watches(self) -> str | None:
+        """The measure that ``case.estimates`` are of, by its name or key in ``measures``; None: the main one,
+        :data:`USUAL`: that of the problem."""
+        return None
 
     def rival_version(self) -> str | None:
         """The address of the model version that is to answer the drawn inputs too; None where it compares with none."""

@@ -53,11 +53,6 @@ class MeasureSettings(Plugged):
         stored: dict[str, Json] = json.loads(json.dumps({"type": self.type, **self.parameters}, default=str))
         return stored
 
-    @property
-    def is_table(self) -> bool:
-        """Whether it stands for several numbers, each with an estimate of its own."""
-        return self.plugin.cells(("0", "1")) != (self.plugin,)
-
     @model_serializer(mode="plain")
     def shown(self) -> dict[str, object]:
         """As in the file, with its parameters."""

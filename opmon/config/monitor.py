@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from opmon import plugins, quantities
-from opmon.abc import Head, Source
+from opmon.abc import USUAL, Head, Source
 from opmon.adjudication import Decides
 from opmon.config.actions import ActionSettings
 from opmon.config.address import ModelAddress, name_in
@@ -159,6 +159,16 @@ class MonitorSettings(Part):
         """What may be answered; ``classes`` are the model's, where the configuration names none."""
         known = (self.class_names or classes) if traits(self.problem).of_classes else None
         return Replies(self.problem, known, self.spellings, self.scale)
+
+    def watched(self, name: str | None) -> MeasureSettings:
+        """The measure that a rule names, or the main one; a :class:`ValueError` where nothing has that name."""
+        usual = MeasureSettings.model_validate(self.usual_quantity.key)
+        main = self.main_measure or usual
+        if name is None or name in (main.type, main.key):
+            return main
+        if name == USUAL:
+            return usual if self.main_measure is None else named(self.measures, usual.key)
+        return named((*self.measures, *((usual,) if self.main_measure is None else ())), name)
 
     @property
     def main_measure(self) -> MeasureSettings | None:

@@ -32,6 +32,8 @@ def unanswered(rule: str, case: Case, threshold: float | None) -> Verdict:
     message = (
         "no round has an estimate yet" if not case.estimates else "the round has no answers; evidence is unchanged"
     )
+    if case.why:
+        message = f"{case.why}; evidence is unchanged"
     return Verdict(rule, "unknown", message, threshold=threshold, details=carried(case.before))
 
 

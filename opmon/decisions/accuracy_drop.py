@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import ClassVar
 
-from opmon.abc import Rule
+from opmon.abc import USUAL, Rule
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered, verdict
 from opmon.decisions._own import Own
@@ -80,6 +80,9 @@ class AccuracyDrop(Rule):
         if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 1:
             raise InputError(f"rounds must be a whole number >= 1; got {self.rounds!r}")
         Bound.of(self.alpha, self.false_alarms)
+
+    def watches(self) -> str:
+        return USUAL
 
     def looks_back(self, before: Document) -> int | None:
         """All the rounds until the baseline is taken, and then none but the one to judge."""

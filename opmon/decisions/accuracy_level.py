@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opmon.abc import Rule
+from opmon.abc import USUAL, Rule
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered, verdict
 from opmon.decisions._own import Own
@@ -80,6 +80,9 @@ class AccuracyLevel(Rule):
         checked_name(self.name)
         checked_recovery(self.recovery)
         Bound.of(self.alpha, self.false_alarms)
+
+    def watches(self) -> str:
+        return USUAL
 
     def line(self) -> float:
         return self.threshold

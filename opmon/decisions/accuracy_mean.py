@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from opmon.abc import Rule
+from opmon.abc import USUAL, Rule
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered
 from opmon.decisions._own import Own, kept_time, time_kept
@@ -73,6 +73,9 @@ class AccuracyMean(Rule):
                 f"there is accuracy_level"
             )
         Bound.of(self.alpha, self.false_alarms)
+
+    def watches(self) -> str:
+        return USUAL
 
     def line(self) -> float:
         return self.threshold

@@ -9,8 +9,8 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.abc import Estimator
-from opmon.types import Document, Estimate, Json, Sample
+from opmon.abc import Estimator, Measure
+from opmon.types import Document, Estimate, Json, Labelled, Sample
 
 OWN = "round"
 """The key under which the details of a verdict keep the round's own evidence, apart from the rounds before it."""
@@ -64,6 +64,12 @@ class Case:
 
     numbers: Sequence[int] = ()
     """The numbers of the rounds that ``estimates`` belong to."""
+    why: str = ""
+    """Why there is no estimate of what the rule watches; empty where there is one."""
+    measure: Measure | None = None
+    """What the rule watches, for rules that bet on it as a ratio."""
+    rows: Labelled | None = None
+    """What is known of every draw, for the same rules."""
 
     @property
     def estimate(self) -> Estimate | None:

@@ -161,4 +161,8 @@ def _labels(rows: Labelled) -> Floats:
 
 
 def _pooled(every: Sequence[Ratio]) -> Ratio:
-    return Ratio(np.sum([one.numerator for one in every], axis=0), np.sum([one.denominator for one in every], axis=0))
+    return Ratio(
+        np.sum([one.numerator for one in every], axis=0),
+        np.sum([one.denominator for one in every], axis=0),
+        heaviest=sum(one.heaviest for one in every),
+    )

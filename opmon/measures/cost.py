@@ -62,7 +62,7 @@ class Cost(Measure):
         for true, said in pairs:
             costs[(rows.truth == true) & (rows.predicted == said)] = self._of(true, said)
         every = [cost for row in self.matrix.values() for cost in row.values()] + [0.0]
-        return Ratio(costs, np.ones(len(rows)), min(every), max(every), tuple(sorted(set(every))))
+        return Ratio(costs, np.ones(len(rows)), min(every), max(every), levels=tuple(sorted(set(every))))
 
     def _of(self, true: str, said: str) -> float:
         return float(self.matrix.get(true, {}).get(said, 0.0))

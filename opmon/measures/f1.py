@@ -26,4 +26,4 @@ class F1Score(OfClass):
         return F1
 
     def _of(self, true: Members, said: Members) -> Ratio:
-        return Ratio(2 * (true & said).astype(np.float64), true.astype(np.float64) + said)
+        return Ratio(2 * (true & said).astype(np.float64), true.astype(np.float64) + said, heaviest=2.0)

@@ -22,13 +22,15 @@ from opmon.decisions.case import Case
 from opmon.errors import OpmonError
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.judge import Chains, conclusions, looks_back, read_chains, write_conclusions
+from opmon.stages.measures import rows_of
 from opmon.stages.rivals import rival_outcomes
 from opmon.stages.toolbox import Toolbox
-from opmon.store import revisions, rounds, verdicts, versions
+from opmon.store import measured, revisions, rounds, verdicts, versions
 from opmon.store.engine import Connection
+from opmon.store.measured import Measured
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
-from opmon.types import Sample
+from opmon.types import Estimate, Sample
 
 log = logging.getLogger(__name__)
 
@@ -72,10 +74,15 @@ def decide_round(work: Toolbox, round_: Round) -> bool:
 
     def case_for(rule: RuleSettings) -> Case:
         known = history[rule.name]
+        here = known.estimates[-1:] if known.numbers[-1:] == (round_.number,) else ()
+        bets = rule.plugin.bets_on_ratio and bool(here)
         return replace(
             case,
-            estimates=[entry.estimate for entry in known],
-            numbers=[entry.round_number for entry in known],
+            estimates=known.estimates if here else (),
+            numbers=known.numbers if here else (),
+            why="" if here else f"the {known.measure} is not known of round {round_.number}",
+            measure=work.settings.watched(rule.plugin.watches()).plugin if bets else None,
+            rows=rows_of(round_, answers.tasks, answers.sample.draw) if bets else None,
             rival=witness.rivals.get(rule.name),
             robustness=witness.robustness.get(rule.name),
         )
@@ -129,14 +136,37 @@ def _hear(work: Toolbox, round_: Round, tasks: Sequence[Asked], sample: Sample) 
     return Witness(rivals, robustness)
 
 
-def _history(work: Toolbox, connection: Connection, round_: Round, chains: Chains) -> Mapping[str, Sequence[Revision]]:
-    """By rule: the last estimates, as many as it looks back."""
+@dataclass(frozen=True)
+class Known:
+    """The estimates that a rule looks back on, with the numbers of their rounds."""
+
+    measure: str
+    numbers: tuple[int, ...]
+    estimates: tuple[Estimate, ...]
+
+
+def _history(work: Toolbox, connection: Connection, round_: Round, chains: Chains) -> Mapping[str, Known]:
+    """By rule: the last estimates of what it watches, as many as it looks back."""
     wanted = {rule.name: looks_back(rule, chains.of[rule.name]) for rule in work.settings.rules}
     known = {
         limit: revisions.finals_until(connection, work.name, round_.model, round_.number, limit)
         for limit in set(wanted.values())
     }
-    return {name: known[limit] for name, limit in wanted.items()}
+    watched = {rule.name: work.settings.watched(rule.plugin.watches()).key for rule in work.settings.rules}
+    some = max(known.values(), key=len, default=[])
+    aside = [each.key for each in some if any(each.estimate.quantity.name != key for key in watched.values())]
+    beside = measured.read(connection, aside) if aside else {}
+    return {name: _of(watched[name], known[limit], beside) for name, limit in wanted.items()}
+
+
+def _of(key: str, known: Sequence[Revision], beside: Mapping[int, Sequence[Measured]]) -> Known:
+    """The estimates of one measure among these revisions, main or beside the main one."""
+    found = []
+    for each in known:
+        others = (other.estimate for other in beside.get(each.key, ()))
+        of_it = [one for one in (each.estimate, *others) if one is not None and one.quantity.name == key]
+        found += [(each.round_number, one) for one in of_it[:1]]
+    return Known(key, tuple(number for number, _ in found), tuple(estimate for _, estimate in found))
 
 
 def _case(connection: Connection, round_: Round, answers: Answers) -> Case:

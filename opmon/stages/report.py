@@ -254,6 +254,8 @@ def _parameters(round_: Round) -> dict[str, Json]:
 
 
 def _threshold(work: Toolbox) -> float | None:
-    """The line to draw into the figure: that of the first rule which has one."""
-    lines = (settings.plugin.line() for settings in work.settings.rules)
+    """The line to draw into the figure: that of the first rule on the main measure which has one."""
+    main = work.settings.quantity.name
+    of_main = (each.plugin for each in work.settings.rules if work.settings.watched(each.plugin.watches()).key == main)
+    lines = (rule.line() for rule in of_main)
     return next((line for line in lines if line is not None), None)
