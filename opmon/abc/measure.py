@@ -11,11 +11,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from opmon.abc._foreseeing import of_classes, of_numbers
 from opmon.abc.plugin import Plugin
 from opmon.errors import InputError, PluginError
 from opmon.quantities import Problem, Quantity
 from opmon.types import Array, Floats
 from opmon.types.labelled import Labelled
+from opmon.types.prospect import Foreseen, Prospect
+
+
+MOST_CHANCES = 20
+"""A chance is a column of the frame; a measure of all of more classes than this is not aimed at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +155,22 @@ class Measure(Plugin, ABC):
             influence += one.influence(weights)
         at = math.fsum(one.value(weights) for one in several) / len(several)
         return np.asarray(influence / len(several) * self._slope(at))
+
+    def chances(self, classes: Sequence[str]) -> tuple[str, ...]:
+        """The classes whose chance a sampler must know of every input to aim at it; all of them by default."""
+        return tuple(classes) if len(classes) <= MOST_CHANCES else ()
+
+    def foresee(self, prospect: Prospect) -> Foreseen | None:
+        """What its linearised value is likely to be for every input before labels; None: no sampler can aim at it.
+
+        The default follows from :meth:`linearised`: over the possible truths of a classification by their chances, of
+        a regression by the error that is expected. A measure that needs scores has none.
+        """
+        if self.needs_scores:
+            return None
+        if self.problems == ("regression",):
+            return of_numbers(self, prospect)
+        return of_classes(self, prospect) if "classification" in self.problems else None
 
     def notes(self, rows: Labelled) -> tuple[str, ...]:
         """What a reader of the estimate must know of these rows, such as a class of which there is no answer."""

@@ -32,6 +32,9 @@ class Sampler(Plugin, ABC):
     reserves: ClassVar[bool] = False
     """Whether it draws as many inputs of parts of the frame as ``frame.reserved`` asks for, at least."""
 
+    aims: ClassVar[bool] = False
+    """Whether it looks at ``frame.foreseen``, and so aims at the main measure; others draw as they always do."""
+
     def drawn_by(self) -> tuple[str, ...]:
         """The auxiliary variables that it names; empty where it takes those that the frame has, or none."""
         return ()

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from opmon.estimators._losses import Moments
 from opmon.estimators._weighted_score import KNOWN
 from opmon.response import likelihoods
-from opmon.types import Floats, Sample
+from opmon.types import Draw, Floats, Sample
+from opmon.types.draw import KIND
 
 ENOUGH = 4
 """Answers that a cell wants before it stands alone: an interval that divides by ``n − 1`` is far too wide below.
@@ -45,6 +46,8 @@ class Cells:
     share: Floats
     later: Floats
     wave: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    """The kind of input that a cell of an aimed draw holds; 0 of other draws, −1 where kinds are not told apart."""
 
     @classmethod
     def of(cls, sample: Sample) -> Cells:
@@ -58,7 +61,9 @@ class Cells:
         stratum, sizes = draw.columns["stratum"], np.asarray(draw.constants["stratum_size"])
         wave = np.asarray(draw.constants["stratum_wave"])
         stratum_drawn = np.bincount(stratum, minlength=len(sizes))
-        merged = _joined(np.bincount(stratum[answers], minlength=len(sizes)), stratum_drawn, wave)
+        stratum_heard = np.bincount(stratum[answers], minlength=len(sizes))
+        kind, apart = _kinds(draw, stratum_heard, wave)
+        merged = _joined(stratum_heard, stratum_drawn, apart)
         cell, heard_waves = merged[stratum], np.unique(wave[np.unique(stratum[answers])])
         many = int(merged.max()) + 1
         drawn = np.bincount(cell[cell >= 0], minlength=many)
@@ -66,6 +71,8 @@ class Cells:
         size = np.bincount(merged[merged >= 0], sizes[merged >= 0], minlength=many).astype(np.float64)
         of = np.zeros(many, dtype=np.int64)
         of[merged[merged >= 0]] = wave[merged >= 0]
+        own_kind = np.zeros(many, dtype=np.int64)
+        own_kind[merged[merged >= 0]] = kind[merged >= 0]
         a = _weights(np.asarray(draw.constants["wave_share"]), heard_waves)
         share, later = np.zeros(many), np.zeros(many)
         for t in heard_waves:
@@ -79,7 +86,7 @@ class Cells:
         np.maximum.at(most, cell, stands)
         like = likelihoods(sample)
         weight = stands / most[cell] * like
-        return cls(cell, answers, weight, like, heard, drawn.astype(np.float64), size, share, later, of)
+        return cls(cell, answers, weight, like, heard, drawn.astype(np.float64), size, share, later, of, own_kind)
 
     @property
     def coefficients(self) -> Floats:
@@ -154,7 +161,7 @@ class _Pattern:
     def __init__(self, sample: Sample) -> None:
         draw, propensity = sample.draw, sample.propensity
         constants = (draw.constants[name] for name in ("stratum_size", "stratum_wave", "wave_share"))
-        arrays = (draw.columns["stratum"], *constants, sample.answered)
+        arrays = (draw.columns["stratum"], *constants, draw.constants.get(KIND, ()), sample.answered)
         likely = None if propensity is None else propensity.tobytes()
         self.sample, self.key = sample, (*(np.asarray(array).tobytes() for array in arrays), likely)
 
@@ -168,6 +175,22 @@ class _Pattern:
 @lru_cache(maxsize=8)
 def _cells(pattern: _Pattern) -> Cells:
     return Cells.found(pattern.sample)
+
+
+def _kinds(
+    draw: Draw, heard: NDArray[np.int64], wave: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The kind of every stratum, and what must not be joined: waves, and kinds of them where each has an answer."""
+    if KIND not in draw.constants:
+        return np.zeros(len(heard), dtype=np.int64), wave
+    kind = np.asarray(draw.constants[KIND])
+    apart = wave * (int(kind.max()) + 1) + kind
+    there = np.unique(apart)
+    answered = np.bincount(apart, heard, minlength=int(there[-1]) + 1)[there] > 0
+    heard_waves = np.isin(there // (int(kind.max()) + 1), np.unique(wave[heard > 0]))
+    if (answered | ~heard_waves).all():
+        return kind, apart
+    return np.full(len(heard), -1, dtype=np.int64), wave
 
 
 def _joined(heard: NDArray[np.int64], drawn: NDArray[np.int64], wave: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -59,18 +59,22 @@ def skewed_score_bounds(
     themselves, because its lower bound ends at 0.
     """
     A, n, x = (np.asarray(v, dtype=np.float64) for v in (A, n, x))
+    right = np.where(n > 0, n - np.clip(x, 0, n), 0.0)
+    low = float(A.sum()) - skewed_score_upper(A, n, right, level, cautious)
+    return max(low, 0.0), skewed_score_upper(A, n, x, level, cautious)
+
+
+def skewed_score_upper(A: Numbers, n: Numbers, x: Numbers, level: float, cautious: float | None = None) -> float:
+    """The upper of the two bounds alone."""
+    A, n, x = (np.asarray(v, dtype=np.float64) for v in (A, n, x))
     known, used = n >= KNOWN, (n > 0) & (n < KNOWN)
-    offset = float((A[known] * x[known] / n[known]).sum())
-    unseen = float(A[n <= 0].sum())
+    offset = float((A[known] * x[known] / n[known]).sum()) + float(A[n <= 0].sum())
     A, n, x = A[used], n[used], np.clip(x, 0, n)[used]
     if not len(A):
-        return offset, offset + unseen
+        return offset
     z = float(ndtri(0.5 + level / 2))
     extra = 0.0 if cautious is None else float(ndtri(0.5 + cautious / 2)) - z
-    total = float(A.sum())
-    high = _upper(A, n, x, z, extra)
-    low = total - _upper(A, n, n - x, z, extra)
-    return offset + max(low, 0.0), offset + unseen + min(high, total)
+    return offset + min(_upper(A, n, x, z, extra), float(A.sum()))
 
 
 def _upper(A: Numbers, n: Numbers, x: Numbers, z: float, extra: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from opmon.estimators._skewed_score import cautious, skewed_score_bounds
 from opmon.estimators.tally import Tally
 from opmon.problems import is_binary
 from opmon.types import Estimate, Sample
+from opmon.types.draw import KIND
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ class AdaptiveEstimator(Estimator):
         moments = cells.moments(sample.outcomes)
         known = float((cells.coefficients * np.nan_to_num(sample.outcomes)).sum() - cells.uncertain @ moments[0])
         if is_binary(sample.outcomes[answers], sample.problem):
-            return Tally.of_shares(cells.uncertain, cells.effective, moments[0], cells.place, known)
+            tally = Tally.of_shares(cells.uncertain, cells.effective, moments[0], cells.place, known)
+            apart = KIND in sample.draw.constants and (cells.kind >= 0).all()
+            return replace(tally, kind=cells.kind) if apart else tally
         return Tally.of(cells.uncertain, cells.count, cells.left, moments, cells.place, known)
 
     def coefficients(self, sample: Sample) -> NDArray[np.float64]:

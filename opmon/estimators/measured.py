@@ -21,6 +21,8 @@ from opmon.estimators._parts import PartEstimate, part_estimate
 from opmon.estimators._quantiles import of_quantile
 from opmon.estimators._silence import missing
 from opmon.estimators._smooth import smooth
+from opmon.estimators.ratio_tallies import hidden_note, ratio_bounds, ratio_tally
+from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
 from opmon.types import Estimate, Sample
 from opmon.types.labelled import Labelled
@@ -40,7 +42,8 @@ def measured(
     ``estimator`` is that of the sample's design. What is done with a measure follows from what it says of itself:
 
     - A ratio over the whole frame is a mean, and gets the design's own estimate: unbiased.
-    - Any other ratio gets the interval of a part of the frame, :func:`.ratios.ratio`; its bias is of order 1/n.
+    - Any other ratio gets the interval of a part of the frame, :func:`.ratios.ratio`, or where the draws aimed at it
+      that of :mod:`.ratio_tallies`, which sees what may hide in parts of few draws; its bias is of order 1/n.
     - A plain mean of several ratios joins their intervals (Zou and Donner, Statistics in Medicine 27, 2008), with the
       variance of their mean by linearisation.
     - A sum of sizes of gaps has what chance adds taken out: :mod:`._gaps`.
@@ -78,7 +81,7 @@ def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float, 
     rows = known.rows
     ratio = measure.ratio(rows)
     if ratio is not None:
-        return _told(measure, _of_ratio(known, ratio, quantity, level, whole=whole))
+        return _told(measure, _of_ratio(known, measure, ratio, quantity, level, whole=whole))
     ratios = measure.ratios(rows)
     if ratios is not None:
         return _of_ratios(known, measure, ratios, quantity, level)
@@ -141,9 +144,14 @@ def _usable(rows: Labelled, measure: Measure) -> tuple[NDArray[np.bool_], tuple[
     return usable, (told,) if lacking else ()
 
 
-def _of_ratio(known: Known, ratio: Ratio, quantity: Quantity, level: float, *, whole: bool) -> Estimate:
+def _of_ratio(
+    known: Known, measure: Measure, ratio: Ratio, quantity: Quantity, level: float, *, whole: bool
+) -> Estimate:
     if whole and ratio.is_mean and math.isfinite(max(ratio.lowest, -ratio.highest)):
         return _of_mean(known, ratio, quantity, level)
+    tally = ratio_tally(known, measure) if whole else None
+    if tally is not None and tally.sums[1] > 0:
+        return _of_parts(known, measure, tally, quantity, level)
     found = _part(known, ratio, quantity, level)
     return known.estimate(found.value, found.low, found.high, quantity, "ratio", level, found.error, found.notes)
 
@@ -166,6 +174,15 @@ def _of_mean(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Es
     else:
         value, low, high = (ratio.lowest + bound for bound in (loss, low, high))
     return replace(estimate, value=value, low=low, high=high, quantity=quantity)
+
+
+def _of_parts(known: Known, measure: Measure, tally: Tally, quantity: Quantity, level: float) -> Estimate:
+    """A ratio from draws that aimed at it, or at another whose inputs are of the same kinds."""
+    value, low, high = ratio_bounds([tally], [1.0], level)
+    influence = measure.linearised(known.rows, known.weights)
+    error = None if influence is None else math.sqrt(known.variance(influence))
+    notes = hidden_note([tally], [1.0], len(known.rows), level)
+    return known.estimate(value, low, high, quantity, "ratio by parts", level, error, notes)
 
 
 def _part(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> PartEstimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,13 @@ class Tally:
     fourth: Floats
     place: Floats
     known: float = 0.0
+    kind: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """The kind of input that each part of an aimed draw holds; empty of other draws, and where kinds are mixed."""
+    values: Floats = field(default_factory=lambda: np.zeros((0, 4)))
+    """Of a ratio the two numerators and denominators that inputs of a part may have, ``n₀ d₀ n₁ d₁``; its ``mean`` is
+    the share of the second. Empty for a mean loss."""
+    sums: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of a ratio what numerator and denominator are estimated to be, per input of the frame."""
 
     @classmethod
     def of(
@@ -69,7 +76,12 @@ class Tally:
 
     def weighing(self, weight: float) -> Tally:
         """The tally as a part of something larger."""
-        return replace(self, share=weight * self.share, known=weight * self.known)
+        return replace(self, share=weight * self.share, known=weight * self.known, sums=weight * self.sums)
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is of a ratio, for :mod:`.ratio_tallies`."""
+        return len(self.sums) > 0
 
     @property
     def draws(self) -> Floats:
@@ -99,11 +111,7 @@ def _of_shares(rounds: Sequence[Tally], level: float) -> Interval:
     if whole.all():
         return offset, offset, ()
     A, m, rate = A[~whole], m[~whole], rate[~whole]
-    group = _groups(A, m, place[~whole], ENOUGH)
-    share, draws = _sums(group, A), _draws(A, m, group)
-    heard = _sums(group, A * (m > 0))
-    failed = _sums(group, A * np.clip(rate, 0, 1) * (m > 0))
-    x = draws * np.divide(failed, heard, out=np.zeros(len(share)), where=heard > 0)
+    share, draws, x = grouped(A, m, rate, place[~whole], ENOUGH)
     if len(share) == 1 and draws[0] > 0:
         low, high = (share[0] * bound for bound in mid_p(float(x[0]), float(draws[0]), level))
     else:
@@ -127,6 +135,14 @@ def _of_losses(rounds: Sequence[Tally], level: float) -> Interval:
     low, high, notes = sum_of(share, draws, (centre, second, skew, tail), rest, wide)
     other_low, other_high, _ = sum_of(share, draws, (centre, second, np.zeros_like(skew), tail), rest, wide)
     return min(low, other_low), max(high, other_high), notes
+
+
+def grouped(A: Floats, m: Floats, rate: Floats, place: Floats, enough: float) -> tuple[Floats, Floats, Floats]:
+    """Parts joined with their neighbours until they hold ``enough`` draws: shares, draws, and draws that failed."""
+    group = _groups(A, m, place, enough)
+    share, draws = _sums(group, A), _draws(A, m, group)
+    heard, failed = _sums(group, A * (m > 0)), _sums(group, A * np.clip(rate, 0, 1) * (m > 0))
+    return share, draws, draws * np.divide(failed, heard, out=np.zeros(len(share)), where=heard > 0)
 
 
 def _columns(rounds: Sequence[Tally], *names: str) -> list[Floats]:

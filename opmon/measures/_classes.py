@@ -47,6 +47,9 @@ class OfClass(Measure):
         base = self._base()
         return base.of(self.class_) if self.class_ is not None else replace(base, name=f"{self.average} {base.name}")
 
+    def chances(self, classes: Sequence[str]) -> tuple[str, ...]:
+        return super().chances(classes) if self.class_ is None else (self.class_,)
+
     def check(self, classes: Sequence[str]) -> None:
         if self.class_ is not None:
             require_class(self.class_, classes)

@@ -39,6 +39,9 @@ class Aim:
     """The first wave's share of the budget."""
     smallest: float
     """Smaller budgets are drawn in one wave: too few labels to learn from."""
+    aimed_floor: float
+    """The share drawn uniformly of a draw that aims at a measure: what few labels of the bulk cannot rule out makes
+    its interval wide, so that it is larger than where all failures count alike."""
     later_value: float
     """The worth of a draw of a later wave beside one of this wave, by which the waves' shares are fixed beforehand."""
 
@@ -57,6 +60,7 @@ class Aim:
             far=between(0.0, 0.0, 1.0),
             first_share=between(0.3, 0.3, 0.15),
             smallest=between(80.0, 80.0, 20.0),
+            aimed_floor=between(0.6, 0.5, 0.2),
             later_value=between(1.2, 1.0, 0.7),
         )
 

@@ -40,12 +40,12 @@ def binned(variables: list[Variable], parts: list[Numbers], size: int) -> tuple[
     return bins, low, high
 
 
-def populations(bins: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """How many inputs every bin holds, those drawn before left out."""
-    counts = np.zeros(NONE + 1, dtype=np.int64)
+def populations(bins: NDArray[np.uint16], none: int = NONE) -> NDArray[np.int64]:
+    """How many inputs every bin below ``none`` holds; that is the bin of those drawn before."""
+    counts = np.zeros(none + 1, dtype=np.int64)
     for piece in chunks(len(bins)):
-        counts += np.bincount(bins[piece], minlength=NONE + 1)
-    return counts[:NONE]
+        counts += np.bincount(bins[piece], minlength=none + 1)
+    return counts[:none]
 
 
 def centres(low: float, high: float) -> Numbers:
@@ -71,8 +71,8 @@ def strata(population: NDArray[np.int64], density: Numbers, budget: int) -> Stra
     return Strata(of_bin, sizes, allocate(expected, sizes, budget))
 
 
-def allocate(expected: Numbers, sizes: NDArray[np.int64], budget: int) -> NDArray[np.int64]:
-    """Whole numbers in proportion to ``expected``: at least 1, at most the stratum, and ``budget`` in all.
+def allocate(expected: Numbers, sizes: NDArray[np.int64], budget: int, least: int = 1) -> NDArray[np.int64]:
+    """Whole numbers in proportion to ``expected``: at least ``least``, at most the stratum, and ``budget`` in all.
 
     Fewer draws than strata: the strata of the largest expectation would be kept; callers cut no more strata than draws.
     """
@@ -86,13 +86,14 @@ def allocate(expected: Numbers, sizes: NDArray[np.int64], budget: int) -> NDArra
         quota = np.where(full, sizes, expected / expected[~full].sum() * room)
         if not (quota[~full] > sizes[~full]).any():
             break
-    counts: NDArray[np.int64] = np.clip(np.floor(quota).astype(np.int64), 1, sizes)
+    low = np.minimum(least if least * len(sizes) <= budget else 1, sizes)
+    counts: NDArray[np.int64] = np.clip(np.floor(quota).astype(np.int64), low, sizes)
     while (short := budget - int(counts.sum())) != 0:
         if short > 0:
             gap = np.where(counts < sizes, quota - counts, -np.inf)
             counts[int(gap.argmax())] += 1
         else:
-            gap = np.where(counts > 1, counts - quota, -np.inf)
+            gap = np.where(counts > low, counts - quota, -np.inf)
             counts[int(gap.argmax())] -= 1
     return counts
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Sampler
 from opmon.errors import InputError
-from opmon.samplers import _proxy
+from opmon.samplers import _aimed, _proxy
 from opmon.samplers._aim import Aim
 from opmon.samplers._cells import NONE, Strata, binned, centres, drawn, populations, strata
 from opmon.samplers._checks import checked_budget, checked_share
 from opmon.types import Array, Draw, Frame, Sample
+from opmon.types.draw import KIND
+from opmon.types.prospect import Foreseen
 
 DESIGN = "adaptive"
+AIMED_LATER = 1.5
+"""The worth of a draw of a later wave beside one of this wave, of draws that aim at a measure."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,13 @@ class Adaptive(Sampler):
     frame: a wave that takes nearly all that is left has nearly all the weight (:func:`_share`). No weight exceeds the
     inverse of the uniform share (0.7 then 0.2 in the middle).
 
+    A frame that has ``foreseen`` what the main measure's linearised value is likely to be is drawn by that in place of
+    the variables: tilted by a floor and its standard deviation, cut along its mean, kind by kind (:mod:`_aimed`). The
+    caller foresees it again for each wave, from the labels so far; ``aim`` sets the floor, 0.6, 0.5 or 0.2.
+
     Columns of the draw: ``wave``, ``stratum`` (numbered over all waves). Constants: ``stratum_size``,
-    ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left).
+    ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left), and of an aimed draw
+    ``stratum_kind``.
 
     Where failures are few, SUPS draws the same ones again and again; this design draws without replacement, and shows
     different ones. What was measured, and what was tried and is not better, is in ``opmon/docs/adaptive.md``.
@@ -61,6 +71,8 @@ class Adaptive(Sampler):
             raise InputError(f"variables is a list of names; got the text {self.variables!r}: write [{self.variables}]")
         if self.variables is not None:
             object.__setattr__(self, "variables", tuple(self.variables))
+
+    aims: ClassVar[bool] = True
 
     def drawn_by(self) -> tuple[str, ...]:
         return self.variables or ()
@@ -90,6 +102,8 @@ class Adaptive(Sampler):
         aim = Aim.of(self.aim)
         whole = budget == frame.size or budget < aim.smallest
         size = left if whole else self._wave_size(budget, left, wave, aim.first_share)
+        if frame.foreseen is not None:
+            return _aimed_wave(frame, frame.foreseen, sample, wave, size, left - size, aim, rng)
         names = tuple(frame.variables) if self.variables is None else self.variables
         variables = _proxy.coded(frame, names)
         parts, binary = (_proxy.prior(variables), True) if sample is None else _proxy.learned(variables, sample)
@@ -109,6 +123,28 @@ class Adaptive(Sampler):
         if wave >= self.waves - 1:
             return left
         return round(first * budget) if wave == 0 else max(left // (self.waves - wave), 1)
+
+
+def _aimed_wave(
+    frame: Frame,
+    foreseen: Foreseen,
+    sample: Sample | None,
+    wave: int,
+    size: int,
+    later: int,
+    aim: Aim,
+    rng: np.random.Generator,
+) -> Draw:
+    """The next wave, of ``size`` draws before ``later`` more, by what is foreseen of every input."""
+    bins, none = _aimed.binned(foreseen)
+    done = 0 if sample is None else len(sample.draw)
+    if sample is not None:
+        bins[sample.draw.positions] = none
+    mass = _aimed.masses(foreseen, bins, none, aim.aimed_floor)
+    cut, kinds = _aimed.strata(populations(bins, none), mass, size)
+    positions, stratum = drawn(bins, cut, rng)
+    share = _share(size, frame.size - done, later, AIMED_LATER)
+    return _extended(sample, frame.size, positions, stratum, cut, wave, share, kinds)
 
 
 def _waves(draw: Draw) -> int:
@@ -138,8 +174,9 @@ def _extended(
     cut: Strata,
     wave: int,
     share: float,
+    kinds: NDArray[np.int64] | None = None,
 ) -> Draw:
-    """The draw of ``sample`` followed by one wave."""
+    """The draw of ``sample`` followed by one wave; ``kinds`` are those of the strata of an aimed one."""
     before = None if sample is None else sample.draw
     first = 0 if before is None else len(before.constants["stratum_size"])
     columns = {"wave": np.full(len(positions), wave), "stratum": stratum + first}
@@ -148,6 +185,9 @@ def _extended(
         "stratum_wave": np.full(len(cut.sizes), wave),
         "wave_share": np.array([share]),
     }
+    aimed = before is None or KIND in before.constants
+    if kinds is not None and aimed:
+        constants[KIND] = kinds
     if before is None:
         return Draw(DESIGN, frame_size, positions, columns, constants)
     positions = np.concatenate([before.positions, positions])
@@ -155,4 +195,4 @@ def _extended(
 
 
 def _joined(before: Mapping[str, Array], after: Mapping[str, Array]) -> dict[str, Array]:
-    return {name: np.concatenate([before[name], after[name]]) for name in after}
+    return {name: np.concatenate([before[name], after[name]]) for name in after if name in before}

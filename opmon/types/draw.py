@@ -13,6 +13,11 @@ from opmon.problems import Problem, traits
 from opmon.types.arrays import Array, Positions
 
 
+KIND = "stratum_kind"
+"""The constant of a draw that says of each stratum which kind of input it holds: with the same truth all of them have
+the same value for the measure that was aimed at."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:
     """What a sampler chose, in order, with all that its estimator needs.

@@ -10,6 +10,7 @@ import numpy as np
 
 from opmon.errors import InputError
 from opmon.types.arrays import Array, Numbers
+from opmon.types.prospect import Foreseen
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -51,6 +52,9 @@ class Frame:
     predictions: Array | None = None
     activations: Array | None = None
     size: int = field(default=-1)
+    foreseen: Foreseen | None = None
+    """What the main measure's linearised value is likely to be, for samplers that aim at it; None: nothing is known of
+    it, or the measure is the usual one."""
 
     def __post_init__(self) -> None:
         lengths: dict[str, int] = {}
@@ -58,7 +62,7 @@ class Frame:
             numbers = {name: _numbers(name, values) for name, values in self.variables.items()}
             object.__setattr__(self, "variables", numbers)
             lengths = {f"variables[{name!r}]": len(values) for name, values in numbers.items()}
-        for name in ("predictions", "activations"):
+        for name in ("predictions", "activations", "foreseen"):
             values = getattr(self, name)
             if values is not None:
                 lengths[name] = len(values)

@@ -1,0 +1,175 @@
+"""Ratios such as recall from draws that aim at them: one interval from the parts of the frame, of one round or several.
+
+Inputs of one kind, such as those that are predicted ``fraud``, have one of two values of numerator and denominator by
+their truth. A ratio ``R`` is at most ``r`` where ``Σ (n − r d) ≤ 0``, and by parts ``c`` of the frame, each of one
+kind, this is ``Σ_c A_c (v₀ + (v₁ − v₀) p_c)`` with known ``v`` and the unknown share ``p_c`` of the second value. So
+the interval is all ``r`` that the score test of a weighted sum of proportions (:mod:`._skewed_score`) does not reject:
+Fieller's, with what may hide in parts where few draws stand for many inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.abc import Measure
+from opmon.estimators._known import Known
+from opmon.estimators._skewed_score import cautious, skewed_score_upper
+from opmon.estimators._weighted_score import KNOWN
+from opmon.estimators.tally import ENOUGH, Tally, grouped
+from opmon.types import Floats
+from opmon.types.draw import KIND
+from opmon.types.labelled import Labelled
+
+PARTS = 50.0
+"""Parts of several rounds are joined until each holds this part of all draws: small ones make intervals wider."""
+STEPS = 20
+"""Halvings that find a bound, to 1e-6; ``ROUGH`` ones are enough for a note."""
+HIDDEN = 1.5
+"""An interval so many times as wide as it would be without what may hide says so."""
+ROUGH = 8
+MOST_ROUNDS = 64
+HIDDEN_NOTE = "wide because few labels fall"
+
+
+def ratio_tally(known: Known, measure: Measure) -> Tally | None:
+    """What the draws tell of a measure that is a ratio; None where they did not aim, or where it has other values."""
+    draw, rows = known.sample.draw, known.rows
+    ratio = measure.ratio(rows) if KIND in draw.constants else None
+    if ratio is None or (ratio.lowest, ratio.highest) != (0.0, 1.0):
+        return None
+    kind = np.asarray(draw.constants[KIND])[draw.columns["stratum"]][known.usable]
+    values = _values(measure, rows, kind)
+    if values is None:
+        return None
+    own = values[kind]
+    second = (ratio.numerator == own[:, 2]) & (ratio.denominator == own[:, 3])
+    tally = known.estimator.tally(known.answering(second.astype(np.float64), "classification"))
+    if tally is None or not len(tally.kind):
+        return None
+    a = known.coefficients
+    sums = np.array([a @ ratio.numerator, a @ ratio.denominator])
+    return replace(tally, values=values[tally.kind], sums=sums)
+
+
+def _values(measure: Measure, rows: Labelled, kind: NDArray[np.int64]) -> Floats | None:
+    """The two values that inputs of each kind may have; None where a kind has more."""
+    found = np.zeros((int(kind.max()) + 1, 4))
+    truths = np.unique(np.concatenate([np.asarray(rows.classes, dtype=np.str_), rows.truth]))
+    for one in np.unique(kind):
+        said = np.unique(rows.predicted[kind == one])
+        y, answer = np.repeat(truths, len(said)), np.tile(said, len(truths))
+        table = measure.ratio(Labelled(np.ones(len(y), dtype=np.bool_), y, answer, None, rows.classes))
+        if table is None:
+            return None
+        pairs = np.unique(np.stack([table.numerator, table.denominator], axis=1), axis=0)
+        if len(pairs) > 2:
+            return None
+        found[one] = np.concatenate([pairs[0], pairs[-1]])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Parts of one kind each, of one round or several."""
+
+    A: Floats
+    m: Floats
+    rate: Floats
+    values: Floats
+    sums: Floats
+
+    @classmethod
+    def of(cls, tallies: Sequence[Tally], weights: Sequence[float]) -> _Parts:
+        rounds = [tally.weighing(weight) for tally, weight in zip(tallies, weights, strict=True)]
+        A, m, rate, place, values, sums = (
+            np.concatenate([getattr(tally, name) for tally in rounds])
+            for name in ("share", "draws", "mean", "place", "values", "sums")
+        )
+        sums = sums.reshape(-1, 2).sum(axis=0)
+        enough = max(ENOUGH, float(m[m < KNOWN].sum()) / PARTS)
+        parts = []
+        for value in np.unique(values, axis=0):
+            inside = (values == value).all(axis=1) & (m < KNOWN)
+            if inside.any() and (value[:2] != value[2:]).any():
+                share, draws, x = grouped(A[inside], m[inside], rate[inside], place[inside], enough)
+                parts.append((share, draws, x / np.maximum(draws, 1e-300), np.tile(value, (len(share), 1))))
+        if not parts:
+            return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 4)), sums)
+        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return cls(*joined, sums)
+
+    @property
+    def value(self) -> float:
+        return float(self.sums[0] / self.sums[1])
+
+    @property
+    def silent(self) -> NDArray[np.bool_]:
+        """Parts in which all draws have one value, so that nothing but their number bounds the other."""
+        return np.asarray((self.rate <= 0) | (self.rate >= 1))
+
+    def bounds(self, level: float, steps: int = STEPS) -> tuple[float, float]:
+        """All ratios between them are accepted."""
+        value = min(max(self.value, 0.0), 1.0)
+        return self._last(value, 0.0, level, steps), self._last(value, 1.0, level, steps)
+
+    def _last(self, accepted: float, end: float, level: float, steps: int) -> float:
+        """The ratio furthest towards ``end`` that the test accepts."""
+        above = end > accepted
+        if self._accepts(end, level, above):
+            return end
+        rejected = end
+        for _ in range(steps):
+            middle = (accepted + rejected) / 2
+            if self._accepts(middle, level, above):
+                accepted = middle
+            else:
+                rejected = middle
+        return accepted
+
+    def _accepts(self, r: float, level: float, above: bool) -> bool:
+        """Whether ``Σ (n − r d)`` may be 0: a ratio above the estimate while its upper bound is not below."""
+        first, second = (self.values[:, at] - r * self.values[:, at + 1] for at in (0, 2))
+        slope = second - first if above else first - second
+        weight, rate = self.A * np.abs(slope), np.where(slope >= 0, self.rate, 1 - self.rate)
+        used = weight > 0
+        weight, m, rate = weight[used], self.m[used], rate[used]
+        reach = skewed_score_upper(weight, m, m * rate, level, cautious(level)) - float(weight @ rate)
+        away = float(self.sums[0] - r * self.sums[1])
+        return away + reach >= 0 if above else -away + reach >= 0
+
+
+def ratio_bounds(tallies: Sequence[Tally], weights: Sequence[float], level: float) -> tuple[float, float, float]:
+    """The ratio over the inputs of all rounds, ``Σ W n / Σ W d``, with its interval."""
+    parts = _Parts.of(tallies, weights)
+    low, high = parts.bounds(level)
+    return parts.value, low, high
+
+
+def hidden_note(tallies: Sequence[Tally], weights: Sequence[float], labels: int, level: float) -> tuple[str, ...]:
+    """Whether the interval is wide by what may hide where nothing was found, and what would end that."""
+    parts = _Parts.of(tallies, weights)
+    many = 1
+    while many <= MOST_ROUNDS and _widened(parts, many, level) > HIDDEN:
+        many *= 2
+    if many == 1:
+        return ()
+    end = f"not even {MOST_ROUNDS} rounds like this one would end that"
+    if many <= MOST_ROUNDS:
+        end = f"about {many} rounds like this one, or {many * labels:,} labels, would end that"
+    return (
+        f"{HIDDEN_NOTE} on inputs that look as if nothing were wrong with them: what may hide there cannot be ruled "
+        f"out yet; {end}",
+    )
+
+
+def _widened(parts: _Parts, many: int, level: float) -> float:
+    """The width, with ``many`` times the draws, relative to that if nothing were hidden in silent parts."""
+    more = replace(parts, m=many * parts.m)
+    sure = replace(more, m=np.where(parts.silent, 0.5 * KNOWN, more.m))
+    low, high = more.bounds(level, ROUGH)
+    least, most = sure.bounds(level, ROUGH)
+    return (high - low) / max(most - least, 1e-9)

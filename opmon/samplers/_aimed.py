@@ -1,0 +1,74 @@
+"""Strata along what a measure's linearised value is likely to be: how the adaptive sampler aims at a measure.
+
+Bins are signed and logarithmic, 64 to a factor of two, as the chances of a rare class are; each kind of input has its
+own. Nothing is sorted, and nothing of the frame's length is made but two bytes an input.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opmon.samplers._cells import PER_STRATUM, Strata, allocate
+from opmon.samplers._checks import chunks
+from opmon.types import Floats
+from opmon.types.prospect import Foreseen
+
+SHIFT = 17
+OCTAVES = 32
+"""Values smaller than the largest by a factor of 2 to this power count as zero."""
+HALF = OCTAVES << 23 - SHIFT
+PER_KIND = 2 * HALF + 1
+LEAST = 2
+"""Draws of a stratum, so that its variance is known; of a kind that expects fewer, too."""
+
+
+def binned(foreseen: Foreseen) -> tuple[NDArray[np.uint16], int]:
+    """The bin of every input, in the order of kind and mean, and the number of bins."""
+    largest = max((float(np.abs(foreseen.mean[part]).max()) for part in chunks(len(foreseen))), default=0.0) or 1.0
+    bins = np.empty(len(foreseen), dtype=np.uint16)
+    lowest = 128 - OCTAVES << 23 - SHIFT
+    for part in chunks(len(foreseen)):
+        mean = foreseen.mean[part]
+        size = (np.abs(mean) * (2 / largest)).astype(np.float32)
+        code = np.clip((size.view(np.uint32) >> SHIFT).astype(np.int64) - lowest, 0, HALF)
+        bins[part] = foreseen.kind[part].astype(np.int64) * PER_KIND + HALF + np.where(mean < 0, -code, code)
+    return bins, (int(foreseen.kind.max()) + 1) * PER_KIND
+
+
+def masses(foreseen: Foreseen, bins: NDArray[np.uint16], none: int, floor: float) -> Floats:
+    """The sum over the inputs of each bin of the density ``floor + (1 − floor) spread/mean``, for those not drawn."""
+    total, count = 0.0, 0
+    spread, number = np.zeros(none + 1), np.zeros(none + 1)
+    for part in chunks(len(bins)):
+        spread += np.bincount(bins[part], foreseen.spread[part], minlength=none + 1)
+        number += np.bincount(bins[part], minlength=none + 1)
+    total, count = float(spread[:none].sum()), int(number[:none].sum())
+    relative = spread * (count / total) if total > 0 else number
+    return np.asarray((floor * number + (1 - floor) * relative)[:none])
+
+
+def strata(population: NDArray[np.int64], mass: Floats, budget: int) -> tuple[Strata, NDArray[np.int64]]:
+    """Consecutive bins of one kind that expect equal numbers of draws, and the kind of each stratum."""
+    occupied = np.flatnonzero(population > 0)
+    kind = occupied // PER_KIND
+    labels, first = np.zeros(len(occupied), dtype=np.int64), 0
+    expected = np.bincount(kind, mass[occupied]) / mass[occupied].sum() * budget
+    room = max(budget // LEAST, 1)
+    for one in np.unique(kind):
+        inside = kind == one
+        many = min(max(int(expected[one] / PER_STRATUM), 1), max(room - first, 1))
+        cumulative = np.cumsum(mass[occupied[inside]])
+        middle = cumulative - mass[occupied[inside]] / 2
+        wanted = np.minimum((middle / cumulative[-1] * many).astype(np.int64), many - 1)
+        own = np.unique(wanted, return_inverse=True)[1]
+        labels[inside] = first + own
+        first += int(own.max()) + 1
+    of_bin = np.full(len(population) + 1, -1, dtype=np.int64)
+    of_bin[occupied] = labels
+    sizes = np.bincount(labels, population[occupied]).astype(np.int64)
+    share = np.bincount(labels, mass[occupied])
+    counts = allocate(share, sizes, budget, LEAST)
+    kinds = np.zeros(len(sizes), dtype=np.int64)
+    kinds[labels] = kind
+    return Strata(of_bin, sizes, counts), kinds
