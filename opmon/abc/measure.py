@@ -19,7 +19,6 @@ from opmon.types import Array, Floats
 from opmon.types.labelled import Labelled
 from opmon.types.prospect import Foreseen, Prospect
 
-
 MOST_CHANCES = 20
 """A chance is a column of the frame; a measure of all of more classes than this is not aimed at."""
 

@@ -77,6 +77,13 @@ def measured(
     return replace(estimate, notes=tuple(dict.fromkeys((*notes, *estimate.notes, *silent))))
 
 
+def measured_tally(estimator: LinearEstimator, sample: Sample, rows: Labelled, measure: Measure) -> Tally | None:
+    """What draws that aimed at a ratio tell of it, for an interval over several rounds; None of others."""
+    usable, _ = _usable(rows, measure)
+    sample = Sample(sample.draw, np.where(usable, 0.0, np.nan), None, sample.propensity)
+    return ratio_tally(Known(estimator, sample, rows.only(usable), usable), measure)
+
+
 def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float, *, whole: bool) -> Estimate:
     rows = known.rows
     ratio = measure.ratio(rows)

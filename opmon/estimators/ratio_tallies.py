@@ -81,6 +81,8 @@ class _Parts:
     rate: Floats
     values: Floats
     sums: Floats
+    small: bool
+    """Whether parts are as small as one round makes them: the test is then cautious."""
 
     @classmethod
     def of(cls, tallies: Sequence[Tally], weights: Sequence[float]) -> _Parts:
@@ -98,9 +100,9 @@ class _Parts:
                 share, draws, x = grouped(A[inside], m[inside], rate[inside], place[inside], enough)
                 parts.append((share, draws, x / np.maximum(draws, 1e-300), np.tile(value, (len(share), 1))))
         if not parts:
-            return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 4)), sums)
-        joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return cls(*joined, sums)
+            return cls(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 4)), sums, False)
+        shares, many, rates, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return cls(shares, many, rates, kinds, sums, len(rounds) == 1)
 
     @property
     def value(self) -> float:
@@ -137,7 +139,8 @@ class _Parts:
         weight, rate = self.A * np.abs(slope), np.where(slope >= 0, self.rate, 1 - self.rate)
         used = weight > 0
         weight, m, rate = weight[used], self.m[used], rate[used]
-        reach = skewed_score_upper(weight, m, m * rate, level, cautious(level)) - float(weight @ rate)
+        caution = cautious(level) if self.small else None
+        reach = skewed_score_upper(weight, m, m * rate, level, caution) - float(weight @ rate)
         away = float(self.sums[0] - r * self.sums[1])
         return away + reach >= 0 if above else -away + reach >= 0
 

@@ -60,7 +60,7 @@ class Aim:
             far=between(0.0, 0.0, 1.0),
             first_share=between(0.3, 0.3, 0.15),
             smallest=between(80.0, 80.0, 20.0),
-            aimed_floor=between(0.6, 0.5, 0.2),
+            aimed_floor=between(0.65, 0.6, 0.2),
             later_value=between(1.2, 1.0, 0.7),
         )
 

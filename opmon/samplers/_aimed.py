@@ -67,7 +67,7 @@ def strata(population: NDArray[np.int64], mass: Floats, budget: int) -> tuple[St
     of_bin = np.full(len(population) + 1, -1, dtype=np.int64)
     of_bin[occupied] = labels
     sizes = np.bincount(labels, population[occupied]).astype(np.int64)
-    share = np.bincount(labels, mass[occupied])
+    share: Floats = np.bincount(labels, mass[occupied]).astype(np.float64)
     counts = allocate(share, sizes, budget, LEAST)
     kinds = np.zeros(len(sizes), dtype=np.int64)
     kinds[labels] = kind

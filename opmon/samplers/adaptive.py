@@ -46,7 +46,7 @@ class Adaptive(Sampler):
 
     A frame that has ``foreseen`` what the main measure's linearised value is likely to be is drawn by that in place of
     the variables: tilted by a floor and its standard deviation, cut along its mean, kind by kind (:mod:`_aimed`). The
-    caller foresees it again for each wave, from the labels so far; ``aim`` sets the floor, 0.6, 0.5 or 0.2.
+    caller foresees it again for each wave, from the labels so far; ``aim`` sets the floor, 0.65, 0.6 or 0.2.
 
     Columns of the draw: ``wave``, ``stratum`` (numbered over all waves). Constants: ``stratum_size``,
     ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left), and of an aimed draw

@@ -12,7 +12,6 @@ from opmon.errors import InputError
 from opmon.problems import Problem, traits
 from opmon.types.arrays import Array, Positions
 
-
 KIND = "stratum_kind"
 """The constant of a draw that says of each stratum which kind of input it holds: with the same truth all of them have
 the same value for the measure that was aimed at."""

@@ -1,0 +1,121 @@
+"""Ratios from draws that aimed at them: one interval from the parts of the frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opmon.estimators._skewed_score import cautious, skewed_score_bounds
+from opmon.estimators.adaptive import AdaptiveEstimator
+from opmon.estimators.measured import measured, measured_tally
+from opmon.estimators.ratio_tallies import HIDDEN_NOTE, ratio_bounds
+from opmon.estimators.rolling import combine
+from opmon.estimators.tally import Tally
+from opmon.measures.f1 import F1Score
+from opmon.measures.precision import Precision
+from opmon.measures.recall import Recall
+from opmon.store.tallies import pack, unpack
+from opmon.types import Draw, Labelled, Sample
+from opmon.types.draw import KIND
+
+CLASSES = ("ok", "fraud")
+
+
+def drawn(found: int, wrong: int, missed: int, right: int, said: int, rest: int) -> tuple[Sample, Labelled]:
+    """One stratum of ``said`` inputs predicted fraud and one of ``rest`` others, with what their labels say."""
+    counts = np.array([found + wrong, missed + right])
+    truth = np.repeat(["fraud", "ok", "fraud", "ok"], [found, wrong, missed, right])
+    predicted = np.repeat(["fraud", "ok"], counts)
+    stratum = np.repeat([0, 1], counts)
+    draw = Draw(
+        "adaptive",
+        said + rest,
+        np.concatenate([np.arange(counts[0]), said + np.arange(counts[1])]),
+        {"stratum": stratum, "wave": np.zeros(len(stratum), dtype=np.int64)},
+        {
+            "stratum_size": np.array([said, rest]),
+            "stratum_wave": np.zeros(2, dtype=np.int64),
+            "wave_share": np.ones(1),
+            KIND: np.array([1, 0]),
+        },
+    )
+    sample = Sample(draw, (truth != predicted).astype(np.float64), "classification")
+    return sample, Labelled(np.ones(len(truth), dtype=np.bool_), truth, predicted, None, CLASSES)
+
+
+def test_recall_is_the_ratio_of_what_strata_stand_for() -> None:
+    sample, rows = drawn(found=15, wrong=5, missed=4, right=36, said=100, rest=900)
+    estimate = measured(AdaptiveEstimator(), sample, rows, Recall("fraud"))
+    assert estimate.value == pytest.approx(75 / (75 + 90))
+    assert estimate.method == "adaptive/ratio by parts"
+    f1 = measured(AdaptiveEstimator(), sample, rows, F1Score("fraud"))
+    assert f1.value == pytest.approx(2 * 75 / (2 * 75 + 25 + 90))
+
+
+def test_precision_is_a_share_of_the_inputs_said_to_be_of_the_class() -> None:
+    """Its only unknown is one share, so that its interval is that of a share."""
+    sample, rows = drawn(found=15, wrong=5, missed=4, right=36, said=100_000, rest=900_000)
+    estimate = measured(AdaptiveEstimator(), sample, rows, Precision("fraud"))
+    low, high = skewed_score_bounds(np.ones(1), np.array([20.0]), np.array([15.0]), 0.95, cautious(0.95))
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((0.75, low, high), abs=2e-3)
+
+
+def test_a_frame_that_was_drawn_whole_is_known() -> None:
+    sample, rows = drawn(found=7, wrong=3, missed=2, right=28, said=10, rest=30)
+    estimate = measured(AdaptiveEstimator(), sample, rows, Recall("fraud"))
+    assert (estimate.low, estimate.value, estimate.high) == pytest.approx((7 / 9, 7 / 9, 7 / 9), abs=1e-5)
+
+
+def test_misses_that_may_hide_reach_down_and_are_told_with_what_would_end_them() -> None:
+    sample, rows = drawn(found=55, wrong=5, missed=0, right=60, said=1_000, rest=99_000)
+    estimate = measured(AdaptiveEstimator(), sample, rows, Recall("fraud"))
+    assert estimate.value == 1.0
+    assert estimate.low < 0.25  # three misses of 60 may hide among 99,000
+    [note] = [note for note in estimate.notes if note.startswith(HIDDEN_NOTE)]
+    assert "rounds like this one" in note
+    sample, rows = drawn(found=55, wrong=5, missed=20, right=40, said=1_000, rest=99_000)
+    estimate = measured(AdaptiveEstimator(), sample, rows, Recall("fraud"))
+    assert not [note for note in estimate.notes if note.startswith(HIDDEN_NOTE)]
+
+
+def tally_of(sample: Sample, rows: Labelled) -> Tally:
+    tally = measured_tally(AdaptiveEstimator(), sample, rows, Recall("fraud"))
+    assert tally is not None
+    return tally
+
+
+def test_rounds_make_the_recall_of_all_their_inputs() -> None:
+    """Not the mean of their recalls: the round with more of the class counts for more."""
+    one, two = drawn(15, 5, 4, 36, 100, 900), drawn(10, 10, 1, 39, 20, 980)
+    estimates = [measured(AdaptiveEstimator(), *each, Recall("fraud")) for each in (one, two)]
+    both = combine(estimates, [tally_of(*one), tally_of(*two)])
+    assert both.value == pytest.approx((75 + 10) / (75 + 90 + 10 + 24.5))
+    assert both.low < both.value < both.high
+    assert both.half_width < max(each.half_width for each in estimates)
+    ten = combine(estimates[:1] * 10, [tally_of(*one)] * 10)
+    assert ten.half_width < 0.45 * estimates[0].half_width
+
+
+def test_a_tally_is_kept_whole() -> None:
+    tally = tally_of(*drawn(15, 5, 4, 36, 100, 900))
+    kept = unpack(pack(tally))
+    assert kept.is_ratio
+    assert ratio_bounds([kept], [1.0], 0.95) == ratio_bounds([tally], [1.0], 0.95)
+
+
+def test_draws_that_mix_kinds_get_the_interval_of_a_part() -> None:
+    sample, rows = drawn(15, 5, 4, 36, 100, 900)
+    mixed = Labelled(rows.answered, rows.truth, rows.predicted[::-1].copy(), None, CLASSES)
+    estimate = measured(AdaptiveEstimator(), sample, mixed, Recall("fraud"))
+    assert estimate.method == "adaptive/ratio"
+    assert measured_tally(AdaptiveEstimator(), sample, mixed, Recall("fraud")) is None
+
+
+def test_a_kind_without_an_answer_is_joined_and_no_longer_told_apart() -> None:
+    sample, rows = drawn(15, 5, 4, 36, 100, 900)
+    outcomes = sample.outcomes.copy()
+    outcomes[:20] = np.nan
+    silent = Sample(sample.draw, outcomes, "classification")
+    answered = Labelled(silent.answered, rows.truth, rows.predicted, None, CLASSES)
+    estimate = measured(AdaptiveEstimator(), silent, answered, Recall("fraud"))
+    assert estimate.method == "adaptive/ratio"
