@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from opmon.errors import InputError, SourceError
 from opmon.sources.delta import log
-from opmon.sources.delta.delta import Delta
+from opmon.sources.delta.delta import GONE, Delta
 from opmon.testing.sources import check_source, positions_after
 
 
@@ -151,6 +151,50 @@ def test_files_that_vacuum_removed_are_told_before_and_after_a_round_takes_them(
             ask()
 
 
+def test_what_vacuum_removed_is_passed_over_and_counted_where_that_is_said(tmp_path: Path) -> None:
+    append(tmp_path, [0])
+    stopping, positions = Delta(str(tmp_path)), dict[str, str]()
+    ids_of(stopping, positions)
+    append(tmp_path, [3])
+    opened = stopping.pending(positions)
+    append(tmp_path, [6, 9])
+    table = DeltaTable(str(tmp_path))
+    table.optimize.compact()
+    table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+    append(tmp_path, [12])
+    with pytest.raises(SourceError, match="vacuumed: skip"):
+        stopping.pending(positions)
+    source = Delta(str(tmp_path), vacuumed="skip")
+    slices = source.pending(positions)
+    assert slices[0].start == positions["table"], "nothing is left between the last round and this one"
+    assert source.lost(slices) == {GONE: 3}
+    assert ids_of(source, positions) == [12]
+    assert source.pending(positions) == []
+    (batch,) = source.read(opened)
+    assert (batch.rows.num_rows, batch.unreadable) == (0, {GONE: 1}), "of a round that was open it is a loss as well"
+    append(tmp_path, [15])
+    assert source.lost(source.pending(positions)) == {}
+
+
+def test_a_source_that_passes_over_keeps_the_promises_of_sources(tmp_path: Path) -> None:
+    for begin in range(0, 40, 10):
+        append(tmp_path, range(begin, begin + 10))
+    check_source(Delta(str(tmp_path), vacuumed="skip"), rows(range(40)), ordered=False)
+
+
+def test_what_is_gone_from_the_log_is_passed_over_where_that_is_said(tmp_path: Path, caplog: Any) -> None:
+    for k in range(4):
+        append(tmp_path, [k])
+    DeltaTable(str(tmp_path)).create_checkpoint()
+    for version in (0, 1):
+        (tmp_path / "_delta_log" / f"{version:020}.json").unlink()
+    source, positions = Delta(str(tmp_path), vacuumed="skip"), {"table": "version 0, file 0, row 1"}
+    assert ids_of(source, positions) == [2, 3]
+    assert "version 1 is gone from its log" in caplog.text
+    append(tmp_path, [9])
+    assert ids_of(source, positions) == [9]
+
+
 def test_a_part_of_the_log_that_is_gone_is_told(tmp_path: Path) -> None:
     for k in range(4):
         append(tmp_path, [k])
@@ -238,6 +282,7 @@ def test_an_empty_table_has_nothing(tmp_path: Path) -> None:
     [
         ({"path": ""}, "path is empty"),
         ({"changes": "x"}, "one of stop, skip"),
+        ({"vacuumed": "x"}, "one of stop, skip"),
         ({"since": -1}, "since must be a version"),
     ],
 )

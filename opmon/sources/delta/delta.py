@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,10 @@ from opmon.sources.delta.rows import batches, count, gone
 from opmon.types import Batch, Slice
 from opmon.wording import did_you_mean, nearest
 
+_log = logging.getLogger(__name__)
+
 PART = "table"
+GONE = "rows that VACUUM removed from the Delta table before they were read"
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,9 @@ class Delta(Source):
 
     A monitor begins with the table as it is, and then reads the files that each new version adds. What OPTIMIZE
     rewrites does not come again. Rows that a DELETE or UPDATE changes stay as they were read; a MERGE that rewrites
-    files, and an overwrite, stop the source (`changes`). A file that is needed and that VACUUM removed is an error:
-    keep files for longer than rounds take. A column that a file does not have yet is null; partitions are columns.
+    files, and an overwrite, stop the source (`changes`). A file that VACUUM removed before it was read is an error, or
+    passed over (`vacuumed`): keep files for longer than rounds take. A column that a file does not have yet is null;
+    partitions are columns.
 
     Deletion vectors and mapped columns are not read, and refused in words. Object stores are opened with what the
     environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL ...). It needs `pip install 'opmon[delta]'`.
@@ -43,12 +48,17 @@ class Delta(Source):
     """A version, a date, a time, or now: a new monitor begins with what was committed from then on."""
     changes: Literal["stop", "skip"] = "stop"
     """What becomes of versions that rewrite rows and may add some: an error, or they are passed over."""
+    vacuumed: Literal["stop", "skip"] = "stop"
+    """What becomes of files, and of versions, that are gone before they were read: an error, or they are passed over
+    and their rows counted as never read."""
 
     def __post_init__(self) -> None:
         if not self.path:
             raise InputError("path is empty; give the table's folder, or an address such as s3://bucket/table")
         if self.changes not in ("stop", "skip"):
             raise InputError(f"changes must be one of stop, skip; got {self.changes!r}")
+        if self.vacuumed not in ("stop", "skip"):
+            raise InputError(f"vacuumed must be one of stop, skip; got {self.vacuumed!r}")
         if isinstance(self.since, bool) or (isinstance(self.since, int) and self.since < 0):
             raise InputError(f"since must be a version such as 12, a date, or now; got {self.since!r}")
         if not isinstance(self.since, int):
@@ -76,6 +86,8 @@ class Delta(Source):
         at = Place.parse(start)
         left, slices, needed = limit, list[Slice](), list[str]()
         for version, number, file in self._files(table, at):
+            if self._passes_over(table, file):
+                continue
             whole = count(table, file)
             done = at.rows if (version, number) == (at.version, at.file) else 0
             rows = whole - done if left is None else min(whole - done, left)
@@ -90,6 +102,14 @@ class Delta(Source):
             start, left = stop, None if left is None else left - rows
         self._require_there(table, needed)
         return slices
+
+    def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
+        """The rows of files that were gone and lie between one slice and the next."""
+        if self.vacuumed == "stop" or not slices:
+            return {}
+        table = Table(self.path)
+        missed = sum(self._missed(table, Place.parse(piece.start), Place.parse(piece.stop)) for piece in slices)
+        return {GONE: missed} if missed else {}
 
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """The rows of the slices in order, with the columns that the table has now."""
@@ -123,6 +143,10 @@ class Delta(Source):
         for index in numbers:
             piece, at = slices[index], 0
             file, first = self._file(table, piece)
+            if self._passes_over(table, file):
+                nothing = pa.RecordBatch.from_pylist([], schema)
+                yield Batch(index, 0, nothing, {GONE: piece.rows})
+                continue
             for batch in batches(table, file, first, first + piece.rows, schema):
                 yield Batch(index, at, batch)
                 at += batch.num_rows
@@ -136,9 +160,27 @@ class Delta(Source):
         for version in range(max(first, 0), table.version + 1):
             if version == at.version and at.is_whole:
                 continue
+            if version != base and self.vacuumed == "skip" and version < table.oldest_logged:
+                _log.warning("%s: version %s is gone from its log: what it added is not read", table.shown, version)
+                continue
             for number, file in enumerate(self._of(table, base, version)):
                 if version > at.version or number >= at.file:
                     yield version, number, file
+
+    def _passes_over(self, table: Table, file: File) -> bool:
+        return self.vacuumed == "skip" and not table.has(file)
+
+    def _missed(self, table: Table, at: Place, stop: Place) -> int:
+        """How many rows lie between two places, before the file of the second."""
+        if at.base is None and stop.base is not None:
+            at = Place(stop.base, stop.base)
+        missed = 0
+        for version, number, file in self._files(table, at):
+            if (version, number) >= (stop.version, stop.file):
+                break
+            done = at.rows if (version, number) == (at.version, at.file) else 0
+            missed += max((file.rows or 0) - done, 0)
+        return missed
 
     def _of(self, table: Table, base: int, version: int) -> Sequence[File]:
         return table.at(version) if version == base else table.added(version, self.changes)

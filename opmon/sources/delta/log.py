@@ -29,6 +29,7 @@ _READABLE = frozenset(
 _LIMITS = {"connect_timeout": "10s", "timeout": "60s", "max_retries": "3", "retry_timeout": "60s"}
 """How long a store is waited for."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_VERSION = re.compile(r"\d{20}\.json")
 _ONLY_LESS = ("DELETE", "UPDATE")
 
 
@@ -108,8 +109,8 @@ class Table:
         except FileNotFoundError as exc:
             raise SourceError(
                 f"{self.shown}: version {version} is gone from the table's log (delta.logRetentionDuration): nobody "
-                f"knows which rows it added. A monitor with another name, and without since, begins with the table as "
-                f"it is."
+                f"knows which rows it added. Say vacuumed: skip to go on with the versions that are there; or give the "
+                f"monitor a new name, and no since: it begins with the table as it is."
             ) from exc
         except (OSError, ValueError) as exc:
             raise SourceError(f"{self.shown}: version {version} of the log cannot be read: {exc}") from exc
@@ -134,6 +135,16 @@ class Table:
             f"Append to the table; say changes: skip to pass such versions over, or give the monitor a new name: it "
             f"begins with the table as it is."
         )
+
+    def has(self, file: File) -> bool:
+        """Whether a file is still there."""
+        return bool(self.files.get_file_info(file.path).type != pa.fs.FileType.NotFound)
+
+    @functools.cached_property
+    def oldest_logged(self) -> int:
+        """The first version whose own part of the log is there; those before it are gone."""
+        names = (info.base_name for info in self.files.get_file_info(pa.fs.FileSelector("_delta_log")))
+        return min((int(name[:20]) for name in names if _VERSION.fullmatch(name)), default=self.version + 1)
 
     def version_of(self, moment: datetime) -> int:
         """The first version that is not older than a moment; the next one, where all are."""

@@ -62,8 +62,8 @@ def gone(table: Table, paths: Sequence[str]) -> SourceError:
     return SourceError(
         f"{table.shown}: {paths[0]}{more} is gone: VACUUM removed it before its rows were read, or while a round "
         f"needed them. Keep files for longer than rounds take (delta.deletedFileRetentionDuration). Restore the file, "
-        f"give the round up with 'opmon rounds abandon', or give the monitor a new name: it begins with the table as "
-        f"it is."
+        f"or say vacuumed: skip to go on without it: its rows are counted as never read. A monitor with a new name "
+        f"begins with the table as it is."
     )
 
 
