@@ -1,8 +1,8 @@
 """Rows that no round reads: those that appear behind what was read, and those without a place in the order.
 
-Each position also says what was read up to it, on a line of its own: where that began, how many rows it had, how many
-rows had no place, and how many of either were found to be lost since the position before. A row that appears behind is
-found when the next rows are read, if it lies among those that were read last.
+Each position also says what was read up to it, on a line of its own: where that began, how many rows it has, how many
+rows have no place, and how many of either were found to be lost since the position before. A row that appears behind is
+found when the next rows are read, if it lies among those: the last ones, of one round or of many small ones.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from opmon.types import Slice
+
+LOOKED_BACK = 100_000
+"""Rounds of so many rows together are looked at for rows that appeared among them: counting more takes too long."""
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,9 @@ class Sql(Source):
     database's clock on PostgreSQL: it must be committed within that time. Times without a zone are taken to be UTC. A
     whole number alone is enough where its order is that of the commits: in SQLite, and in a PostgreSQL table whose
     INSERTs take it from the column's own sequence (opmon waits for those that were under way when it looked).
-    Elsewhere put a time before it, or say `settle: 0s` if rows appear in their order. Rows that appear among those that
-    were read last, although these had settled, are not read, and the next round counts them as lost.
+    Elsewhere put a time before it, or say `settle: 0s` if rows appear in their order. Rows that appear among the last
+    100,000 that were read (or the last round's, if that was larger), although these had settled, are not read, and the
+    next round counts them as lost; what appears further back nobody sees: choose `settle` longer than any commit takes.
 
     Numbers become int64 and float64 (NUMERIC too), JSON, UUIDs and all that Arrow has no type for text, arrays lists.
     Nothing is written: transactions are read-only. Let the user that reads be one who may do no more.
@@ -200,6 +201,8 @@ class Sql(Source):
         begin = look.keys.parse(before.begin, self._part)
         now = look.opened.row(there.where(look.keys.between(begin, start)))[0]
         late, without = max(0, now - before.rows), max(0, unplaced - before.unplaced)
+        if now + rows <= behind.LOOKED_BACK:
+            return behind.Told(before.begin, now + rows, unplaced, late, without)
         return behind.Told(behind.place(known), rows, unplaced, late, without)
 
     def _unplaced(self, look: Look) -> int:

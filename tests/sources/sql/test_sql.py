@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from opmon.errors import InputError, SourceError
+from opmon.sources.sql import behind
 from opmon.testing.sources import check_source, positions_after
 
 from .conftest import Production, column
@@ -166,3 +167,27 @@ def test_rows_that_appear_among_those_that_were_read_are_counted_with_the_next(p
     production.add(range(41, 51))
     (third,) = source.pending({"requests": second.stop})
     assert source.lost([third]) == {}, "what is lost is told once"
+
+
+def test_rows_that_appear_further_back_are_counted_too(production: Production, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(behind, "LOOKED_BACK", 65)
+    production.requests(0)
+    source, positions = production.source(cursor=["at", "id"]), dict[str, str]()
+
+    def next_round() -> dict[str, int]:
+        (piece,) = source.pending(positions)
+        positions[piece.part] = piece.stop
+        return dict(source.lost([piece]))
+
+    for first in (1, 21, 41):
+        production.add(range(first, first + 20))
+        assert next_round() == {}
+    production.run("INSERT INTO requests (id, at) VALUES (:id, :at)", {"id": 900, "at": production.at(2)})
+    production.add(range(61, 81))
+    assert next_round() == {"came when their time had been read (settle: 60s)": 1}, "two rounds lie between"
+    production.run("INSERT INTO requests (id, at) VALUES (:id, :at)", {"id": 901, "at": production.at(3)})
+    production.add(range(81, 101))
+    assert next_round() == {}, "it lies before those that are looked at"
+    production.run("INSERT INTO requests (id, at) VALUES (:id, :at)", {"id": 902, "at": production.at(82)})
+    production.add(range(101, 121))
+    assert next_round() == {"came when their time had been read (settle: 60s)": 1}, "the last round is always looked at"
