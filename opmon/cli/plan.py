@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from opmon.cli.common import config_option, console, json_option, monitor_option, one_monitor, print_json, settings_of
-from opmon.quantities import ACCURACY, Problem, Quantity
 from opmon.wording import counted, percent
 
 if TYPE_CHECKING:
+    from opmon.queries.planning import Known
     from opmon.samplers.advisor import Advice
     from opmon.samplers.planning import Plan
-
-ROUNDS = 10
-"""Rounds that tell how wide the intervals of the monitor's sampler are."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known of a monitor before its labels are planned."""
-
-    quantity: Quantity = ACCURACY
-    problem: Problem = "classification"
-    level: float = 0.95
-    variables: Sequence[str] = ("confidence",)
-    aim: float = 0.5
-    inputs: int | None = None
-    """Inputs of the newest round."""
-    expected: float | None = None
-    """The newest estimate."""
-    gain: float | None = None
-    telling: float | None = None
-    spread: float | None = None
 
 
 @click.command()
@@ -66,6 +43,7 @@ def plan(
 
     What the options leave open is taken from the monitor's newest round; with --inputs no configuration is needed.
     """
+    from opmon.queries.planning import Known
     from opmon.samplers.advisor import advise
     from opmon.samplers.planning import plan as plan_budget
 
@@ -117,29 +95,13 @@ def _wanted(known: Known, half_width: float | None) -> float:
 
 def _known(path: Path | None, monitor: str | None) -> Known:
     """What the configuration and the newest estimated round of a monitor tell."""
-    from opmon.samplers.widths import gain_of, spread_of, telling_of
-    from opmon.store import revisions
+    from opmon.queries.planning import learned
     from opmon.store.engine import open_store
 
     settings = settings_of(path)
     chosen = settings.monitor(one_monitor(settings, monitor))
-    given = chosen.sampler.parameters.get("aim")
-    aim = float(given) if isinstance(given, int | float) else 0.5
-    known = Known(chosen.quantity, chosen.problem, chosen.level, chosen.at_hand, aim)
     with open_store(settings.database.get_secret_value()).read() as connection:
-        latest = revisions.newest_final(connection, chosen.name)
-        lately = revisions.latest_estimates(connection, chosen.name, limit=ROUNDS)
-    if latest is None or latest.estimate.quantity != chosen.quantity:
-        return known
-    estimates = [revision.estimate for revision in lately]
-    return replace(
-        known,
-        inputs=latest.estimate.frame_size,
-        expected=latest.estimate.value,
-        gain=gain_of(estimates),
-        telling=telling_of(estimates, known.aim),
-        spread=spread_of(latest.estimate, known.aim) if chosen.problem == "regression" else None,
-    )
+        return learned(connection, chosen.name, chosen.plans_from)
 
 
 def _as_json(size: int, expected: float | None, known: Known, planned: Plan, advice: Advice) -> dict[str, object]:

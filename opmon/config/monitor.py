@@ -47,6 +47,7 @@ from opmon.types import Document, Guide
 from opmon.where import Where, parse
 
 if TYPE_CHECKING:
+    from opmon.queries.planning import Known
     from opmon.queries.watch import Watch
 
 
@@ -209,6 +210,15 @@ class MonitorSettings(Part):
             next_after=self.schedule.next_after,
             provider=None if self.labels.provider is None else self.labels.provider.identity,
         )
+
+    @property
+    def plans_from(self) -> Known:
+        """What a plan of its labels starts from, before any round tells more."""
+        from opmon.queries.planning import Known
+
+        given = self.sampler.parameters.get("aim")
+        aim = float(given) if isinstance(given, int | float) else 0.5
+        return Known(self.quantity, self.problem, self.level, self.at_hand, aim)
 
     @property
     def queue_terms(self) -> QueueTerms:

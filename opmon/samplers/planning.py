@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scipy.special import ndtri
@@ -70,6 +70,31 @@ def plan(
     hopeful = least(1.0) if telling is None and traits(problem).is_share else None
     planned = width(budget) * gain(budget, aim, telling or 0.0, problem)
     return Plan(budget, planned, plain, hopeful, (*notes, *_whole(budget, size)))
+
+
+def widths(
+    budgets: Sequence[int],
+    size: int,
+    *,
+    problem: Problem = "classification",
+    accuracy: float | None = None,
+    spread: float | None = None,
+    variables: int = 1,
+    level: float = 0.95,
+    aim: float = 0.5,
+    telling: float | None = None,
+) -> list[tuple[int, float, float]]:
+    """Each budget with the half-width that it is expected to give, and with that of simple random sampling.
+
+    The other way round of :func:`plan`, from the same assumptions.
+
+    >>> [(budget, round(plain, 2)) for budget, _, plain in widths([139, 10_000], 10_000, accuracy=0.9)]
+    [(139, 0.05), (10000, 0.0)]
+    """
+    checked_problem(problem)
+    width, _ = _plain(problem, size, accuracy, spread, level)
+    factor = [gain(n, aim, telling or 0.0, problem) if variables else 1.0 for n in budgets]
+    return [(n, width(n) * each, width(n)) for n, each in zip(budgets, factor, strict=True)]
 
 
 def _plain(

@@ -254,9 +254,11 @@ def waiting(connection: Connection, monitor: str) -> int:
     )
 
 
-def newest(connection: Connection, monitor: str, limit: int) -> list[Round]:
-    """The last rounds of a monitor, newest first."""
+def newest(connection: Connection, monitor: str, limit: int, before: int | None = None) -> list[Round]:
+    """The last rounds of a monitor, or the last ``before`` a number, newest first."""
     query = sa.select(rounds).where(rounds.c.monitor == monitor).order_by(rounds.c.number.desc()).limit(limit)
+    if before is not None:
+        query = query.where(rounds.c.number < before)
     return [Round.of(row) for row in connection.execute(query)]
 
 

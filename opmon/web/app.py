@@ -15,10 +15,10 @@ from starlette.exceptions import HTTPException
 import opmon
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, UnavailableError
 from opmon.web import assets
-from opmon.web.api import monitors, tasks, watching
+from opmon.web.api import events, monitors, tasks, watching
 from opmon.web.api.models import Failure
 from opmon.web.guards import Application, Guarded
-from opmon.web.pages import documents, label, overview, signing_in
+from opmon.web.pages import documents, label, monitor, overview, plan, round, signing_in
 from opmon.web.refused import Refused
 from opmon.web.site import Site
 from opmon.web.squeezed import Squeezed
@@ -40,6 +40,9 @@ _FAILURES: dict[int | str, dict[str, object]] = {
 }
 
 
+_PAGES = (signing_in.router, overview.router, monitor.router, round.router, plan.router, documents.router, label.router)
+
+
 def application(site: Site) -> Application:
     """All pages and endpoints of a site, behind what guards them."""
     app = FastAPI(
@@ -51,9 +54,9 @@ def application(site: Site) -> Application:
         redoc_url=None,
     )
     app.state.site = site
-    for router in (monitors.router, tasks.router, watching.router):
+    for router in (monitors.router, tasks.router, watching.router, events.router):
         app.include_router(router, prefix=API, responses=_FAILURES)
-    for router in (signing_in.router, overview.router, documents.router, label.router):
+    for router in _PAGES:
         app.include_router(router, include_in_schema=False)
     app.add_api_route("/healthz", _healthz, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_api_route("/static/{version}/{name}", _static, methods=["GET", "HEAD"], include_in_schema=False)

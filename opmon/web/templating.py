@@ -30,6 +30,14 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(asset=assets.address_of)
-    environment.filters.update(counted=wording.counted, bounds=words.bounds_of, percent=wording.percent)
+    environment.globals.update(
+        asset=assets.address_of,
+        states=words.STATES,
+        waits=words.WAITS,
+        event_words=words.EVENTS,
+        delivery_words=words.DELIVERIES,
+    )
+    environment.filters.update(
+        counted=wording.counted, bounds=words.bounds_of, percent=wording.percent, capitalize_first=words.begun
+    )
     return environment

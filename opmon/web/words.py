@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from opmon.quantities import Quantity
-from opmon.queries import LineView
+from opmon.queries import LineView, NeedView
 from opmon.queries.overview import PastPoint
 from opmon.queries.standing import Standing
 from opmon.types import Estimate
@@ -45,6 +46,24 @@ EVENTS = {
 """The kinds of events."""
 
 
+DELIVERIES = {
+    "pending": "on its way",
+    "delivered": "delivered",
+    "dead": "given up",
+    "withdrawn": "withdrawn",
+}
+"""What became of an event on its way to an action."""
+
+
+def begun(text: str) -> str:
+    """A sentence as it begins.
+
+    >>> begun("no round yet"), begun("F1 of it")
+    ('No round yet', 'F1 of it')
+    """
+    return text[:1].upper() + text[1:]
+
+
 def interval_of(estimate: Estimate) -> str:
     """An estimate with its bounds."""
     return estimate.quantity.interval(estimate.value, estimate.low, estimate.high)
@@ -75,3 +94,10 @@ def tally_of(lines: Sequence[LineView]) -> list[tuple[Standing, int]]:
     """How many monitors stand how, worst first."""
     order: tuple[Standing, ...] = ("degraded", "unknown", "unwatched", "healthy")
     return [(status, count) for status in order if (count := sum(line.status == status for line in lines))]
+
+
+def told_once(needs: Sequence[NeedView]) -> list[tuple[NeedView, int]]:
+    """The first need of each kind, but for labels, which have a column; with how many there are of it."""
+    kinds = Counter(need.kind for need in needs)
+    first = {need.kind: need for need in reversed(needs) if need.kind != "labels"}
+    return [(first[kind], times) for kind, times in kinds.items() if kind in first]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
+from opmon.quantities import mean_squared_error
 from opmon.store import schema
 from opmon.store.draws import pack_draw
 from opmon.store.engine import Connection, Store
@@ -22,6 +23,11 @@ from tests.web.world import DIGITS, World, monitor
 
 LABELS, INPUTS = 60, 1000
 _AT_ONCE = 5000
+
+
+def of_numbers(k: int) -> dict[str, Any]:
+    """An input of numbers and a word."""
+    return {"age": 20 + k % 50, "city": ("Oslo", "Rome", "Graz")[k % 3], "income": 1000.5 + 37 * k}
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Past:
     """Whether a last round waits for its labels."""
     classes: Sequence[str] = tuple("0123456789")
     unit: str = ""
+    payload: Callable[[int], dict[str, Any]] = of_numbers
     problem: str = "classification"
     until: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
     every: timedelta = timedelta(days=1)
@@ -142,7 +149,7 @@ class _Made:
             self.rows[schema.tasks].append(
                 {
                     "id": task, "monitor": past.monitor, "round_id": key, "wave": 0, "place": k, "position": position,
-                    "input_id": f"{past.monitor}-{number}-{k}", "prediction": said, "payload": payload(k),
+                    "input_id": f"{past.monitor}-{number}-{k}", "prediction": said, "payload": past.payload(k),
                     "variables": {"confidence": round(0.9 - 0.5 * bool(wrong[k]), 3)}, "created_at": at,
                     "lacks": 0 if k < answered else 1,
                 }
@@ -166,7 +173,8 @@ class _Made:
             {
                 "id": self._next(schema.estimates), "round_id": key, "revision": 0, "level": 0.95, "n": LABELS,
                 "quantity": "mean squared error" if past.problem == "regression" else "accuracy",
-                "unit": f"{past.unit}²" if past.unit else "", "frame_size": INPUTS, "response": 1.0, "method": "srs",
+                "unit": mean_squared_error(past.unit).unit if past.unit else "",
+                "frame_size": INPUTS, "response": 1.0, "method": "srs",
                 "provisional": False, "notes": [], "failures": int(wrong.sum()), "labels_seen": LABELS, "made_at": at,
                 **numbers,
             }
@@ -197,11 +205,6 @@ class _Made:
 
 def _draw(positions: Any) -> bytes:
     return pack_draw(Draw("srs", INPUTS, positions, constants={"replacement": np.array(False)}))
-
-
-def payload(k: int) -> dict[str, Any]:
-    """An input of numbers and a word."""
-    return {"age": 20 + k % 50, "city": ("Oslo", "Rome", "Graz")[k % 3], "income": 1000.5 + 37 * k}
 
 
 def _drift(past: Past, number: int) -> dict[str, Any] | None:

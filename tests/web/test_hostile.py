@@ -224,6 +224,16 @@ def test_the_description_says_what_is_there(client_of: Clients) -> None:
             "give-back",
             "tasks/{key}/pictures/{field}",
             "status",
+            "status/{monitor}",
+            "monitors/{monitor}/timeline",
+            "monitors/{monitor}/plan",
+            "monitors/{monitor}/rounds",
+            "monitors/{monitor}/rounds/{number}",
+            "monitors/{monitor}/rounds/{number}/failures",
+            "monitors/{monitor}/configuration",
+            "monitors/{monitor}/events",
+            "events/{event}/acknowledge",
+            "events/{event}/replay",
         )
     }
     assert set(told["components"]["securitySchemes"]) == {"token", "session", "name"}

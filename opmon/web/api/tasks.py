@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, cast
-from urllib.parse import quote
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import JsonValue
 from starlette.concurrency import run_in_threadpool
 
 from opmon.config import MonitorSettings
 from opmon.labels.queue import Answer
-from opmon.store import attachments, handing_out
+from opmon.store import handing_out
 from opmon.types import Task
 from opmon.web.api.asking import Labeller, Somebody, TheSite
 from opmon.web.api.models import (
     Answers,
-    FieldOut,
     GiveBack,
     GivenBack,
     RecordedOut,
@@ -27,11 +24,11 @@ from opmon.web.api.models import (
     TakenOut,
     TaskOut,
 )
+from opmon.web.fields import fields_of
 from opmon.web.guide import classes_of, progress_out
 from opmon.web.identity import Person
 from opmon.web.pictures import for_browser
 from opmon.web.refused import Refused
-from opmon.web.shown import parts_of
 from opmon.web.site import Site
 
 router = APIRouter(tags=["tasks"])
@@ -105,28 +102,13 @@ def _foreign(site: Site, person: Person, keys: Sequence[str]) -> dict[str, str]:
 
 
 def _task_out(settings: MonitorSettings, task: Task, usual: Sequence[str]) -> TaskOut:
-    fields = [
-        FieldOut(
-            name=part.name,
-            kind="picture",
-            url=_address(task, part.name, attachments.field_of(part.value)),
-            is_output=part.is_output,
-        )
-        if part.kind == "picture"
-        else FieldOut(name=part.name, kind=part.kind, value=cast(JsonValue, part.value), is_output=part.is_output)
-        for part in parts_of(settings, task.payload)
-    ]
     return TaskOut(
         key=task.key,
         monitor=task.monitor,
         round=task.round,
         input_id=task.input_id,
-        fields=fields,
+        fields=fields_of(settings, task.key, task.payload),
         classes=list(task.classes) if task.classes and tuple(task.classes) != tuple(usual) else None,
         prediction=task.prediction if settings.labels.show_prediction and settings.judged_column is None else None,
         due_at=task.due_at,
     )
-
-
-def _address(task: Task, name: str, attached: str | None) -> str:
-    return f"/api/v1/tasks/{task.key}/pictures/{quote(attached or name, safe='')}"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
+from opmon.quantities import Quantity
+from opmon.samplers.advisor import Advice
 from opmon.types import Estimate
+from opmon.web.api.models import FieldOut
+from opmon.web.planned import Planned
 from opmon.web.words import interval_of
 
 
@@ -20,6 +24,10 @@ def _finite(value: float | None) -> float | None:
 Bound = Annotated[float | None, BeforeValidator(_finite)]
 """A number; null where there is no bound."""
 State = Literal["ok", "alarm", "unknown"]
+
+
+def _name(quantity: Quantity) -> str:
+    return quantity.title
 
 
 class View(BaseModel):
@@ -146,6 +154,15 @@ class VerdictOut(View):
     message: str
 
 
+class MeasureOut(View):
+    """A further measure from the same labels."""
+
+    measure: str = Field(description="the measure of the configuration that it belongs to")
+    quantity: Annotated[str, BeforeValidator(_name)]
+    estimate: MaybeEstimated
+    why: str = Field(description="why it is not known; empty where it is")
+
+
 class RoundOut(View):
     """A round: what it asked, what came of it."""
 
@@ -167,13 +184,64 @@ class RoundOut(View):
     estimate: MaybeEstimated
     failures: int | None
     verdicts: list[VerdictOut]
+    measures: list[MeasureOut]
     run_id: str | None = Field(description="its run in MLflow")
     problem: str | None
     waits_for: str | None
 
 
+class FailureOut(View):
+    """A labelled input on which the model is wrong."""
+
+    key: str = Field(description="names its task")
+    input_id: str
+    truth: str
+    prediction: str
+    confidence: Bound
+    weight: Bound = Field(description="how many inputs of the round it stands for")
+    error: Bound = Field(description="how far off a regression is")
+    annotators: list[str]
+    fields: list[FieldOut]
+
+
+class FailuresOut(View):
+    """What the model got wrong in a round."""
+
+    round: int
+    total: int
+    answered: int = Field(description="so many of its inputs have a truth")
+    failures: list[FailureOut]
+
+
 class RoundsOut(View):
     rounds: list[RoundOut] = Field(description="newest first")
+
+
+class RollingOut(View):
+    """The last rounds of one model version together."""
+
+    round_number: int
+    rounds: list[int]
+    estimate: Estimated
+
+
+class OneOut(View):
+    """A monitor with its newest rounds."""
+
+    name: str
+    quantity: str
+    status: Literal["healthy", "degraded", "unknown", "unwatched"]
+    why: str
+    reasons: list[ReasonOut]
+    rules: list[str]
+    rounds: int
+    queue: QueueOut
+    latest: RoundOut | None = Field(description="the newest round that has a final estimate")
+    rolling: RollingOut | None
+    newest: list[RoundOut]
+    needs: list[NeedOut]
+    last_success_at: datetime | None
+    next_at: datetime | None
 
 
 class PointOut(View):
@@ -229,6 +297,58 @@ class ReplayedOut(View):
 
 class AcknowledgedOut(View):
     new: bool = Field(description="false: somebody had taken it on before, and nothing was changed")
+
+
+class WidthOut(View):
+    """A budget with the half-widths that it is expected to give."""
+
+    budget: int
+    half_width: float
+    plain_half_width: float = Field(description="with simple random sampling")
+
+
+def _sampler(advice: Advice, budget: int) -> dict[str, JsonValue]:
+    """What stands in the configuration."""
+    return cast(dict[str, JsonValue], {"type": advice.sampler, "budget": budget, **advice.parameters})
+
+
+class PlanOut(View):
+    """How many labels an interval needs."""
+
+    quantity: str
+    unit: str
+    inputs: int
+    expected: float | None
+    aim: float
+    level: float
+    half_width: float = Field(description="what the budget gives")
+    budget: int
+    plain_budget: int = Field(description="what simple random sampling would take")
+    hopeful_budget: int | None
+    notes: list[str]
+    sampler: dict[str, JsonValue]
+    reasons: list[str]
+    curve: list[WidthOut]
+
+    @classmethod
+    def of(cls, found: Planned) -> PlanOut:
+        known, plan, advice = found.known, found.plan, found.advice
+        return cls(
+            quantity=known.quantity.name,
+            unit=known.quantity.unit,
+            inputs=found.inputs,
+            expected=known.expected,
+            aim=known.aim,
+            level=known.level,
+            half_width=plan.half_width,
+            budget=plan.budget,
+            plain_budget=plan.plain_budget,
+            hopeful_budget=plan.hopeful_budget,
+            notes=list(plan.notes),
+            sampler=_sampler(advice, plan.budget),
+            reasons=list(advice.reasons),
+            curve=[WidthOut(budget=n, half_width=own, plain_half_width=plain) for n, own, plain in found.curve],
+        )
 
 
 class ConfigurationOut(View):

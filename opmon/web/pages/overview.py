@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
 from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
-from opmon.queries import LineView, NeedView
+from opmon.queries import LineView
 from opmon.web import words
 from opmon.web.charts import sparkline
 from opmon.web.pages.asking import Somebody, TheSite
@@ -29,7 +26,7 @@ def monitors(site: TheSite, person: Somebody) -> Response:
     if not person.watches:
         return RedirectResponse("/label", 303)
     lines = lines_for(site, person)
-    needs = [(line, need, times) for line in lines for need, times in told_once(line.needs)]
+    needs = [(line, need, times) for line in lines for need, times in words.told_once(line.needs)]
     return page(
         "monitors.html",
         person=person,
@@ -40,13 +37,6 @@ def monitors(site: TheSite, person: Somebody) -> Response:
         waiting=sum(line.queue.open for line in lines),
         sparks={line.name: _spark(site, line) for line in lines},
     )
-
-
-def told_once(needs: Sequence[NeedView]) -> list[tuple[NeedView, int]]:
-    """The first need of each kind, but for labels, which have a column; with how many there are of it."""
-    kinds = Counter(need.kind for need in needs)
-    first = {need.kind: need for need in reversed(needs) if need.kind != "labels"}
-    return [(first[kind], times) for kind, times in kinds.items() if kind in first]
 
 
 def _spark(site: Site, line: LineView) -> Markup:

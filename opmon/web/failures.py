@@ -1,0 +1,85 @@
+"""What a model got wrong in a round: the labelled inputs themselves, those that stand for most first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opmon.adjudication import Asked
+from opmon.config import MonitorSettings
+from opmon.stages.estimate import Answers, read_answers
+from opmon.stages.weights import weight_of
+from opmon.store.engine import Connection
+from opmon.store.rounds import Round
+from opmon.store.task_keys import key_of
+from opmon.web.api.models import FieldOut
+from opmon.web.fields import fields_of
+
+SHOWN = 60
+"""The most that a page shows: the dataset in MLflow holds all."""
+
+
+@dataclass(frozen=True)
+class FailureView:
+    """One labelled input on which the model is wrong."""
+
+    key: str
+    """Names its task, and so its pictures."""
+    input_id: str
+    truth: str
+    prediction: str
+    confidence: float | None
+    weight: float | None
+    """How many inputs of the round it stands for; None where the design does not tell."""
+    error: float | None
+    """How far off a regression is."""
+    annotators: tuple[str, ...]
+    fields: Sequence[FieldOut]
+
+
+@dataclass(frozen=True)
+class FailuresView:
+    """Those of one round."""
+
+    round: int
+    total: int
+    answered: int
+    """So many of its inputs have a truth."""
+    failures: Sequence[FailureView]
+
+
+def failures_of(connection: Connection, settings: MonitorSettings, round_: Round, limit: int = SHOWN) -> FailuresView:
+    """The failures of a round, those that stand for most first; of a regression those that are farthest off."""
+    if round_.draw is None:
+        return FailuresView(round_.number, 0, 0, ())
+    answers = read_answers(connection, round_)
+    weights, found = _weights(answers), answers.failures
+    if round_.plan.problem != "regression" and weights:
+        found = sorted(found, key=lambda task: -weights.get(task.position, 0.0))
+    shown = [_failure(settings, round_, task, weights.get(task.position)) for task in found[:limit]]
+    return FailuresView(round_.number, len(found), answers.returned, shown)
+
+
+def _weights(answers: Answers) -> dict[int, float]:
+    if not answers.sample.answered.any():
+        return {}
+    weights = weight_of(answers.sample) or {}
+    return {position: weight for position, weight in weights.items() if weight > 0 and math.isfinite(weight)}
+
+
+def _failure(settings: MonitorSettings, round_: Round, task: Asked, weight: float | None) -> FailureView:
+    key = key_of(task.task_id or 0, round_.monitor, round_.number, task.input_id, round_.plan.since)
+    regression = round_.plan.problem == "regression"
+    doubt = task.variables.get("confidence")
+    return FailureView(
+        key=key,
+        input_id=task.input_id,
+        truth=task.truth or "",
+        prediction=task.prediction,
+        confidence=None if doubt is None else 1 - doubt,
+        weight=weight,
+        error=abs(float(task.truth or "nan") - float(task.prediction)) if regression else None,
+        annotators=task.annotators,
+        fields=fields_of(settings, key, task.payload),
+    )

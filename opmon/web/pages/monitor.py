@@ -1,0 +1,86 @@
+"""One monitor: how it stands and why, its history, what was raised, what it got wrong, how it is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+
+from opmon.quantities import Quantity
+from opmon.queries import TimelinePoint
+from opmon.stages.drift import summary_of
+from opmon.web import words
+from opmon.web.charts import NARROW, WIDE, Mark, timeline, told
+from opmon.web.pages.asking import TheSite, Watcher
+from opmon.web.templating import page
+from opmon.web.watched import ROUNDS, as_yaml, rounds_of, watched
+
+router = APIRouter()
+
+_MOST_ROUNDS = 50
+
+
+@router.get("/monitors/{monitor}")
+def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
+    """All of it on one page."""
+    settings = site.monitor_for(person, monitor)
+    seen = watched(site, settings)
+    drift = None if seen.latest is None else summary_of(seen.latest.drift)
+    return page(
+        "monitor.html",
+        person=person,
+        view=seen.view,
+        threshold=seen.threshold,
+        events=seen.events,
+        failures=seen.failures,
+        latest=seen.latest,
+        needs=words.told_once(seen.view.needs),
+        charts=_charts(monitor, seen.points, settings.quantity, seen.threshold),
+        has_rolling=any(point.rolling is not None for point in seen.points),
+        quantity=settings.quantity,
+        meaning=words.MEANING[seen.view.status],
+        drift=drift,
+        older=seen.view.newest[-1].number if len(seen.view.newest) == ROUNDS else None,
+        configuration=as_yaml(settings),
+        labels=person.labels,
+    )
+
+
+@router.get("/monitors/{monitor}/rounds")
+def all_rounds(
+    site: TheSite, person: Watcher, monitor: str, before: Annotated[int | None, Query(ge=2)] = None
+) -> HTMLResponse:
+    """Its rounds, so many at a time."""
+    settings = site.monitor_for(person, monitor)
+    found = rounds_of(site, settings, _MOST_ROUNDS, before)
+    older = found[-1].number if found and found[-1].number > 1 else None
+    return page("rounds.html", person=person, name=monitor, rounds=found, before=before, older=older)
+
+
+def _charts(name: str, points: Sequence[TimelinePoint], quantity: Quantity, line: float | None) -> list[Markup]:
+    """One for large screens and one for small ones."""
+    if not points:
+        return []
+    marks = [_mark(name, point) for point in points]
+    alt = told(marks, quantity, line)
+    return [timeline(marks, alt, quantity=quantity, line=line, size=size) for size in (WIDE, NARROW)]
+
+
+def _mark(name: str, point: TimelinePoint) -> Mark:
+    estimate = point.estimate
+    return Mark(
+        round=point.round,
+        at=point.at,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        version=point.model_version,
+        alarm=point.alarm,
+        provisional=estimate.provisional,
+        rolling=point.rolling,
+        href=f"/monitors/{quote(name)}/rounds/{point.round}",
+    )

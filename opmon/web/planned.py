@@ -1,0 +1,107 @@
+"""How many labels an interval needs: a plan for a monitor, with how wide intervals become at other budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from opmon.config import MonitorSettings
+from opmon.errors import InputError
+from opmon.queries.planning import Known, learned
+from opmon.samplers.advisor import Advice, advise
+from opmon.samplers.planning import Plan, plan, widths
+from opmon.web.site import Site
+
+_USUAL = 0.03
+"""The half-width of a share that is asked for unless another is: three points."""
+_POINTS = 40
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants to know; what is None is taken from the monitor."""
+
+    half_width: float | None = None
+    inputs: int | None = None
+    expected: float | None = None
+    aim: float | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The answer."""
+
+    known: Known
+    """What is taken for granted."""
+    inputs: int
+    half_width: float
+    plan: Plan
+    advice: Advice
+    curve: Sequence[tuple[int, float, float]]
+    """Budgets with the half-widths that they give, and that simple random sampling would."""
+    hopeful: Sequence[tuple[int, float]] = ()
+    """The same where the variables tell as much as those of other models; empty where it is known how much they do."""
+
+
+def known_of(site: Site, settings: MonitorSettings) -> Known:
+    """What the configuration and the newest rounds of a monitor tell."""
+    with site.store.read() as connection:
+        return learned(connection, settings.name, settings.plans_from)
+
+
+def planned(known: Known, wish: Wish) -> Planned:
+    """The plan; an error that says what is missing or cannot be."""
+    inputs = wish.inputs or known.inputs
+    if inputs is None:
+        raise InputError("no round has been estimated yet: say how many inputs a round has")
+    expected = known.expected if wish.expected is None or not known.quantity.share else wish.expected
+    known = replace(known, expected=expected, aim=known.aim if wish.aim is None else wish.aim)
+    half_width = _half_width(known, wish)
+    accuracy = expected if known.quantity.share else None
+    found = plan(
+        half_width,
+        inputs,
+        problem=known.problem,
+        accuracy=accuracy,
+        spread=known.spread,
+        variables=len(known.variables),
+        level=known.level,
+        aim=known.aim,
+        telling=known.telling,
+    )
+    budgets = _budgets(found, inputs)
+
+    def curve(telling: float | None) -> list[tuple[int, float, float]]:
+        return widths(
+            budgets,
+            inputs,
+            problem=known.problem,
+            accuracy=accuracy,
+            spread=known.spread,
+            variables=len(known.variables),
+            level=known.level,
+            aim=known.aim,
+            telling=telling,
+        )
+
+    advice = advise(inputs, found.budget, problem=known.problem, variables=known.variables, aim=known.aim)
+    hopeful = () if found.hopeful_budget is None else tuple((n, width) for n, width, _ in curve(1.0))
+    return Planned(known, inputs, half_width, found, advice, curve(known.telling), hopeful)
+
+
+def _half_width(known: Known, wish: Wish) -> float:
+    if wish.half_width is not None:
+        return wish.half_width
+    if known.quantity.share:
+        return _USUAL
+    if not known.expected:
+        raise InputError(f"say how narrow the interval shall be: a {known.quantity.title} has no usual width")
+    return known.expected / 10
+
+
+def _budgets(found: Plan, inputs: int) -> list[int]:
+    """Budgets around the planned one, closer where the curve is steep."""
+    most = min(inputs, max(3 * found.budget, 3 * found.plain_budget, 300))
+    least = min(max(10, found.budget // 12), most)
+    steps = [least * (most / least) ** (k / (_POINTS - 1)) for k in range(_POINTS)]
+    return sorted({min(round(each), inputs) for each in steps})

@@ -1,0 +1,147 @@
+"""The pages on monitors as people meet them: on small and large screens, light and dark, by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from opmon.web.server import Server
+from tests.made_once import new_opmon_database
+from tests.web.past import FLOOR, Past, live_through, watched_world
+from tests.web.world import DIGITS, World, monitor
+
+Contexts = Callable[..., BrowserContext]
+PAGES = (
+    "/",
+    "/monitors/sinking",
+    "/monitors/prices",
+    "/monitors/fresh",
+    "/monitors/sinking/rounds",
+    "/monitors/sinking/rounds/59",
+    "/monitors/sinking/rounds/60",
+    "/monitors/sinking/plan",
+    "/monitors/prices/plan?half_width=2",
+    "/docs",
+    "/docs/labelling",
+)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return watched_world(tmp_path)
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[Server]:
+    with world.served() as server:
+        yield server
+
+
+def opened(context: BrowserContext, path: str) -> Page:
+    page = context.new_page()
+    page.goto(path)
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+def test_every_page_fits_every_screen(context_of: Contexts, width: int, scheme: str) -> None:
+    """And complains of nothing, and asks nobody else: the fixture watches."""
+    context = context_of(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    for path in PAGES:
+        answer = page.goto(path)
+        assert answer is not None
+        assert answer.status == 200, path
+        root = "document.documentElement"
+        assert page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") <= 0, path
+        assert page.locator("main").count() == 1
+        assert page.locator("h1").count() == 1, path
+        assert page.evaluate("[...document.querySelectorAll('th')].every(each => each.scope || each.closest('.prose'))")
+        for image in page.locator("svg[role=img]").all():
+            assert image.get_attribute("aria-label"), path
+
+
+def test_moments_are_told_in_the_readers_zone(context_of: Contexts) -> None:
+    there = opened(context_of(timezone_id="Pacific/Auckland", locale="en-NZ"), "/monitors/sinking/rounds/59")
+    here = opened(context_of(timezone_id="UTC", locale="en-NZ"), "/monitors/sinking/rounds/59")
+    told = [page.locator("time").first.inner_text() for page in (there, here)]
+    assert told[0] != told[1]
+    assert not any("UTC" in each for each in told)
+
+
+def test_the_chart_tells_of_rounds_by_keyboard_and_opens_them(context_of: Contexts) -> None:
+    page = opened(context_of(), "/monitors/sinking")
+    page.focus("#history")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text(".readout").startswith("Round 58: ")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/monitors/sinking/rounds/58")
+
+
+def test_the_chart_tells_of_the_round_that_is_pointed_at(context_of: Contexts) -> None:
+    page = opened(context_of(), "/monitors/sinking")
+    page.hover(".chart-box.big .point.alarm >> nth=0")
+    assert "alarm" in page.inner_text(".readout")
+    page.click(".chart-box.big .point.alarm >> nth=0")
+    page.wait_for_url("**/monitors/sinking/rounds/55")
+
+
+def test_an_alarm_is_taken_on_from_the_first_page(context_of: Contexts) -> None:
+    page = opened(context_of("olga"), "/")
+    page.click("text=Take it on")
+    page.wait_for_url("**/monitors/sinking#events")
+    newest = page.locator(".events > li").first
+    newest.locator("input").fill("rolled back")
+    newest.locator("button[data-act=acknowledge]").click()
+    page.wait_for_selector("text=Taken on by olga")
+    assert "rolled back" in page.locator(".events > li").first.inner_text()
+    page.locator(".events > li").first.locator("button[data-act=replay]").click()
+    page.wait_for_selector("text=on its way")
+    page.goto("/")
+    assert page.locator("text=nobody has taken on").count() == 0
+
+
+def test_a_refused_act_is_told_and_kept(context_of: Contexts, world: World) -> None:
+    page = opened(context_of("olga"), "/monitors/sinking")
+    page.route("**/api/v1/events/**", lambda route: route.fulfill(status=200, body="no JSON"))
+    page.locator("button[data-act=replay]").first.click()
+    page.wait_for_selector(".said")
+    assert page.locator("button[data-act=replay]").first.is_enabled()
+
+
+def test_a_plan_follows_what_is_typed(context_of: Contexts) -> None:
+    page = opened(context_of(), "/monitors/sinking/plan")
+    before = page.inner_text("#result .big")
+    page.fill("#half_width", "8")
+    page.wait_for_function("before => document.querySelector('#result .big').textContent !== before", arg=before)
+    assert int(page.inner_text("#result .big")) < int(before)
+    assert "half_width=8" in page.url
+    page.fill("#half_width", "wide")
+    page.wait_for_selector("text=the width must be a number")
+
+
+class TestMany:
+    """Twenty monitors, of which one sinks."""
+
+    @pytest.fixture
+    def world(self, tmp_path: Path) -> World:
+        names = [f"m{number:02}" for number in range(20)]
+        monitors = {name: monitor(classes=list(DIGITS), rules=[FLOOR]) for name in names}
+        made = World.of(new_opmon_database(tmp_path / "opmon.db"), tmp_path, monitors)
+        live_through(made.store, *(Past(name, 12, drop=0.5 if name == "m07" else 0.0) for name in names))
+        return made
+
+    def test_what_is_typed_filters_them(self, context_of: Contexts) -> None:
+        page = opened(context_of(), "/")
+        rows = page.locator("#monitors tbody tr:visible")
+        assert (rows.count(), rows.first.locator("a").first.inner_text()) == (20, "m07")
+        page.fill("#wanted", "degraded")
+        assert rows.count() == 1
+        assert page.inner_text("#shown") == "1 of 20 shown"
+        page.fill("#wanted", "m1 healthy")
+        assert rows.count() == 10
