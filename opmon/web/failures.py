@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from opmon.adjudication import Asked
 from opmon.config import MonitorSettings
+from opmon.problems import traits
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.weights import weight_of
 from opmon.store.engine import Connection
@@ -33,7 +34,7 @@ class FailureView:
     weight: float | None
     """How many inputs of the round it stands for; None where the design does not tell."""
     error: float | None
-    """How far off a regression is."""
+    """How far off a number is."""
     annotators: tuple[str, ...]
     fields: Sequence[FieldOut]
 
@@ -47,18 +48,21 @@ class FailuresView:
     answered: int
     """So many of its inputs have a truth."""
     failures: Sequence[FailureView]
+    compares: bool = True
+    """Whether people said what is true, and not how good an output is."""
 
 
 def failures_of(connection: Connection, settings: MonitorSettings, round_: Round, limit: int = SHOWN) -> FailuresView:
-    """The failures of a round, those that stand for most first; of a regression those that are farthest off."""
+    """The failures of a round, those that stand for most first; of numbers and outputs the worst ones."""
     if round_.draw is None:
         return FailuresView(round_.number, 0, 0, ())
     answers = read_answers(connection, round_)
-    weights, found = _weights(answers), answers.failures
-    if round_.plan.problem != "regression" and weights:
+    weights, found = _weights(answers), answers.failures(round_.plan)
+    of = traits(round_.plan.problem)
+    if weights and of.right_or_wrong:
         found = sorted(found, key=lambda task: -weights.get(task.position, 0.0))
     shown = [_failure(settings, round_, task, weights.get(task.position)) for task in found[:limit]]
-    return FailuresView(round_.number, len(found), answers.returned, shown)
+    return FailuresView(round_.number, len(found), answers.returned, shown, of.compares)
 
 
 def _weights(answers: Answers) -> dict[int, float]:
@@ -70,7 +74,7 @@ def _weights(answers: Answers) -> dict[int, float]:
 
 def _failure(settings: MonitorSettings, round_: Round, task: Asked, weight: float | None) -> FailureView:
     key = key_of(task.task_id or 0, round_.monitor, round_.number, task.input_id, round_.plan.since)
-    regression = round_.plan.problem == "regression"
+    numbers = traits(round_.plan.problem).of_numbers
     doubt = task.variables.get("confidence")
     return FailureView(
         key=key,
@@ -79,7 +83,7 @@ def _failure(settings: MonitorSettings, round_: Round, task: Asked, weight: floa
         prediction=task.prediction,
         confidence=None if doubt is None else 1 - doubt,
         weight=weight,
-        error=abs(float(task.truth or "nan") - float(task.prediction)) if regression else None,
+        error=abs(float(task.truth) - float(task.prediction)) if numbers and task.truth else None,
         annotators=task.annotators,
         fields=fields_of(settings, key, task.payload),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -84,8 +84,10 @@ def rounds_of(site: Site, settings: MonitorSettings, limit: int, before: int | N
 
 
 def threshold_of(settings: MonitorSettings) -> float | None:
-    """The line to draw into charts: that of the first rule which has one."""
-    lines: Sequence[float | None] = [rule.plugin.line() for rule in settings.rules]
+    """The line to draw into charts: that of the first rule on the main measure which has one."""
+    main = settings.quantity.name
+    of_main = (rule.plugin for rule in settings.rules if settings.watched(rule.plugin.watches()).key == main)
+    lines: Iterator[float | None] = (rule.line() for rule in of_main)
     return next((line for line in lines if line is not None), None)
 
 

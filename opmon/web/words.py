@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from opmon.quantities import Quantity
-from opmon.queries import LineView, NeedView
+from opmon.queries import LineView, NeedView, RoundView
 from opmon.queries.overview import PastPoint
 from opmon.queries.standing import Standing
+from opmon.reports.slices import SliceRow, slice_rows
 from opmon.types import Estimate
 from opmon.wording import counted
 
@@ -77,6 +78,11 @@ def bounds_of(estimate: Estimate) -> str:
     """
     _, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
     return f"{low} to {high}"
+
+
+def slices_of(view: RoundView) -> list[SliceRow]:
+    """The slices of a round, those first that are worse than all other inputs."""
+    return [] if view.estimate is None else slice_rows(view.slices, view.estimate.quantity)
 
 
 def spark_words(points: Sequence[PastPoint], quantity: Quantity) -> str:

@@ -163,6 +163,21 @@ class MeasureOut(View):
     why: str = Field(description="why it is not known; empty where it is")
 
 
+class SliceOut(View):
+    """What is known of one slice of a round, such as one country."""
+
+    name: str
+    levels: Mapping[str, str] = Field(description="by what divides the inputs, its value")
+    inputs: int
+    share: float
+    answers: int
+    value: Bound
+    low: Bound
+    high: Bound
+    note: str
+    worse_by: Bound = Field(description="by how much it is worse than all other inputs; null: not known to be")
+
+
 class RoundOut(View):
     """A round: what it asked, what came of it."""
 
@@ -185,6 +200,7 @@ class RoundOut(View):
     failures: int | None
     verdicts: list[VerdictOut]
     measures: list[MeasureOut]
+    slices: list[SliceOut]
     run_id: str | None = Field(description="its run in MLflow")
     problem: str | None
     waits_for: str | None
@@ -211,6 +227,7 @@ class FailuresOut(View):
     total: int
     answered: int = Field(description="so many of its inputs have a truth")
     failures: list[FailureOut]
+    compares: bool = Field(description="whether people said what is true, and not how good an output is")
 
 
 class RoundsOut(View):

@@ -38,6 +38,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         events=seen.events,
         failures=seen.failures,
         latest=seen.latest,
+        slices=[] if seen.view.latest is None else words.slices_of(seen.view.latest),
         needs=words.told_once(seen.view.needs),
         charts=_charts(monitor, seen.points, settings.quantity, seen.threshold),
         has_rolling=any(point.rolling is not None for point in seen.points),

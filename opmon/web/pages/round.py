@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse
 from opmon.queries.rounds import round_views
 from opmon.stages.drift import summary_of
 from opmon.store import rounds
+from opmon.web import words
 from opmon.web.failures import failures_of
 from opmon.web.links import run_in_mlflow
 from opmon.web.pages.asking import TheSite, Watcher
@@ -31,6 +32,7 @@ def one_round(site: TheSite, person: Watcher, monitor: str, number: int = Path(g
         name=monitor,
         view=view,
         plan=round_.plan,
+        slices=words.slices_of(view),
         closed_at=round_.closed_at,
         started_at=round_.starts_at,
         failures=failures,
