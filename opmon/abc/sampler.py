@@ -29,8 +29,11 @@ class Sampler(Plugin, ABC):
     looks_at_predictions: ClassVar[bool] = False
     """Whether it wants ``frame.predictions``: only what a sampler looks at is read from disk."""
 
-    reserves: ClassVar[bool] = False
-    """Whether it draws as many inputs of parts of the frame as ``frame.reserved`` asks for, at least."""
+    @property
+    def reserves(self) -> bool:
+        """Whether it draws as many inputs of parts of the frame as ``frame.reserved`` asks for, at least, and its
+        estimator knows with which probability."""
+        return False
 
     aims: ClassVar[bool] = False
     """Whether it looks at ``frame.foreseen``, and so aims at the main measure; others draw as they always do."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_VALUES, MOST_SLICES = 50, 100
 """The most values of one column that are told apart, and the most slices of a monitor."""
+MOST_PARTS = 0.12
+"""No more parts than this share of the budget may be promised anything: each needs draws in every wave."""
 MOST_ASKED = 0.8
 """No more than this share of the budget may be promised to slices: the rest speaks for all inputs."""
 
@@ -193,13 +195,22 @@ def _promises_can_be_kept(monitor: MonitorSettings, cuts: Iterable[Cut]) -> None
     if not monitor.sampler.plugin.reserves:
         from opmon import plugins
 
-        can = ", ".join(name for name in plugins.names("sampler") if plugins.class_of("sampler", name).reserves)
+        can = ", ".join(name for name in plugins.names("sampler") if plugins.make("sampler", name).reserves)
         raise at_key(
             "slices",
             f"at_least wants draws set apart for {asking[0].name!r}, and the sampler {monitor.sampler.type!r} cannot "
             f"do that without losing what its estimate stands on; the samplers that can: {can}",
         )
     budget = monitor.sampler.budget
+    levels = [len(cut.fixed) if cut.fixed is not None else cut.most for cut in asking]
+    parts = math.prod(many + 1 for many in levels) - 1
+    borne = max(1, int(MOST_PARTS * budget))
+    if parts > borne:
+        raise at_key(
+            "slices",
+            f"at_least divides the inputs into up to {parts} parts that each need draws of their own, and {budget} "
+            f"labels bear {borne}: name the values that matter, such as {{country: {{values: [DE], at_least: 30}}}}",
+        )
     promised = max(cut.at_least * (len(cut.fixed) if cut.fixed is not None else cut.most) for cut in asking)
     if promised > MOST_ASKED * budget:
         many = max(asking, key=lambda cut: cut.at_least * cut.room)

@@ -36,16 +36,30 @@ def binned(foreseen: Foreseen) -> tuple[NDArray[np.uint16], int]:
     return bins, (int(foreseen.kind.max()) + 1) * PER_KIND
 
 
-def masses(foreseen: Foreseen, bins: NDArray[np.uint16], none: int, floor: float) -> Floats:
-    """The sum over the inputs of each bin of the density ``floor + (1 − floor) spread/mean``, for those not drawn."""
-    total, count = 0.0, 0
+def masses(foreseen: Foreseen, bins: NDArray[np.uint16], none: int, floor: float, mean: float | None = None) -> Floats:
+    """The sum over the inputs of each bin of the density ``floor + (1 − floor) spread/mean``, for those not drawn.
+
+    ``mean`` is that of their spread, unless it is given: of a part of the frame, that of the whole."""
+    spread, number = _sums(foreseen, bins, none)
+    if mean is None:
+        mean = float(spread.sum()) / max(float(number.sum()), 1.0)
+    relative = spread / mean if mean > 0 else number
+    return np.asarray(floor * number + (1 - floor) * relative)
+
+
+def mean_spread(foreseen: Foreseen, bins: NDArray[np.uint16], none: int) -> float:
+    """The mean of what is foreseen of the spread, over the inputs not drawn."""
+    spread, number = _sums(foreseen, bins, none)
+    return float(spread.sum()) / max(float(number.sum()), 1.0)
+
+
+def _sums(foreseen: Foreseen, bins: NDArray[np.uint16], none: int) -> tuple[Floats, Floats]:
+    """The sum of the spread in each bin, and how many inputs it has."""
     spread, number = np.zeros(none + 1), np.zeros(none + 1)
     for part in chunks(len(bins)):
         spread += np.bincount(bins[part], foreseen.spread[part], minlength=none + 1)
         number += np.bincount(bins[part], minlength=none + 1)
-    total, count = float(spread[:none].sum()), int(number[:none].sum())
-    relative = spread * (count / total) if total > 0 else number
-    return np.asarray((floor * number + (1 - floor) * relative)[:none])
+    return spread[:none], number[:none]
 
 
 def strata(population: NDArray[np.int64], mass: Floats, budget: int) -> tuple[Strata, NDArray[np.int64]]:

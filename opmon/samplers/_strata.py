@@ -179,7 +179,9 @@ def _solve(
     return best, splits[hit[np.searchsorted(hit, firsts)]]
 
 
-def proportional(shares: NDArray[np.float64], total: int, most: NDArray[np.int64], least: int = 0) -> NDArray[np.int64]:
+def proportional(
+    shares: NDArray[np.float64], total: int, most: NDArray[np.int64], least: int | NDArray[np.int64] = 0
+) -> NDArray[np.int64]:
     """Whole numbers in proportion to ``shares`` that add up to ``total``, each between ``least`` and its ``most``.
 
     Shares that would pass a limit are held at it and the rest is divided again; what rounding leaves goes to the

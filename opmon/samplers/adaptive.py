@@ -15,7 +15,8 @@ from opmon.samplers import _aimed, _proxy
 from opmon.samplers._aim import Aim
 from opmon.samplers._cells import NONE, Strata, binned, centres, drawn, populations, strata
 from opmon.samplers._checks import checked_budget, checked_share
-from opmon.types import Array, Draw, Frame, Sample
+from opmon.samplers._reserved import Wave, parts_drawn
+from opmon.types import Array, Draw, Frame, Positions, Sample
 from opmon.types.draw import KIND
 from opmon.types.prospect import Foreseen
 
@@ -47,6 +48,9 @@ class Adaptive(Sampler):
     A frame that has ``foreseen`` what the main measure's linearised value is likely to be is drawn by that in place of
     the variables: tilted by a floor and its standard deviation, cut along its mean, kind by kind (:mod:`_aimed`). The
     caller foresees it again for each wave, from the labels so far; ``aim`` sets the floor, 0.65, 0.6 or 0.2.
+
+    Draws that are promised to parts of the frame are kept in every wave: strata are then cut inside each part
+    (:mod:`_reserved`), and each part gets its share of the wave or what it is promised, if that is more.
 
     Columns of the draw: ``wave``, ``stratum`` (numbered over all waves). Constants: ``stratum_size``,
     ``stratum_wave``, ``wave_share`` (of the weight that the waves before have left), and of an aimed draw
@@ -93,6 +97,10 @@ class Adaptive(Sampler):
             )
         return before if len(before) >= budget else self._wave(frame, budget, sample, rng)
 
+    @property
+    def reserves(self) -> bool:
+        return True
+
     def at_once(self) -> Adaptive:
         return replace(self, waves=1)
 
@@ -114,8 +122,17 @@ class Adaptive(Sampler):
         score = centres(low, high)
         first = sample is None
         density = aim.first(score, population) if first else aim.later(score, population, budget, size, binary)
-        cut = strata(population, density, size)
-        positions, stratum = drawn(bins, cut, rng)
+        if frame.reserved is None:
+            cut = strata(population, density, size)
+            positions, stratum = drawn(bins, cut, rng)
+        else:
+            positions, stratum, cut, _ = parts_drawn(
+                Wave(bins, NONE, size, left - size, _drawn_before(sample)),
+                frame.reserved,
+                lambda own: populations(own, NONE) * density,
+                lambda own, _, many: (strata(own, density, many), None),
+                rng,
+            )
         share = _share(size, frame.size - done, left - size, aim.later_value)
         return _extended(sample, frame.size, positions, stratum, cut, wave, share)
 
@@ -140,11 +157,26 @@ def _aimed_wave(
     done = 0 if sample is None else len(sample.draw)
     if sample is not None:
         bins[sample.draw.positions] = none
-    mass = _aimed.masses(foreseen, bins, none, aim.aimed_floor)
-    cut, kinds = _aimed.strata(populations(bins, none), mass, size)
-    positions, stratum = drawn(bins, cut, rng)
+    kinds: NDArray[np.int64] | None
+    if frame.reserved is None:
+        mass = _aimed.masses(foreseen, bins, none, aim.aimed_floor)
+        cut, kinds = _aimed.strata(populations(bins, none), mass, size)
+        positions, stratum = drawn(bins, cut, rng)
+    else:
+        mean = _aimed.mean_spread(foreseen, bins, none)
+        positions, stratum, cut, kinds = parts_drawn(
+            Wave(bins, none, size, later, _drawn_before(sample)),
+            frame.reserved,
+            lambda own: _aimed.masses(foreseen, own, none, aim.aimed_floor, mean),
+            _aimed.strata,
+            rng,
+        )
     share = _share(size, frame.size - done, later, AIMED_LATER)
     return _extended(sample, frame.size, positions, stratum, cut, wave, share, kinds)
+
+
+def _drawn_before(sample: Sample | None) -> Positions:
+    return np.empty(0, np.int64) if sample is None else sample.draw.positions
 
 
 def _waves(draw: Draw) -> int:

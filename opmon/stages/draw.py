@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
 from opmon.stages.frames import VARIABLE, read_frame, read_inputs
 from opmon.stages.payloads import payload_of
+from opmon.stages.promises import reserved_of
 from opmon.stages.proxies import with_proxy
 from opmon.stages.scores import scores_of_drawn
 from opmon.stages.slicing import with_slices
@@ -41,7 +43,7 @@ log = logging.getLogger(__name__)
 def draw_round(work: Toolbox, round_: Round) -> None:
     """The first wave, which for most samplers is the only one."""
     sampler, path = sampler_of(round_.plan), frame_path(work, round_)
-    frame = _seen_by(sampler, path)
+    frame = _seen_by(sampler, path, round_)
     if not frame.size:
         problem = (
             f"there was nothing to draw from: {round_.unscorable} inputs of {round_.received} cannot be scored, "
@@ -63,7 +65,7 @@ def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     sampler = sampler_of(round_.plan)
     path = frame_path(work, round_)
     rng = generator(round_, wave=round_.waves)
-    drawn = sampler.next_batch(_seen_by(sampler, path), round_.plan.budget, sample, rng)
+    drawn = sampler.next_batch(_seen_by(sampler, path, round_), round_.plan.budget, sample, rng)
     if len(drawn) == len(sample.draw):
         return False
     new = np.setdiff1d(drawn.unique_positions, sample.draw.positions)
@@ -86,9 +88,13 @@ def generator(round_: Round, wave: int) -> np.random.Generator:
     return np.random.default_rng([round_.plan.seed, zlib.crc32(round_.monitor.encode()), round_.number, wave])
 
 
-def _seen_by(sampler: Sampler, path: Path) -> Frame:
-    """The frame as far as the sampler looks at it."""
-    return read_frame(path, activations=sampler.activation_levels is not None, predictions=sampler.looks_at_predictions)
+def _seen_by(sampler: Sampler, path: Path, round_: Round) -> Frame:
+    """The frame as far as the sampler looks at it, with the draws that its slices are promised."""
+    layer, answers = sampler.activation_levels is not None, sampler.looks_at_predictions
+    frame = read_frame(path, activations=layer, predictions=answers)
+    if round_.slicing is None or not sampler.reserves:
+        return frame
+    return replace(frame, reserved=reserved_of(round_.slicing, path, round_.plan.budget))
 
 
 def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArray[np.int64], state: str) -> None:

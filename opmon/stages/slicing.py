@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from opmon.config import MonitorSettings
-from opmon.config.slices import crossings_of, cuts_of
+from opmon.config.slices import MOST_ASKED, crossings_of, cuts_of
 from opmon.jobs.slices import banded
 from opmon.stages.frames import SLICE, VARIABLE
 from opmon.types import Draw
@@ -110,7 +110,8 @@ def slicing_of(
     ]
     crossed = _crossed(divided, codes, crossings_of(settings), {cut.name for cut in cuts if cut.crossed}, budget)
     kept = crossed[: max(0, MOST - len(singles))]
-    return Slicing(tuple(divided), (*singles, *kept), size, tuple(_notes(divided, size, len(crossed) - len(kept))))
+    notes = (*_notes(divided, size, len(crossed) - len(kept)), *_promised(divided, budget))
+    return Slicing(tuple(divided), (*singles, *kept), size, notes)
 
 
 def _notes(divided: Sequence[Divided], size: int, left_out: int) -> list[str]:
@@ -123,6 +124,17 @@ def _notes(divided: Sequence[Divided], size: int, left_out: int) -> list[str]:
             found.append(f"no value of {one.name} that has a slice is there: all inputs are in {one.name} {OTHER}")
     if left_out:
         found.append(f"{left_out} of the crossings that are asked for are left out: {MOST} slices are the most")
+    return found
+
+
+def _promised(divided: Sequence[Divided], budget: int) -> list[str]:
+    """A note where the round has too few labels for what its slices are promised."""
+    found = []
+    for one in divided:
+        own = [size for level, size in zip(one.levels, one.sizes, strict=True) if level in one.named]
+        if sum(min(size, one.at_least) for size in own) > MOST_ASKED * budget:
+            asked = f"at_least: {one.at_least} of {one.name}"
+            found.append(f"the round's {budget} labels are too few for {asked}: each of its slices has fewer")
     return found
 
 

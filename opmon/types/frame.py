@@ -13,7 +13,7 @@ from opmon.types.arrays import Array, Numbers
 from opmon.types.prospect import Foreseen
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 
 class Columns(Mapping[str, Numbers]):
@@ -38,6 +38,19 @@ class Columns(Mapping[str, Numbers]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Reserved:
+    """Parts of the frame that draws are promised to."""
+
+    part: NDArray[np.int16]
+    """The part that each input lies in; 0: none that is promised anything."""
+    least: tuple[int, ...]
+    """How many draws each part gets at least, where it has as many inputs."""
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """The inputs of a round, scored: what a sampler draws from (the sampling frame).
 
@@ -55,6 +68,8 @@ class Frame:
     foreseen: Foreseen | None = None
     """What the main measure's linearised value is likely to be, for samplers that aim at it; None: nothing is known of
     it, or the measure is the usual one."""
+    reserved: Reserved | None = None
+    """The parts that draws are promised to, for samplers that keep such promises."""
 
     def __post_init__(self) -> None:
         lengths: dict[str, int] = {}
@@ -62,7 +77,7 @@ class Frame:
             numbers = {name: _numbers(name, values) for name, values in self.variables.items()}
             object.__setattr__(self, "variables", numbers)
             lengths = {f"variables[{name!r}]": len(values) for name, values in numbers.items()}
-        for name in ("predictions", "activations", "foreseen"):
+        for name in ("predictions", "activations", "foreseen", "reserved"):
             values = getattr(self, name)
             if values is not None:
                 lengths[name] = len(values)

@@ -86,3 +86,14 @@ def test_the_truth_is_no_slice() -> None:
         monitor(["outcome"], truth={"column": "outcome"})
     with pytest.raises(ConfigError, match="'colour' is none of the classes, which are: red, green"):
         monitor([{"prediction": ["colour"]}], classes=["red", "green"])
+
+
+def test_promises_that_cannot_be_kept_are_refused() -> None:
+    promising = [{"country": {"values": ["DE"], "at_least": 30}}]
+    assert cuts_of(monitor(promising))[0].at_least == 30
+    with pytest.raises(ConfigError, match=r"the sampler 'sups' cannot do that .*the samplers that can: adaptive, srs"):
+        monitor(promising, sampler={"type": "sups", "variable": "confidence", "budget": 100})
+    with pytest.raises(ConfigError, match="the sampler 'srs' cannot do that"):
+        monitor(promising, sampler={"type": "srs", "replacement": True, "budget": 100})
+    with pytest.raises(ConfigError, match=r"promises up to 90 of the 100 labels .* raise sampler\.budget to 113"):
+        monitor([{"country": {"values": ["DE", "FR", "US"], "at_least": 30}}])

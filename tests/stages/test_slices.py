@@ -171,3 +171,22 @@ def test_a_column_that_is_gone_stops_nothing_and_is_told(workbench: Any, sqlite:
         assert f"no input has a value of {name}: is the column still there, and of one value each?" in (
             revision.estimate.notes
         )
+
+
+@pytest.mark.parametrize("sampler", ["srs", "adaptive"])
+def test_a_slice_gets_the_labels_it_is_promised(workbench: Any, sqlite: str, sampler: str) -> None:
+    country = ["DE"] * 30 + ["FR"] * 300 + ["US"] * 70
+    workbench.write_window(SIZE, country=country)
+    slices = [{"country": {"values": ["DE", "XK"], "at_least": 20}}]
+    settings = SRS | {"sampler": {"type": sampler, "budget": 100}}
+    monitor = workbench.monitor(sqlite, slices=slices, **settings)
+    monitor.advance()
+    while workbench.answer(monitor):
+        assert monitor.advance().problems == []
+    of = found(monitor)
+    assert of["country DE"].draws >= 20
+    assert sum(each.draws for each in of.values() if len(each.levels) == 1) == 100
+    with monitor.store.read() as connection:
+        revision = revisions.latest_estimate(connection, round_of(monitor).id)
+    assert revision is not None
+    assert revision.estimate.low <= workbench.true_accuracy(monitor, 1) <= revision.estimate.high
