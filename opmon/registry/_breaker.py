@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 
 class Breaker:
@@ -21,6 +22,8 @@ class Breaker:
         self._rests = 0
         self._until = 0.0
         self._trying = False
+        self.again_at = datetime.now(UTC)
+        """When the rest is over, by the time of day: for messages, which stay the same as long as the rest does."""
 
     def enter(self) -> float:
         """For how many seconds the target is still left alone; 0 lets the caller through, who then tells the end."""
@@ -43,7 +46,9 @@ class Breaker:
         with self._lock:
             self._failures += 1
             if self._trying or (not self._rests and self._failures >= self.FAILURES):
-                self._until = self._clock() + min(self.FIRST_REST * 2.0**self._rests, self.LONGEST_REST)
+                rest = min(self.FIRST_REST * 2.0**self._rests, self.LONGEST_REST)
+                self._until = self._clock() + rest
+                self.again_at = datetime.now(UTC) + timedelta(seconds=rest)
                 self._rests += 1
             self._trying = False
 

@@ -114,11 +114,10 @@ class Calls:
                 f"{_MOST_LEFT} calls to MLflow still hang, the last ones at {self._where()}: no further one is begun "
                 f"until some have ended. Nothing is lost; restart the MLflow server."
             )
-        rest = breaker.enter()
-        if rest:
+        if breaker.enter():
             raise RegistryUnavailable(
-                f"MLflow at {self._where()} did not answer several times running and is left alone for {rest:.0f} s. "
-                f"Nothing is lost; check that the server runs and how busy it is."
+                f"MLflow at {self._where()} did not answer several times running and is left alone until "
+                f"{breaker.again_at:%H:%M:%S} UTC. Nothing is lost; check that the server runs and how busy it is."
             )
 
     def _wait(self, call: tuple[Future[T], threading.Thread], is_over: Callable[[], bool]) -> T:

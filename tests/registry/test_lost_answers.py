@@ -229,10 +229,14 @@ def test_a_server_that_does_not_answer_is_left_alone_and_tried_again(
         with pytest.raises(RegistryUnavailable, match="no answer"):
             registry.run(experiment, "m/round/1", "round 1")
     asked = len(proxy.seen)
-    for _ in range(20):
-        with pytest.raises(RegistryUnavailable, match="left alone for"):
+    told = set()
+    for later in range(20):
+        registry._connection.calls._questions._clock = lambda later=later: time.monotonic() + later
+        with pytest.raises(RegistryUnavailable, match="left alone until") as refused:
             registry.run(experiment, "m/round/1", "round 1")
+        told.add(str(refused.value))
     assert len(proxy.seen) == asked, "nobody was kept waiting"
+    assert len(told) == 1, "the message stays the same, so that it can be told once"
     proxy.clear()
     registry._connection.calls._questions._clock = lambda: time.monotonic() + 3600
     assert registry.run(experiment, "m/round/1", "round 1")
