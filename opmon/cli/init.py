@@ -11,7 +11,12 @@ import click
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path("opmon.yaml"))
 @click.option("--from", "model", help="Look at this registered model, such as models:/name@champion, and at --source.")
-@click.option("--source", help="The log: a file, folder or glob of Parquet, CSV, JSONL; also s3://…, gs://…, abfs://….")
+@click.option(
+    "--source",
+    help="The log: a file, folder or glob of Parquet, CSV, JSONL, also s3://…, gs://…, abfs://…; a Delta table's "
+    "folder; a table, as postgresql+psycopg://user@host/db#table; mlflow:EXPERIMENT; or the keys of any source, as "
+    "'{type: …, …}'.",
+)
 @click.option("--tracking-uri", help="Where MLflow is [default: MLFLOW_TRACKING_URI, else sqlite:///mlflow.db].")
 @click.option("--trust", is_flag=True, help="Allow opmon to run code in the model, where the model has no ONNX file.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")

@@ -32,7 +32,7 @@ def by_flavor(world: World) -> Found:
     base = [Choice(("scoring",), {"by": "flavor", "trust": True}, why)]
     asked = Choice(("scoring",), {"by": "flavor", "trust": True, "timeout": _PATIENCE})
     reason = "no column of the log fits what the model takes"
-    for fit in fits_flavor(world.signature, world.log, world.source):
+    for fit in fits_flavor(world.signature, world.log, world.place):
         try:
             scorer: Any = way_of(
                 world.settings([asked, *fit.choices]), world.registry, world.model, world.folder

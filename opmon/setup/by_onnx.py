@@ -47,7 +47,7 @@ def by_onnx(world: World, convert: bool) -> Found:
     plain = Scorer.open(path, "regression", device="cpu") if not _labels(path) else None
     takes = (plain or Scorer.open(path, "classification", device="cpu")).session.inputs
     reason = f"no column of the log fits what the model takes ({'; '.join(map(str, takes))})"
-    for fit in fits_graph(takes, world.signature, world.log, world.source):
+    for fit in fits_graph(takes, world.signature, world.log, world.place):
         for said in _problems(world, path, fit, plain):
             choices = [*base, *said, *fit.choices]
             try:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opmon import plugins
 from opmon.abc import Source
 from opmon.checks.sample import first_rows
 from opmon.errors import InputError, OpmonError, SourceError
+from opmon.redaction import shown_address
 from opmon.scoring.inputs.columns import decoded
 from opmon.setup.choice import Choice
 from opmon.setup.requests import layout_of
+from opmon.setup.source import Keys, source_of
 from opmon.sources.nested import Nested, as_json
 from opmon.sources.recorder import is_recorded
-from opmon.types import Json
+from opmon.types import Json, Slice
 
 _LOOKED_AT = 2000
 _OF_RECORDER = ("prediction", "scores", "model_version")
@@ -87,49 +89,65 @@ class Log:
         return bool(pc.any(pc.not_equal(known, pc.floor(known))).as_py())
 
 
-def look(path: str) -> Log:
-    """Read the first rows of Parquet, CSV or JSON lines; an error where there is none."""
+def look(keys: Keys, folder: Path) -> Log:
+    """Read the first rows of the source with these keys; an error where there is none."""
+    shown = shown_address(str(keys.get("path") or keys.get("table") or keys.get("experiment") or dict(keys)))
     try:
-        return _look(path, {"path": path}, None)
+        return _look(keys, folder, None)
     except SourceError as exc:
         damage = str(exc)
     except OpmonError as exc:
-        raise InputError(f"--source {path} cannot be read: {exc}") from exc
+        raise InputError(f"--source {shown} cannot be read: {exc}") from exc
     try:
-        return _look(path, {"path": path, "broken": "quarantine"}, damage)
+        if not _is_files(keys):
+            raise SourceError(damage)
+        return _look({**keys, "broken": "quarantine"}, folder, damage)
     except OpmonError as exc:
-        raise InputError(f"--source {path} cannot be read: {damage}") from exc
+        raise InputError(f"--source {shown} cannot be read: {damage}") from exc
 
 
-def _look(path: str, given: Mapping[str, str], damage: str | None) -> Log:
-    source: Source = plugins.make("source", "files", given)
+def _is_files(keys: Keys) -> bool:
+    return keys.get("type", "files") == "files"
+
+
+def _look(keys: Keys, folder: Path, damage: str | None) -> Log:
+    source = source_of(keys, folder)
     slices = source.pending({}, _COUNTED)
+    if not slices and _is_files(keys):
+        raise InputError("there are no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
     if not slices:
-        raise InputError(f"{path} has no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
+        raise InputError("there are no rows yet, or none that have settled: try again when production has logged some")
     rows = first_rows(source, slices, _LOOKED_AT)
     total = sum(piece.rows for piece in slices)
+    if not _is_files(keys):
+        return _with_inner(source, slices, rows, total)
     if all(is_recorded(piece.part) for piece in slices):
         kept = [name for name in rows.column_names if name not in _OF_RECORDER or rows[name].null_count < rows.num_rows]
         return Log(rows.select(kept).drop_columns("inclusion"), total, recorded=True)
     layout = layout_of(rows)
     if layout is not None:
-        return _of_requests(given, layout, damage)
+        return _of_requests(keys, folder, layout, damage)
+    return _with_inner(source, slices, rows, total, damage)
+
+
+def _with_inner(source: Source, slices: Sequence[Slice], rows: pa.Table, total: int, damage: str | None = None) -> Log:
+    """The rows with what lies inside their columns."""
     paths, roots = _inside(rows)
     if paths:
         rows = first_rows(Nested(source, paths), slices, _LOOKED_AT).drop_columns(roots)
     return Log(rows, total, damage=damage)
 
 
-def _of_requests(given: Mapping[str, str], layout: str, damage: str | None) -> Log:
+def _of_requests(keys: Keys, folder: Path, layout: str, damage: str | None) -> Log:
     """The inputs that requests asked about, without columns that hold nothing, and answers that others tell."""
-    source: Source = plugins.make("source", "requests", {**given, "layout": layout})
+    source = source_of({**keys, "type": "requests", "layout": layout}, folder)
     slices = source.pending({}, _COUNTED)
     rows = first_rows(source, slices, _LOOKED_AT)
     empty = [name for name in rows.column_names if rows[name].null_count == rows.num_rows]
     told = {"prediction", "scores"} - set(empty)
     kept = [name for name in rows.column_names if name not in empty and not (name == "response" and told)]
     if not kept:
-        raise InputError(f"{given['path']} holds requests that cannot be understood; see opmon explain source requests")
+        raise InputError(f"{keys['path']} holds requests that cannot be understood; see opmon explain source requests")
     return Log(rows.select(kept), sum(piece.rows for piece in slices), layout, damage=damage)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opmon import plugins
 from opmon.abc import Registry
+from opmon.config.fields import absolute
 from opmon.errors import InputError, OpmonError, UnavailableError
 from opmon.jobs.versions import rows_of, said_of
 from opmon.setup.answers import Said, answered
@@ -20,17 +21,18 @@ from opmon.setup.choice import Choice, written
 from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
+from opmon.setup.source import below, keys_of
 from opmon.setup.truth import truth_of
 from opmon.setup.world import Answers, World
 from opmon.stages.originals import BOOSTERS, CODE
 from opmon.stages.versions import versions_meant
-from opmon.stores import scheme_of
 from opmon.types import ModelVersion
 
 _ORDER = (
     "model", "problem", "scoring", "convert_sklearn", "scores", "classes", "inputs", "source", "columns", "truth",
     "round",
 )  # fmt: skip
+_WHY = {"cursor": "the order in which rows came: a time that grows, and the key behind it"}
 _HEAD = """\
 # Written by opmon init from what the model and the log say: behind each key is why. Look at what is guessed.
 # Every other key has its default: opmon init, without --from, writes an example with all of them.
@@ -61,13 +63,15 @@ def propose(uri: str, source: str, tracking_uri: str, folder: Path, trust: bool 
     """
     registry: Registry = plugins.make("registry", "mlflow", {"tracking_uri": tracking_uri, "registry_uri": None})
     model = registry.resolve(uri)
-    log = look(source)
+    keys = keys_of(source, folder, tracking_uri)
+    log = look(keys, folder)
+    place = absolute(str(keys.get("path", "")), folder)
     with tempfile.TemporaryDirectory() as temporary:
-        world = World(registry, model, registry.signature(model), log, source, Path(temporary), trust, uri)
+        world = World(registry, model, registry.signature(model), log, keys, place, Path(temporary), trust, uri)
         choices, remarks = _chosen(world)
     first = [
         Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors) or 'no files'})"),
-        Choice(("source", "path"), source if scheme_of(source) else _below(Path(source), folder)),
+        *(Choice(("source", key), value, _WHY.get(key, "")) for key, value in keys.items()),
         *log.source,
     ]
     ordered = sorted([*first, *choices], key=_place)
@@ -189,11 +193,6 @@ def _nothing(world: World, reasons: Sequence[str]) -> str:
     )
 
 
-def _below(path: Path, folder: Path) -> str:
-    whole = path.absolute()
-    return str(whole.relative_to(folder.absolute())) if whole.is_relative_to(folder.absolute()) else str(whole)
-
-
 def _name(model: ModelVersion) -> str:
     return re.sub(r"[^A-Za-z0-9_.\-]+", "-", model.name).strip("-.")[:100] or "model"
 
@@ -227,5 +226,5 @@ def _address(tracking_uri: str, folder: Path) -> str:
     """The address as the file says it: relative to its folder where it is below it, and never a password."""
     scheme, _, rest = tracking_uri.partition(":///")
     if scheme.startswith("sqlite") and rest:
-        return f"{scheme}:///{_below(Path(rest), folder)}"
+        return f"{scheme}:///{below(Path(rest), folder)}"
     return "${MLFLOW_TRACKING_URI}" if "@" in tracking_uri else tracking_uri

@@ -17,6 +17,7 @@ from opmon.jobs.model import Answering
 from opmon.scoring.scored import Scored
 from opmon.setup.choice import Choice, nested
 from opmon.setup.log import Log
+from opmon.setup.source import Keys
 from opmon.stages.models import way_of
 from opmon.types import Array, Batch, ModelVersion, Signature
 
@@ -42,16 +43,17 @@ class World:
     model: ModelVersion
     signature: Signature | None
     log: Log
-    source: str
-    """Its path or URL."""
+    source: Keys
+    place: str
+    """The log's path or URL, as far as it has one."""
     folder: Path
     trust: bool
     uri: str
 
     def settings(self, choices: Iterable[Choice]) -> MonitorSettings:
         """A monitor with these keys."""
-        path = Choice(("source", "path"), self.source)
-        given = {"model": self.uri, **nested([path, *self.log.source, *choices])}
+        source = [Choice(("source", key), value) for key, value in self.source.items()]
+        given = {"model": self.uri, **nested([*source, *self.log.source, *choices])}
         whole = {"database": f"sqlite:///{self.folder / 'none.db'}", "monitors": {"model": given}}
         return Settings.from_mapping(whole, self.folder).monitor("model")
 

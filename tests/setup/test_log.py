@@ -26,7 +26,7 @@ def test_what_of_a_log_cannot_be_read_is_set_aside_and_told(tmp_path: Path) -> N
     (tmp_path / "good.jsonl").write_text("\n".join(LINES) + "\n")
     (tmp_path / "other.parquet").write_bytes(b"PAR1 is no table PAR1")
     (tmp_path / "other.jsonl").write_text("no line of JSON\n")
-    log = look(str(tmp_path))
+    log = look({"path": str(tmp_path)}, tmp_path)
     (broken,) = log.source
     assert (broken.key, broken.value) == (("source", "broken"), "quarantine")
     assert "other." in broken.why
@@ -36,7 +36,7 @@ def test_what_of_a_log_cannot_be_read_is_set_aside_and_told(tmp_path: Path) -> N
 def test_a_log_of_which_nothing_can_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text("no line of JSON\n")
     with pytest.raises(InputError, match=r"cannot be read: other\.jsonl, line 1: a line must be a JSON object"):
-        look(str(tmp_path))
+        look({"path": str(tmp_path)}, tmp_path)
 
 
 def test_ids_of_which_some_come_twice_are_ids_and_a_customer_is_none() -> None:
