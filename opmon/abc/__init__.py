@@ -27,7 +27,7 @@ from opmon.abc.executor import Executor, J, R
 from opmon.abc.head import ArrayFunction, Head, Training
 from opmon.abc.judge import Judge, Opinion, Question
 from opmon.abc.label_provider import LabelProvider, Pulled, Said
-from opmon.abc.measure import Measure, Quantile, Ratio, truth_numbers
+from opmon.abc.measure import Gap, Measure, Quantile, Ratio, truth_numbers
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
 from opmon.abc.registry import Ability, Converter, ModelFile, Network, Registry, Runnable, RunStatus
@@ -43,6 +43,7 @@ __all__ = [
     "Converter",
     "Estimator",
     "Executor",
+    "Gap",
     "Head",
     "J",
     "Judge",

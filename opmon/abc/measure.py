@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ class Ratio:
     """No ``d_k`` is larger, whatever is drawn; infinite where nobody can say."""
     levels: tuple[float, ...] = ()
     """The only values that ``n_k/d_k`` may have, where they are few, such as the costs in a matrix."""
+    atom: bool = False
+    """Whether some inputs may have ``highest``, far above all others, though no draw shows one."""
 
     def value(self, weights: Floats) -> float:
         """``R`` with these coefficients; an error where no draw counts."""
@@ -52,6 +54,11 @@ class Ratio:
         """The influence of each draw on ``R``: ``(n_k − R d_k) / Σ a d``."""
         value = self.value(weights)
         return np.asarray((self.numerator - value * self.denominator) / float(weights @ self.denominator))
+
+    @property
+    def counts(self) -> bool:
+        """Whether any draw counts for it."""
+        return bool((self.denominator > 0).any())
 
     @property
     def is_mean(self) -> bool:
@@ -67,6 +74,15 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Gap:
+    """A mean over the frame that may be above or below 0, such as that between confidence and being right."""
+
+    ratio: Ratio
+    spread: Floats
+    """The variance that each row's value has by the measure's own model; 0 for rows that do not count."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Quantile:
     """The least of ``values``, one per row, that at least ``share`` of the frame does not exceed."""
 
@@ -74,6 +90,13 @@ class Quantile:
     share: float
     lowest: float = -math.inf
     """No value is smaller, whatever is drawn."""
+
+    def value(self, weights: Floats) -> float:
+        """The quantile where each row stands for ``weights`` inputs, up to a factor."""
+        order = np.argsort(self.values, kind="stable")
+        below = np.cumsum(weights[order])
+        at = int(np.searchsorted(below, self.share * below[-1] * (1 - 1e-12)))
+        return float(self.values[order[min(at, len(order) - 1)]])
 
 
 class Measure(Plugin, ABC):
@@ -92,6 +115,9 @@ class Measure(Plugin, ABC):
 
     highest: ClassVar[float] = math.inf
     """No value is larger; of a share none is in any case."""
+    no_surer_than: ClassVar[Literal["a share", "a share of the smallest group"] | None] = None
+    """Whether it is taken to be no surer than a share of as many draws, all of them or those in the smallest of its
+    :meth:`groups`: of measures whose estimates seem the surer the higher they are by chance."""
     is_table: ClassVar[bool] = False
     """Whether it stands for several numbers: :meth:`cells` are then the measures that are estimated."""
 
@@ -112,11 +138,14 @@ class Measure(Plugin, ABC):
         return None
 
     def ratios(self, rows: Labelled) -> Sequence[Ratio] | None:
-        """The ratios whose plain mean it is, such as the recall of each class; None where it is no such mean."""
+        """The ratios whose plain mean it is, such as the recall of each class; None where it is no such mean.
+
+        One for which no draw counts is left out of the mean, and the interval allows for any value that it may have.
+        """
         return None
 
-    def gaps(self, rows: Labelled) -> Sequence[Ratio] | None:
-        """The means, above or below 0, the sum of whose sizes it is; None where it is no such sum."""
+    def gaps(self, rows: Labelled) -> Sequence[Gap] | None:
+        """The gaps the sum of whose sizes it is; None where it is no such sum."""
         return None
 
     def quantile(self, rows: Labelled) -> Quantile | None:
@@ -135,10 +164,20 @@ class Measure(Plugin, ABC):
     def value(self, rows: Labelled, weights: Floats) -> float:
         """The measure of the rows, each of which stands for ``weights`` inputs, up to a factor.
 
-        The default computes it from :meth:`ratio` or :meth:`ratios`.
+        The default computes it from :meth:`ratio`, :meth:`ratios`, :meth:`gaps` or :meth:`quantile`.
         """
         several = self._parts(rows)
-        return self.told(math.fsum(one.value(weights) for one in several) / len(several))
+        if several:
+            return self.told(math.fsum(one.value(weights) for one in several) / len(several))
+        gaps, quantile = self.gaps(rows), self.quantile(rows)
+        if gaps is not None:
+            return math.fsum(abs(one.ratio.value(weights)) for one in gaps)
+        if quantile is not None:
+            return quantile.value(weights)
+        raise PluginError(
+            f"{type(self).__name__} is no ratio and has no value() of its own; opmon.abc.Measure says what a measure "
+            "does"
+        )
 
     def linearised(self, rows: Labelled, weights: Floats) -> Floats | None:
         """The influence ``u_k`` of each row, ``value ≈ truth + Σ a_k u_k`` with the weights ``a_k`` scaled to sum to
@@ -146,7 +185,7 @@ class Measure(Plugin, ABC):
 
         The default computes it from :meth:`ratio` or :meth:`ratios`, and is None for others.
         """
-        several = self._parts(rows, required=False)
+        several = self._parts(rows)
         if not several:
             return None
         influence = np.zeros(len(rows))
@@ -179,15 +218,9 @@ class Measure(Plugin, ABC):
         step = 1e-6 * (abs(ratio) or 1.0)
         return (self.told(ratio + step) - self.told(ratio)) / step
 
-    def _parts(self, rows: Labelled, required: bool = True) -> Sequence[Ratio]:
+    def _parts(self, rows: Labelled) -> Sequence[Ratio]:
         one = self.ratio(rows)
-        several = (self.ratios(rows) or ()) if one is None else (one,)
-        if required and not several:
-            raise PluginError(
-                f"{type(self).__name__} is no ratio and has no value() of its own; opmon.abc.Measure says what a "
-                "measure does"
-            )
-        return several
+        return (one,) if one is not None else [part for part in self.ratios(rows) or () if part.counts]
 
 
 def truth_numbers(rows: Labelled) -> tuple[Array, Array]:

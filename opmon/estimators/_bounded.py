@@ -37,6 +37,23 @@ def of_bounded(
     return estimate, low, min(high, max(span, loss))
 
 
+def of_atom(
+    known: Known, losses: Floats, span: float, estimate: Estimate, level: float
+) -> tuple[Estimate, float, float]:
+    """The interval of a mean loss of which a part are ``span``, far above the others, as the sum of two means: that of
+    the others, and ``span`` times the share of these, which bounds it also where none was drawn."""
+    if known.whole:
+        loss = loss_of(estimate)[0]
+        return estimate, loss, loss
+    largest = losses >= span * (1 - 1e-9)
+    rest = loss_of(known.estimator.estimate(known.answering(np.where(largest, 0.0, losses), "regression"), level))
+    rare = loss_of(_share(known, largest.astype(np.float64), level))
+    loss = rest[0] + span * rare[0]
+    below, above = (math.hypot(rest[0] - rest[side], span * (rare[0] - rare[side])) for side in (1, 2))
+    design = estimate.method.partition("/")[0]
+    return replace(estimate, method=f"{design}/hall and share"), loss - below, min(loss + above, span)
+
+
 def _of_levels(
     known: Known, losses: Floats, levels: Floats, estimate: Estimate, level: float
 ) -> tuple[Estimate, float, float]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.estimators._linear import LinearEstimator
+from opmon.estimators._ratios import Part
 from opmon.quantities import Quantity
 from opmon.types import Estimate, Floats, Problem, Sample
 from opmon.types.labelled import Labelled
@@ -51,6 +52,17 @@ class Known:
         """Whether the frame was drawn whole, so that nothing is left to estimate."""
         signs = np.random.default_rng(0).choice((-1.0, 1.0), size=len(self.rows))
         return self.variance(signs) * len(self.rows) <= WHOLE
+
+    @cached_property
+    def _units(self) -> dict[bytes, float]:
+        return {}
+
+    def part(self, values: Floats, mass: Floats) -> Part:
+        """The part of the rows with these masses; both are of the rows."""
+        key = mass.tobytes()
+        part = Part.of(self.estimator, self.sample, self.of_all(values), self.of_all(mass), self._units.get(key))
+        self._units[key] = part.unit
+        return part
 
     @cached_property
     def cells(self) -> tuple[NDArray[np.int64], Floats]:

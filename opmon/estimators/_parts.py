@@ -53,7 +53,7 @@ def part_estimate(
 
 def share_bounds_of(known: Known, members: Floats, mass: Floats, level: float) -> tuple[float, float]:
     """The interval of the share of ``mass`` that lies in ``members``; both are of the rows."""
-    part = Part.of(known.estimator, known.sample, known.of_all(members), known.of_all(mass))
+    part = known.part(members, mass)
     if part.known:
         return part.mean, part.mean
     low, high = share_bounds(part, level)

@@ -20,10 +20,11 @@ BELOW = "too few answers lie below the quantile to bound it: the interval begins
 def of_quantile(known: Known, quantile: Quantile, quantity: Quantity, level: float) -> Estimate:
     """The weighted quantile, with every value in its interval up to which the share asked for may reach
     (Woodruff, JASA 47, 1952)."""
+    value = quantile.value(known.weights)
+    if known.whole:
+        return known.estimate(value, value, value, quantity, "woodruff", level, 0.0)
     distinct, place = np.unique(quantile.values, return_inverse=True)
     count, share = len(distinct), quantile.share
-    below = np.cumsum(np.bincount(place, weights=known.weights))
-    at = min(int(np.searchsorted(below, share - 1e-12)), count - 1)
     ones = np.ones(len(known.rows))
 
     def bounds(k: int) -> tuple[float, float]:
@@ -34,7 +35,7 @@ def of_quantile(known: Known, quantile: Quantile, quantity: Quantity, level: flo
     low = float(distinct[first]) if first > 0 or bounds(0)[0] > 0 else quantile.lowest
     high = float(distinct[last]) if last < count else math.inf
     notes = (*((ABOVE,) if last == count else ()), *((BELOW,) if low == quantile.lowest < distinct[0] else ()))
-    return known.estimate(float(distinct[at]), low, high, quantity, "woodruff", level, None, notes)
+    return known.estimate(value, low, high, quantity, "woodruff", level, None, notes)
 
 
 def _first(count: int, holds: Callable[[int], bool]) -> int:

@@ -48,8 +48,14 @@ class Part:
 
     @classmethod
     def of(
-        cls, estimator: LinearEstimator, sample: Sample, values: NDArray[np.float64], mass: NDArray[np.float64]
+        cls,
+        estimator: LinearEstimator,
+        sample: Sample,
+        values: NDArray[np.float64],
+        mass: NDArray[np.float64],
+        unit: float | None = None,
     ) -> Part:
+        """The part with these masses; ``unit`` is that of the same masses where it is known already."""
         a, inside = estimator.coefficients(sample) * mass, mass > 0
         total = float(a.sum())
         v = np.where(inside, values, 0.0)
@@ -58,10 +64,9 @@ class Part:
             mean = float(v[inside][0])
         else:
             variance = estimator.variance(sample, mass * (v - mean) / total)
-        signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(SIGNS, len(a)))
-        units = [estimator.variance(sample, mass * sign / total) for sign in signs]
-        alone = int(sample.answered.sum()) == 1 < sample.draw.frame_size
-        return cls(inside, a / total, v, mean, variance, 1.0 if alone else float(np.mean(units)))
+        return cls(
+            inside, a / total, v, mean, variance, _unit(estimator, sample, mass / total) if unit is None else unit
+        )
 
     @property
     def negative(self) -> Part:
@@ -86,6 +91,14 @@ class Part:
     def draws(self) -> float:
         """``(Σw)²/Σw²``: how many draws of equal weight these are worth; those at hand if they have one weight."""
         return float(1 / (self.weight @ self.weight))
+
+
+def _unit(estimator: LinearEstimator, sample: Sample, mass: NDArray[np.float64]) -> float:
+    """The mean of the variances of random signs with these masses."""
+    if int(sample.answered.sum()) == 1 < sample.draw.frame_size:
+        return 1.0
+    signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(SIGNS, len(mass)))
+    return float(np.mean([estimator.variance(sample, mass * sign) for sign in signs]))
 
 
 def share_bounds(part: Part, level: float) -> tuple[float, float]:

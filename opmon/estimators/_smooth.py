@@ -39,6 +39,9 @@ def smooth(known: Known, measure: Measure, influence: Floats, quantity: Quantity
     groups = [group for group in measure.groups(known.rows) if group.any()]
     fewest = min((_draws(known, group) for group in groups), default=known.draws)
     freedom = max(min(freedom_of(terms), fewest - 1), 2.0)
+    if measure.no_surer_than is not None:
+        draws = known.draws if measure.no_surer_than == "a share" else fewest
+        error = max(error, math.sqrt(value * (1 - value) / draws))
     t = float(stdtrit(freedom, 0.5 + level / 2))
     if value < measure.highest < math.inf:
         away = measure.highest - value

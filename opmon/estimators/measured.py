@@ -13,7 +13,7 @@ from opmon.abc import Measure, Ratio
 from opmon.errors import InputError
 from opmon.estimators._answers import loss_of
 from opmon.estimators._bootstrap import bootstrapped
-from opmon.estimators._bounded import of_bounded
+from opmon.estimators._bounded import of_atom, of_bounded
 from opmon.estimators._gaps import of_gaps
 from opmon.estimators._known import Known
 from opmon.estimators._linear import LinearEstimator
@@ -175,7 +175,10 @@ def _of_mean(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Es
     if math.isfinite(ratio.highest - ratio.lowest) and not ratio.binary:
         levels = np.abs(np.array(ratio.levels) - (ratio.highest if from_above else ratio.lowest))
         span = ratio.highest - ratio.lowest
-        estimate, low, high = of_bounded(known, losses, levels, span, estimate, level)
+        if ratio.atom:
+            estimate, low, high = of_atom(known, losses, span, estimate, level)
+        else:
+            estimate, low, high = of_bounded(known, losses, levels, span, estimate, level)
     if from_above:
         value, low, high = ratio.highest - loss, ratio.highest - high, ratio.highest - low
     else:
@@ -205,8 +208,10 @@ def _part(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> PartE
 
 def _of_ratios(known: Known, measure: Measure, ratios: Sequence[Ratio], quantity: Quantity, level: float) -> Estimate:
     """The plain mean of ratios; ``factor`` is what the variance of their mean has beyond that of independent ones."""
-    parts = [_part(known, ratio, quantity, level) for ratio in ratios]
-    count = len(parts)
+    parts = [_part(known, ratio, quantity, level) for ratio in ratios if ratio.counts]
+    if not parts:
+        raise InputError(f"{quantity.name} is undefined: none of the {len(known.rows)} answers counts for it")
+    count, absent = len(parts), [ratio for ratio in ratios if not ratio.counts]
     influence = measure.linearised(known.rows, known.weights)
     alone = math.fsum(part.error**2 for part in parts) / count**2
     variance = alone if influence is None else known.variance(influence)
@@ -216,4 +221,11 @@ def _of_ratios(known: Known, measure: Measure, ratios: Sequence[Ratio], quantity
     above = factor * math.sqrt(math.fsum((part.high - part.value) ** 2 for part in parts)) / count
     few = sum(not (part.part.tells or part.part.known) for part in parts)
     notes = (f"{few} of the {count} parts of this mean have too few answers to say more than bounds",) if few else ()
-    return known.estimate(value, value - below, value + above, quantity, "ratios", level, math.sqrt(variance), notes)
+    low, high = (
+        (count * bound + math.fsum(ends)) / len(ratios)
+        for bound, ends in (
+            (value - below, [ratio.lowest for ratio in absent]),
+            (value + above, [ratio.highest for ratio in absent]),
+        )
+    )
+    return known.estimate(value, low, high, quantity, "ratios", level, math.sqrt(variance), notes)

@@ -62,8 +62,7 @@ class OfClass(Measure):
     def ratios(self, rows: Labelled) -> Sequence[Ratio] | None:
         if self.average != "macro":
             return None
-        every = [self._of(truly(rows, name), said(rows, name)) for name in there(rows)]
-        return [one for one in every if (one.denominator > 0).any()]
+        return [self._of(truly(rows, name), said(rows, name)) for name in there(rows)]
 
     def value(self, rows: Labelled, weights: Floats) -> float:
         if self.average != "weighted":
@@ -89,14 +88,15 @@ class OfClass(Measure):
             return ()
         named = ", ".join(absent[:5]) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
         total = len(set(rows.classes) | set(counted))
-        return (f"the mean is over {len(counted)} of {total} classes: no answer counts for {named}",)
+        told = f"the mean is over {len(counted)} of {total} classes: no answer counts for {named}"
+        return (f"{told}; the interval allows for any value there",)
 
     @property
     def _micro(self) -> bool:
         return self.average == "micro"
 
     def _counts(self, rows: Labelled, name: str) -> bool:
-        return bool((self._of(truly(rows, name), said(rows, name)).denominator > 0).any())
+        return self._of(truly(rows, name), said(rows, name)).counts
 
     def _weighted(self, rows: Labelled, weights: Floats) -> list[tuple[float, Ratio, Floats]]:
         """Share, ratio and true members of each class that some input truly is of."""
@@ -104,7 +104,7 @@ class OfClass(Measure):
         for name in there(rows):
             true = truly(rows, name)
             one = self._of(true, said(rows, name))
-            if true.any() and (one.denominator > 0).any():
+            if true.any() and one.counts:
                 members = true.astype(np.float64)
                 parts.append((float(weights @ members) / total, one, members))
         if not parts:

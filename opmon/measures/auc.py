@@ -22,6 +22,8 @@ class AreaUnderCurve(Ranking):
     It assumes that labels are right; only the order of scores counts.
     """
 
+    no_surer_than = "a share"
+
     def _base(self) -> Quantity:
         return AUC
 

@@ -24,7 +24,8 @@ class LogLoss(Measure):
     The interval holds the mean over all inputs of the round in 95 of 100 rounds; few large losses make it reach far
     upwards.
     A probability of 0 for the truth would make the mean infinite: it counts as 1e-15, a loss of 34.5, and a note tells
-    how many there are.
+    how many there are. A model that gives any class no probability at all may have more of them than were drawn, and
+    the interval is as wide as that.
     It assumes that labels are right and that the scores are probabilities.
     """
 
@@ -35,8 +36,9 @@ class LogLoss(Measure):
         return LOG_LOSS
 
     def ratio(self, rows: Labelled) -> Ratio:
-        losses = -np.log(np.maximum(self._of_truth(rows), LEAST))
-        return Ratio(np.maximum(losses, 0.0), np.ones(len(rows)), 0.0, math.inf)
+        losses = np.maximum(-np.log(np.maximum(self._of_truth(rows), LEAST)), 0.0)
+        rounded = bool((probabilities(rows, "log loss") < LEAST).any())
+        return Ratio(losses, np.ones(len(rows)), 0.0, -math.log(LEAST) if rounded else math.inf, atom=rounded)
 
     def notes(self, rows: Labelled) -> tuple[str, ...]:
         none = int((self._of_truth(rows) < LEAST).sum())

@@ -9,6 +9,7 @@ from opmon.testing.executors import check_executor
 from opmon.testing.heads import check_head
 from opmon.testing.judges import check_judge
 from opmon.testing.label_providers import Annotators, check_label_provider
+from opmon.testing.measures import check_measure
 from opmon.testing.perturbations import check_perturbation
 from opmon.testing.registries import check_registry
 from opmon.testing.rules import check_rule
@@ -22,6 +23,7 @@ __all__ = [
     "check_head",
     "check_judge",
     "check_label_provider",
+    "check_measure",
     "check_perturbation",
     "check_registry",
     "check_rule",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
-from opmon.types.arrays import Array, Numbers
+from opmon.types.arrays import Array, Numbers, Positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class Labelled:
             return np.zeros(len(self), dtype=np.bool_)
         return np.asarray(np.isfinite(self.scores).all(axis=1))
 
-    def only(self, which: NDArray[np.bool_]) -> Labelled:
-        """What is known of some of the draws."""
+    def only(self, which: NDArray[np.bool_] | Positions) -> Labelled:
+        """What is known of some of the draws, which a mask or their places name."""
         scores = None if self.scores is None else self.scores[which]
         return Labelled(self.answered[which], self.truth[which], self.predicted[which], scores, self.classes)

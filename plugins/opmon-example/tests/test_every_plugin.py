@@ -13,6 +13,7 @@ import pytest
 from opmon_example.append import Append
 from opmon_example.feather import Feather
 from opmon_example.folder import Folder
+from opmon_example.kappa import Kappa
 from opmon_example.outside import Outside
 from opmon_example.processes import Processes
 from opmon_example.runner_up import RunnerUp
@@ -21,17 +22,19 @@ from opmon_example.spent import LabelsSpent
 from opmon_example.systematic import Systematic, SystematicEstimator
 from opmon_example.vignette import Vignette
 from opmon_example.words import Words
+from sklearn.metrics import cohen_kappa_score
 
 from opmon import plugins
 from opmon.abc import Question
 from opmon.decisions.case import Case
-from opmon.errors import NotFoundError, SourceError, UnavailableError
+from opmon.errors import InputError, NotFoundError, SourceError, UnavailableError
 from opmon.testing import (
     check_action,
     check_executor,
     check_head,
     check_judge,
     check_label_provider,
+    check_measure,
     check_perturbation,
     check_registry,
     check_rule,
@@ -39,7 +42,7 @@ from opmon.testing import (
     check_source,
 )
 from opmon.testing.heads import network
-from opmon.types import Guide, Task
+from opmon.types import Guide, Labelled, Task
 
 
 def write(folder: Path, name: str, table: pa.Table) -> None:
@@ -88,6 +91,24 @@ def test_rule_counts_over_rounds() -> None:
     first = rule.judge(Case(1, (), answered=60))
     second = rule.judge(Case(2, (), answered=60, before=first.details))
     assert (first.details["advice"], second.details["advice"], second.value) == (False, True, 120)
+
+
+def test_measure() -> None:
+    check_measure(Kappa())
+
+
+def test_kappa_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["cat", "dog", "owl"], 90)
+    said = np.where(rng.random(90) < 0.7, truth, "cat")
+    rows = Labelled(np.ones(90, dtype=bool), truth, said)
+    assert Kappa().value(rows, np.ones(90)) == pytest.approx(cohen_kappa_score(truth, said))
+
+
+def test_kappa_of_one_class_is_explained() -> None:
+    rows = Labelled(np.ones(9, dtype=bool), np.full(9, "cat"), np.full(9, "cat"))
+    with pytest.raises(InputError, match="all 9 answers and predictions are of one class"):
+        Kappa().value(rows, np.ones(9))
 
 
 class Spreadsheet:
