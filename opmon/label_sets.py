@@ -59,13 +59,22 @@ def read(said: object, classes: Collection[str] | None = None, spellings: Spelli
     Traceback (most recent call last):
     opmon.errors.InputError: asks for some of the classes cat, dog, or none; 'cow' is none of them
     """
-    names = [_name(each, spellings) for each in _parts(said, classes, spellings)]
+    names = parsed(said, classes, spellings)
     stray = None if classes is None else next((name for name in names if name not in classes), None)
     if stray is not None:
         listed = list(classes or ())
         have = ", ".join(listed[:12]) + (", …" if len(listed) > 12 else "")
         raise InputError(f"asks for some of the classes {have}, or none; {stray[:60]!r} is none of them")
     return text_of(names)
+
+
+def parsed(said: object, classes: Collection[str] | None = None, spellings: Spellings = AS_SPELT) -> list[str]:
+    """The names that somebody says, also those of no class.
+
+    >>> parsed("dog; cow", ["cat", "dog"])
+    ['dog', 'cow']
+    """
+    return [_name(each, spellings) for each in _parts(said, classes, spellings)]
 
 
 def _parts(said: object, classes: Collection[str] | None, spellings: Spellings) -> list[object]:

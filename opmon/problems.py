@@ -25,6 +25,8 @@ class Traits:
 
     of_classes: bool
     """Whether answers are made of classes that have names, and scores are one for each of them."""
+    one_class: bool
+    """Whether an answer is one class, by which inputs are told apart."""
     of_numbers: bool
     """Whether an answer is a number; it is kept as text where not."""
     is_share: bool
@@ -50,10 +52,10 @@ def _lacking(said: str, prediction: str) -> float:
 
 
 _TRAITS: Mapping[Problem, Traits] = {
-    "classification": Traits(True, False, True, True, True, _differs),
-    "multilabel": Traits(True, False, True, True, True, _differs),
-    "regression": Traits(False, True, False, False, True, _squared),
-    "judged": Traits(False, False, True, None, False, _lacking),
+    "classification": Traits(True, True, False, True, True, True, _differs),
+    "multilabel": Traits(True, False, False, True, True, True, _differs),
+    "regression": Traits(False, False, True, False, False, True, _squared),
+    "judged": Traits(False, False, False, True, None, False, _lacking),
 }
 
 

@@ -17,6 +17,7 @@ from opmon.config.kinds import JudgeSettings
 from opmon.durations import show_duration
 from opmon.errors import OpmonError
 from opmon.jobs.model import Answering
+from opmon.problems import traits
 from opmon.stages.judging import question_of
 from opmon.stages.models import way_of
 from opmon.stages.payloads import payload_of
@@ -58,7 +59,7 @@ def _of_model(
     own: dict[int, str] = {}
     classes: Sequence[str] | None = None
     for part in scorer.score(spread(rows)):
-        named = canonical_classes(part.predictions) if monitor.problem == "classification" else part.predictions
+        named = canonical_classes(part.predictions) if traits(monitor.problem).one_class else part.predictions
         own |= dict(zip(part.rows.tolist(), map(str, np.asarray(named).tolist()), strict=True))
         classes = classes or part.classes
     return own, classes

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from opmon.config import MonitorSettings
 from opmon.jobs.model import Answering
+from opmon.problems import traits
 from opmon.scoring.flavor.scorer import FlavorScorer
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.scored import Scored
@@ -62,7 +63,7 @@ def called(monitor: MonitorSettings, scorer: Answering, logged: Sequence[pa.Arra
     spelt = monitor.spellings
     own = [*_renamed(_own_names(scorer), monitor.class_names, spelt)]
     words = [f"what the model calls {mine} is called {name}" for mine, name in own]
-    if monitor.columns.threshold is None and monitor.problem == "classification":
+    if monitor.columns.threshold is None and traits(monitor.problem).one_class:
         words += [f"what the log calls {said} is called {name}" for said, name in _of_log(logged, spelt)]
     return "; ".join(words[:6]) + ("; …" if len(words) > 6 else "")
 

@@ -22,6 +22,7 @@ from opmon.jobs.moments import span_of
 from opmon.jobs.served import Skew, served
 from opmon.jobs.variables import with_logged
 from opmon.jobs.versions import rows_of, said_of
+from opmon.problems import traits
 from opmon.scoring.outputs.meaning import unlike_words
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
@@ -150,7 +151,7 @@ def _told(
                 f"column {skew.column!r} and the model are no more alike than chance would make them "
                 f"({percent(1 - chance)}): does it hold predictions of the same inputs?"
             )
-    if monitor.problem == "classification" and all(part.classes is None for part in scored):
+    if traits(monitor.problem).of_classes and all(part.classes is None for part in scored):
         odd.append("nothing names the classes, so that labels cannot be checked: give classes")
     unlike = sum(part.unlike for part in scored)
     if unlike > _UNLIKE * count:

@@ -10,6 +10,7 @@ import click
 
 from opmon.cli.common import config_option, json_option, monitor_option, print_json
 from opmon.cli.subject import Subject, subject_of
+from opmon.problems import traits
 
 if TYPE_CHECKING:
     from opmon.abc import Head
@@ -69,7 +70,7 @@ def _heads(subject: Subject, names: tuple[str, ...]) -> Mapping[str, Head]:
     from opmon import plugins
     from opmon.stages.models import bound_heads
 
-    free = ("confidence", "margin", "entropy", "gini") if subject.settings.problem == "classification" else ()
+    free = ("confidence", "margin", "entropy", "gini") if traits(subject.settings.problem).of_classes else ()
     known = subject.settings.heads
     chosen = {name: known.get(name) or plugins.make("head", name) for name in names or (*free, *known)}
     return bound_heads(chosen, subject.registry, subject.folder)

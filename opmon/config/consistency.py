@@ -13,6 +13,7 @@ from opmon.config.slices import check_slices
 from opmon.decisions.measure_level import stakes
 from opmon.errors import InputError
 from opmon.problems import traits
+from opmon.scoring.outputs.sets import HALF
 from opmon.types import Labelled
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def check(monitor: MonitorSettings) -> None:
 
 
 def _sampler_fits_problem(monitor: MonitorSettings) -> None:
-    of_classes = [
-        name for name in monitor.drawn_by if not traits(monitor.problem).of_classes and _needs_classes(monitor, name)
-    ]
+    of_classes = [name for name in monitor.drawn_by if not _tells_of(monitor, name) and _needs_classes(monitor, name)]
     if of_classes:
         raise at_key(
             "sampler",
@@ -48,6 +47,21 @@ def _unit_is_of_numbers(monitor: MonitorSettings) -> None:
         raise at_key("unit", "is that of a regression's labels; classes and scores have none: leave it out")
     if monitor.tolerance is not None and (holds.right_or_wrong or monitor.scale == "pass_fail"):
         raise at_key("tolerance", "is of numbers and scores; an answer that is right or wrong has none: leave it out")
+
+
+def _several_classes_are_scored(monitor: MonitorSettings) -> None:
+    """Where several classes may hold, each has a score of its own; changed inputs are answered with one class."""
+    if monitor.problem != "multilabel":
+        if monitor.scoring.threshold != HALF:
+            why = f"is of problem: multilabel; the problem is {monitor.problem}: leave it out"
+            raise at_key("scoring", why, "threshold")
+        return
+    if monitor.columns.threshold is not None:
+        raise at_key(
+            "columns", "is of one score and two classes; with multilabel say scoring: {threshold: 0.4}", "threshold"
+        )
+    if monitor.robustness is not None:
+        raise at_key("robustness", "changed inputs are answered with one class or number; with multilabel leave it out")
 
 
 def _outputs_are_judged(monitor: MonitorSettings) -> None:
@@ -82,7 +96,7 @@ def _rules_fit_problem(monitor: MonitorSettings) -> None:
 
 def _variables_are_known(monitor: MonitorSettings) -> None:
     for head in monitor.variables:
-        if not traits(monitor.problem).of_classes and head.plugin.of_classes:
+        if not _tells_of(monitor, head.name) and head.plugin.of_classes:
             others = ", ".join(name for name in plugins.names("head") if not plugins.class_of("head", name).of_classes)
             raise at_key("variables", f"{head.type!r} is of classification only; for {monitor.problem} use {others}")
     free = FREE if traits(monitor.problem).of_classes else ()
@@ -321,6 +335,7 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _main_is_measured,
     _sampler_fits_problem,
     _unit_is_of_numbers,
+    _several_classes_are_scored,
     _outputs_are_judged,
     _rules_fit_problem,
     _variables_are_known,
@@ -336,6 +351,13 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _names_differ,
     check_slices,
 )
+
+
+def _tells_of(monitor: MonitorSettings, variable: str) -> bool:
+    """Whether a variable that is of classes tells something of this problem: those that come with the scores do of
+    several classes as well."""
+    holds = traits(monitor.problem)
+    return holds.one_class or (holds.of_classes and variable in FREE)
 
 
 def _needs_classes(monitor: MonitorSettings, variable: str) -> bool:

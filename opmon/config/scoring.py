@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
-from opmon.config.fields import Duration, absolute, folder_of
+from opmon.config.fields import Duration, Share, absolute, folder_of
 from opmon.config.part import Part, at_key
 from opmon.errors import InputError
 from opmon.scoring.devices import amount
@@ -42,6 +42,8 @@ class ScoringSettings(Part):
     """
 
     by: Way = "onnx"
+    threshold: Share = 0.5
+    """With ``problem: multilabel`` the score from which on a class holds."""
     trust: bool = False
     env: Annotated[str, BeforeValidator(_python)] = "current"
     timeout: Duration = Field(default="5m")  # type: ignore[assignment]

@@ -25,6 +25,7 @@ from opmon.scoring.inputs.columns import AS_NAN, Missing
 from opmon.scoring.inputs.readers import ReaderPlan
 from opmon.scoring.logged import LoggedColumns, LoggedScorer
 from opmon.scoring.outputs.meaning import Scores
+from opmon.scoring.outputs.sets import HALF
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
@@ -76,6 +77,7 @@ class ByOnnx:
     threads: int | None = None
     output: str | None = None
     scores: Scores = "auto"
+    threshold: float = HALF
     missing: Missing = AS_NAN
     heads: Mapping[str, Head] = field(default_factory=dict)
     reference: Path | None = None
@@ -108,10 +110,13 @@ class ByLog:
     classes: tuple[str, ...] | None = None
     spellings: Spellings = AS_SPELT
     meaning: Scores = "auto"
+    threshold: float = HALF
 
     def open(self) -> LoggedScorer:
         """Open the scorer; nothing is loaded."""
-        return LoggedScorer(self.columns, self.problem, self.classes, self.spellings, self.meaning)
+        return LoggedScorer(
+            self.columns, self.problem, self.classes, self.spellings, self.meaning, threshold=self.threshold
+        )
 
     def is_there(self) -> bool:
         return True
@@ -137,6 +142,7 @@ class ByFlavor:
     timeout: float = 300.0
     memory: int | None = None
     reading: ReaderPlan | None = None
+    threshold: float = HALF
 
     def open(self) -> FlavorScorer:
         """The model, in a process that is started when it is first asked."""
@@ -154,6 +160,7 @@ class ByFlavor:
             self.left_out,
             self.signature,
             self.reading,
+            threshold=self.threshold,
         )
 
     def is_there(self) -> bool:

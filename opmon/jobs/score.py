@@ -25,6 +25,7 @@ from opmon.jobs.reading import Beside, Reading
 from opmon.jobs.served import Skew, served
 from opmon.jobs.slices import texts_of
 from opmon.jobs.variables import with_logged
+from opmon.problems import traits
 from opmon.scoring.scored import Scored
 from opmon.types import Array
 
@@ -108,7 +109,7 @@ class _Making:
         """Write the part, and return it."""
         self.unreadable.update(unreadable or {})
         table, skew, classes = self._table()
-        counted = self.job.problem == "classification"
+        counted = not traits(self.job.problem).of_numbers
         summary = Part(
             parts.path_of(self.job.folder, self.number),
             self.start,
@@ -142,7 +143,7 @@ class _Making:
         production = self._served(taken, pairs, own, classes)
         judged, skew = (None, None) if production is None else production
         columns["prediction"] = own if judged is None else judged["prediction"]
-        if judged is not None and self.job.problem == "regression":
+        if judged is not None and traits(self.job.problem).of_numbers:
             columns |= {parts.OWN: own, parts.LOGGED: judged["logged"]}
         for name in pieces[0].variables:
             columns[parts.VARIABLE + name] = np.concatenate([scored.variables[name] for scored in pieces])

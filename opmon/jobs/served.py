@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from opmon.errors import SourceError
 from opmon.jobs.counting import bounded
+from opmon.problems import Problem, traits
 from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
 from opmon.scoring.inputs.columns import decoded
+from opmon.scoring.inputs.sets import logged_sets
 from opmon.scoring.outputs.vocabulary import most_frequent, other_words, strays_of, too_many
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Array
@@ -120,7 +122,7 @@ def served(
     logged: pa.Array,
     own: Array,
     classes: tuple[str, ...] | None,
-    problem: str,
+    problem: Problem,
     spellings: Spellings = AS_SPELT,
     threshold: float | None = None,
 ) -> tuple[pa.Table, Skew] | None:
@@ -132,11 +134,14 @@ def served(
     With a ``threshold`` the column holds numbers: from it on the second of two classes was answered.
     """
     logged = decoded(logged)
+    holds = traits(problem)
+    if holds.of_classes and not holds.one_class:
+        return _served_sets(column, logged, own, classes, spellings)
     known = is_said(column, logged)
     if not known.any():
         return None
     given = logged.filter(pa.array(known))
-    if problem == "regression":
+    if holds.of_numbers:
         said = own.astype(np.float64)
         said[known] = plain_numbers(column, given)
         return _table(said, known, np.zeros(len(own), dtype=bool)), skew_of_numbers(column, known, said, own)
@@ -151,6 +156,25 @@ def served(
     differs = int((compared & (said != own.astype(object))).sum())
     words = (_counted(said[compared]), _counted(own[compared]), _counted(said[strays]))
     return _table(said, known, strays), Skew(column, int(known.sum()), differs, differs, *words, classes)
+
+
+def _served_sets(
+    column: str, logged: pa.Array, own: Array, classes: tuple[str, ...] | None, spellings: Spellings
+) -> tuple[pa.Table, Skew] | None:
+    """The same for several classes at once; a row that names anything else is a stray."""
+    found = logged_sets(column, logged, classes, spellings)
+    there = np.asarray(logged.is_valid())
+    if not there.any():
+        return None
+    strays, known = there & ~found.known, found.known
+    said = np.where(known, found.sets, own)
+    differs = int((known & (said != own)).sum())
+    words = (_counted(said[known]), _counted(own[known]), dict(Counter(found.strays.values())))
+    lost = int(strays.sum()) - len(found.strays)
+    more = {"something that is no list of classes": lost} if lost else {}
+    return _table(said, known, strays), Skew(
+        column, int(there.sum()), differs, differs, *words[:2], words[2] | more, classes
+    )
 
 
 def _table(said: Array, logged: NDArray[np.bool_], strays: NDArray[np.bool_]) -> pa.Table:

@@ -75,6 +75,7 @@ class Model:
         classes: Any = getattr(native, "classes_", None)
         self.classes = list(map(_plain, classes)) if _is_a_row(classes) else None
         self.native: Any = native if self.classes is not None and hasattr(native, "predict_proba") else None
+        self.each: Any = getattr(native, "predict_proba", None)
         self.categories = _knows_categories(native)
         self.number: Any = None
         if self.native is None:  # MLflow holds words against the signature, which has no categories
@@ -83,6 +84,8 @@ class Model:
     def answer(self, rows: pa.RecordBatch, wanted: dict[str, Any]) -> dict[str, Any]:
         """``labels`` and ``scores`` of a table of inputs, where the model gives them."""
         given = self._given(rows)
+        if wanted.get("several") and self.each is not None:
+            return {"scores": _of_each(self.each(given))}
         if self.native is None:
             return _told(self.number(given))
         if not wanted.get("scores", True):
@@ -119,8 +122,20 @@ class Model:
 
 
 def _is_a_row(classes: Any) -> bool:
-    """Whether they name the classes of one label: a regressor of CatBoost has an empty list of them."""
-    return classes is not None and getattr(classes, "ndim", 1) == 1 and len(classes) > 0
+    """Whether they name the classes of one label: a regressor of CatBoost has an empty list of them, a model of several
+    labels a list of lists."""
+    if classes is None or getattr(classes, "ndim", 1) != 1 or not len(classes):
+        return False
+    return getattr(classes[0], "ndim", 0) == 0
+
+
+def _of_each(scores: Any) -> Any:
+    """One score for each class, where several may hold: a model of several outputs gives a table for each of them."""
+    import numpy as np
+
+    if isinstance(scores, list):
+        return np.column_stack([np.asarray(table)[:, -1] for table in scores])
+    return np.asarray(scores)
 
 
 def _signature(told: dict[str, Any]) -> Schema | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import InputError, NotFoundError
+from opmon.problems import traits
 from opmon.registry._review_spans import span_of, trace_id_of
 from opmon.registry.connection import Connection
 from opmon.registry.translation import translated
@@ -207,7 +208,7 @@ def _form(guide: Guide, names: Sequence[str]) -> tuple[str, Any]:
     """The question, and what may be answered: one of a few classes, any text, or a number."""
     from mlflow.genai.label_schemas.label_schemas import InputCategorical, InputNumeric, InputText
 
-    if guide.problem == "regression":
+    if traits(guide.problem).of_numbers:
         return QUESTIONS[2], InputNumeric()
     if 0 < len(names) <= _MOST_OPTIONS and max(map(len, names)) <= _LONGEST_OPTION:
         return QUESTIONS[0], InputCategorical(options=list(names))

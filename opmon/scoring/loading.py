@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opmon.errors import InputError
+from opmon.problems import PROBLEMS, Problem, traits
 from opmon.scoring._allocation import keep_freed_memory
 from opmon.scoring._batching import Sizes, lanes_by_memory
 from opmon.scoring._running import Runner
@@ -28,7 +29,6 @@ from opmon.scoring.outputs.planning import plan_outputs
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.session import Session, cores, open_session
 from opmon.spellings import Classes
-from opmon.types import Problem
 
 if TYPE_CHECKING:
     from opmon.abc import Head
@@ -102,5 +102,5 @@ def _require(problem: Problem, **counts: int | None) -> None:
     for name, value in counts.items():
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1; got {value}")
-    if problem not in ("classification", "regression"):
-        raise InputError(f"problem must be classification or regression; got {problem!r}")
+    if problem not in PROBLEMS or not traits(problem).compares:
+        raise InputError(f"a model is run for classification, multilabel or regression; got {problem!r}")

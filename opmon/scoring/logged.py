@@ -16,7 +16,9 @@ from opmon.scoring.inputs.anything import beginnings
 from opmon.scoring.inputs.classes import class_names, decided, is_said, plain_numbers
 from opmon.scoring.inputs.columns import decoded
 from opmon.scoring.inputs.scores import scores_of
+from opmon.scoring.inputs.sets import logged_sets
 from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
+from opmon.scoring.outputs.sets import HALF, scores_in, sets_of, variables_of_sets
 from opmon.scoring.outputs.variables import variables_of
 from opmon.scoring.outputs.vocabulary import other_words, strays_of, too_many
 from opmon.scoring.scored import Scored
@@ -54,6 +56,8 @@ class LoggedScorer:
     meaning: Scores = "auto"
     keeps_scores: bool = False
     """Whether the scores are given with the answers."""
+    threshold: float = HALF
+    """The score from which on a class holds, where several may."""
     _strays: Counter[str] = field(default_factory=Counter)
     _said: int = 0
 
@@ -83,6 +87,8 @@ class LoggedScorer:
             predictions, good = self._numbers(batch.rows, rejected)
         elif not holds.compares:
             predictions, good = self._outputs(batch.rows, rejected)
+        elif not holds.one_class:
+            predictions, good, variables, unlike, scores = self._several(batch.rows, rejected)
         else:
             predictions, good, variables, unlike, scores = self._classified(batch.rows, rejected)
         rows = batch.first_row + np.flatnonzero(good)
@@ -114,6 +120,34 @@ class LoggedScorer:
         there: NDArray[np.bool_] = np.asarray(column.is_valid())
         _reject(rejected, ~there, f"column {name!r} is empty")
         return beginnings(column), there
+
+    def _several(
+        self, rows: pa.RecordBatch, rejected: dict[int, str]
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, Numbers | None]:
+        """The classes that hold, as they were logged, or else those whose score is high enough."""
+        names, name = self.columns.scores, self.columns.prediction
+        variables: dict[str, NDArray[np.float32]] = {}
+        by_score, valid, kept = np.empty(0, dtype=object), np.zeros(rows.num_rows, dtype=bool), None
+        if names:
+            columns = [_column(rows, each) for each in names]
+            matrix, classes = scores_of(names, columns, self.classes, self.spellings)
+            self.classes = self.classes or classes or (names if len(names) > 1 else None)
+            scores, valid = scores_in(matrix, names[0], self.meaning == "logits")
+            self.classes = self.classes or tuple(map(str, range(scores.shape[1])))
+            by_score, variables = (
+                sets_of(scores, self.threshold, self.classes),
+                variables_of_sets(scores, self.threshold),
+            )
+            kept = np.where(valid[:, None], scores, np.nan).astype(np.float32) if self.keeps_scores else None
+        if name is None:
+            _reject(rejected, ~valid, f"column {names[0]!r} has no scores from 0 to 1")
+            return by_score, valid, variables, 0, kept
+        said = logged_sets(name, _column(rows, name), self.classes, self.spellings)
+        rejected.update(said.rejected)
+        self._said += int(said.known.sum()) + len(said.strays)
+        self._strays.update(said.strays.values())
+        unlike = int((by_score != said.sets)[said.known & valid].sum()) if names else 0
+        return said.sets, said.known, variables, unlike, kept
 
     def _classified(
         self, rows: pa.RecordBatch, rejected: dict[int, str]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from opmon.problems import traits
 from opmon.scoring._ahead import ahead
 from opmon.scoring._running import Runner, Tensors
 from opmon.scoring.devices import Device
@@ -23,6 +24,7 @@ from opmon.scoring.inputs.readers import Reader, ReaderPlan
 from opmon.scoring.inputs.tensors import Fed
 from opmon.scoring.loading import load
 from opmon.scoring.outputs.meaning import Outputs, Predictions, Scores
+from opmon.scoring.outputs.sets import HALF
 from opmon.scoring.outputs.variables import FLOOR
 from opmon.scoring.reference.fitted import Reference
 from opmon.scoring.scored import Scored, Traced
@@ -67,6 +69,7 @@ class Scorer:
         lanes: int | None = None,
         output: str | None = None,
         scores: Scores = "auto",
+        threshold: float = HALF,
         missing: Missing = AS_NAN,
         heads: Mapping[str, Head] | None = None,
         reference: Reference | None = None,
@@ -82,7 +85,7 @@ class Scorer:
         ``threads`` None is all cores; small models run on several ``lanes`` at once: see
         :class:`~opmon.scoring._running.Runner`.
         ``features`` and ``tensor`` name the columns that are fed; ``output`` and ``scores`` override what the graph
-        tells.
+        tells. ``threshold`` is the score from which on a class holds, where several may.
         ``missing`` says what is fed where a value is missing: NaN, unless told otherwise.
 
         ``heads`` are auxiliary variables to compute beside those that come with the probabilities, from ``reference``
@@ -103,7 +106,8 @@ class Scorer:
             None if reading is None else reading.reader(takes),
             tuple(signature),
         )
-        return cls(loaded.runner, feeding, loaded.outputs, loaded.variables, loaded.functions, traced)
+        outputs = replace(loaded.outputs, threshold=threshold)
+        return cls(loaded.runner, feeding, outputs, loaded.variables, loaded.functions, traced)
 
     @property
     def session(self) -> Session:
@@ -220,7 +224,7 @@ class Scorer:
     def _scored(self, batch: Batch, fed: Fed, pieces: Sequence[Predictions]) -> Scored:
         rejected = {batch.first_row + row: reason for row, reason in fed.rejected.items()}
         if not pieces:
-            nothing = np.empty(0, np.float64 if self.outputs.problem == "regression" else np.str_)
+            nothing = np.empty(0, np.float64 if traits(self.outputs.problem).of_numbers else np.str_)
             return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, rejected, missing=fed.missing)
         said = Predictions.joined(pieces)
         variables = {**said.variables, **self._outside(said)}

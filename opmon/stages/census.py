@@ -18,8 +18,9 @@ from opmon.config.truth import TruthSettings
 from opmon.errors import NotFoundError
 from opmon.estimators.census import METHOD, census, is_census
 from opmon.jobs.ids import hashes_of
+from opmon.problems import traits
 from opmon.stages.beside import beside_frame, frame_column, frame_path, losses_of
-from opmon.stages.measures import main_of, of_all
+from opmon.stages.measures import labelled, main_of, of_all
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.truth import kept_truths, vocabulary_of, waiting
 from opmon.store import rounds
@@ -116,13 +117,11 @@ def _name(round_: Round) -> str:
 def _rows(round_: Round, labels: pa.Array, said: pa.Array) -> Labelled:
     """What is known of all inputs, of which each has its truth."""
     answered = np.ones(len(said), dtype=np.bool_)
-    if round_.plan.problem == "regression":
+    if traits(round_.plan.problem).of_numbers:
         numbers = (column.cast(pa.float64()).to_numpy(zero_copy_only=False) for column in (labels, said))
         return Labelled(answered, *numbers)
-    truth, answers = (
-        column.cast(pa.string()).to_numpy(zero_copy_only=False).astype(np.str_) for column in (labels, said)
-    )
-    return Labelled(answered, truth, answers, None, tuple(round_.classes or ()))
+    truth, answers = (column.cast(pa.string()).to_pylist() for column in (labels, said))
+    return labelled(round_, answered, truth, answers)
 
 
 def _joined(work: Toolbox, path: Path) -> pa.Array:

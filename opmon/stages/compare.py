@@ -11,6 +11,7 @@ from opmon import plugins
 from opmon.abc import Estimator
 from opmon.decisions.comparison import Comparison, Paired, compare_versions
 from opmon.errors import InputError, NotFoundError, SourceError
+from opmon.problems import traits
 from opmon.stages.estimate import read_answers
 from opmon.stages.rivals import outcomes_of, predictions_of
 from opmon.stages.toolbox import Toolbox
@@ -33,7 +34,7 @@ def compare(
 
     ``fresh``: only rounds that were opened after both were registered, so that neither can have learned from them.
     """
-    if work.settings.problem == "regression":
+    if not traits(work.settings.problem).right_or_wrong:
         raise InputError(
             f"versions are compared by which of them is right where the other is wrong, and monitor {work.name!r} is "
             f"told by its {work.settings.quantity.name}; give each version a monitor of its own"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.problems import traits
 from opmon.stages.beside import fetch_table, losses_of
 from opmon.stages.frames import read_inputs
 from opmon.stages.models import way_of
@@ -46,7 +47,7 @@ def answers_of_model(
         raise InputError(f"the judge {address} is the version that it would judge; name another model in 'judge'")
     if model.uri not in work.rivals:
         work.rivals[model.uri] = way_of(work.settings, work.registry, model, work.folder, plain=True).open()
-    classifies = round_.plan.problem == "classification"
+    classifies = traits(round_.plan.problem).one_class
     for start in range(0, len(positions), ROWS):
         rows = fetch_table(work, round_, read_inputs(path, positions[start : start + ROWS], ["slice", "row"]))
         for part in work.rivals[model.uri].score(_batches(rows)):

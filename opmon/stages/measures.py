@@ -185,7 +185,14 @@ def rows_of(round_: Round, tasks: Sequence[Asked], draw: Draw) -> Labelled:
     said = [task.prediction if task is not None else "" for task in drawn]
     classes = tuple(round_.classes or ())
     scores = [None if task is None else task.scores for task in drawn]
-    own = _scores(scores, classes)
+    return labelled(round_, answered, truth, said, _scores(scores, classes))
+
+
+def labelled(
+    round_: Round, answered: NDArray[np.bool_], truth: Sequence[str], said: Sequence[str], own: Numbers | None = None
+) -> Labelled:
+    """Answers and what the model said, which are text, as measures take them; empty text is no answer."""
+    classes = tuple(round_.classes or ())
     match round_.plan.problem:
         case "regression":
             return Labelled(answered, _numbers(truth), _numbers(said))

@@ -43,6 +43,7 @@ class Answering(TypedDict):
     threads: int | None
     output: str | None
     scores: Scores
+    threshold: float
     missing: Missing
 
 
@@ -63,6 +64,7 @@ def answering(settings: MonitorSettings) -> Answering:
         "threads": settings.threads,
         "output": settings.output,
         "scores": settings.scores,
+        "threshold": settings.scoring.threshold,
         "missing": missing_of(settings.inputs.missing),
     }
 
@@ -92,7 +94,8 @@ def way_of(
     match settings.scoring.by:
         case "logged":
             columns = LoggedColumns(settings.columns.prediction, settings.columns.scores, settings.columns.threshold)
-            return ByLog(columns, settings.problem, settings.class_names, settings.spellings, settings.scores)
+            own = (settings.class_names, settings.spellings, settings.scores, settings.scoring.threshold)
+            return ByLog(columns, settings.problem, *own)
         case "flavor":
             return _by_flavor(settings, registry, model, folder)
     return onnx_way(settings, registry, model, folder, traced, plain)
@@ -117,6 +120,7 @@ def _by_flavor(settings: MonitorSettings, registry: Registry, model: ModelVersio
         settings.scoring.timeout.total_seconds(),
         settings.scoring.memory,
         reading_of(settings),
+        settings.scoring.threshold,
     )
 
 

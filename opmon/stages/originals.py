@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from opmon.abc import ModelFile, Network, Registry
 from opmon.config import MonitorSettings
 from opmon.errors import ModelError
+from opmon.problems import traits
 from opmon.scoring.conversion.network import outputs_of
 from opmon.scoring.conversion.original import answers_of
 from opmon.scoring.scored import Scored
@@ -98,7 +99,7 @@ def _equal(scorer: Scorer, original: Original, batch: Batch, scored: Scored) -> 
     tensors = {name: values[asked] for name, values in fed.tensors.items()}
     given = scored.predictions[np.isin(rows, fed.rows)]
     answers = _own(scorer, original, tensors)
-    if scorer.outputs.problem == "regression":
+    if traits(scorer.outputs.problem).of_numbers:
         return _close(given, answers.astype(np.float64))
     equal: NDArray[np.bool_] = given == answers
     return equal

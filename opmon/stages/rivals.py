@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from opmon.adjudication import Asked
 from opmon.jobs.model import Answering
+from opmon.problems import traits
 from opmon.quantities import Problem, loss
 from opmon.stages.beside import fetch_table, frame_path
 from opmon.stages.captured import captured
@@ -52,7 +53,7 @@ def predictions_of(work: Toolbox, round_: Round, model: ModelVersion, positions:
     return _answers(work.rivals[model.uri], chosen, table, round_.plan.problem)
 
 
-def _answers(scorer: Answering, ordered: NDArray[np.int64], table: object, problem: str) -> dict[int, str]:
+def _answers(scorer: Answering, ordered: NDArray[np.int64], table: object, problem: Problem) -> dict[int, str]:
     batches = []
     start = 0
     for rows in table.combine_chunks().to_batches():  # type: ignore[attr-defined]
@@ -60,6 +61,6 @@ def _answers(scorer: Answering, ordered: NDArray[np.int64], table: object, probl
         start += rows.num_rows
     said: dict[int, str] = {}
     for part in scorer.score(batches):
-        names = canonical_classes(part.predictions) if problem != "regression" else part.predictions.astype(str)
+        names = canonical_classes(part.predictions) if traits(problem).one_class else part.predictions.astype(str)
         said |= {int(ordered[row]): str(name) for row, name in zip(part.rows, names, strict=True)}
     return said

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.problems import traits
 from opmon.scoring.graph.compiled import columns_of
 from opmon.scoring.scorer import Scorer
 from opmon.spellings import Spellings
@@ -29,7 +30,7 @@ def labelled(scorer: Scorer, rows: NDArray[np.int64], truth: Sequence[str | None
     known = [(place, str(truth[row]).strip()) for place, row in enumerate(rows.tolist()) if truth[row] is not None]
     kept = np.array([place for place, text in known if text], np.int64)
     texts = [text for _, text in known if text]
-    if scorer.outputs.problem == "regression":
+    if traits(scorer.outputs.problem).of_numbers:
         return kept, _numbers(texts)
     return kept, _columns(texts, _classes(scorer), scorer.outputs.spellings)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from xml.sax.saxutils import quoteattr
 
+from opmon.problems import traits
 from opmon.types import Guide
 
 MARK = "<!-- made by opmon, which keeps it up to date until this line is taken out -->"
@@ -62,7 +63,7 @@ def is_ours(configuration: str) -> bool:
 
 def _answer(about: str, guide: Guide, classes: Mapping[str, str]) -> list[str]:
     to = f'name="{ANSWER}" toName={quoteattr(about)} required="true"'
-    if guide.problem == "regression":
+    if traits(guide.problem).of_numbers:
         unit = "" if guide.unit is None else f" in {guide.unit}"
         return [f'<Header size="5" value={quoteattr(f"The number{unit}")}/>', f'<Number {to} step="any"/>']
     if len(classes) > _MANY:

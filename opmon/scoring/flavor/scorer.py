@@ -10,12 +10,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError, SourceError
+from opmon.problems import traits
 from opmon.scoring.flavor.feeding import Piece, pieces
 from opmon.scoring.flavor.process import ModelFailed, Worker, WorkerFailed
 from opmon.scoring.inputs.classes import class_names
 from opmon.scoring.inputs.readers import ReaderPlan
+from opmon.scoring.inputs.sets import logged_sets
 from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
 from opmon.scoring.outputs.planning import chosen_classes
+from opmon.scoring.outputs.sets import HALF
 from opmon.scoring.scored import Scored
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Array, Batch, Document, Json, Numbers, Problem, Signature
@@ -50,6 +53,8 @@ class FlavorScorer:
     signature: Signature | None = None
     reading: ReaderPlan | None = None
     """How rows become tensors, where they hold pictures or the like."""
+    threshold: float = HALF
+    """The score from which on a class holds, where several may."""
     keeps_scores: bool = False
     """Whether the scores are given with the answers."""
     _own: tuple[str, ...] | None = None
@@ -141,7 +146,7 @@ class FlavorScorer:
         yield from ((start + row, f"the model failed: {why}") for row in range(rows.num_rows))
 
     def _answer(self, rows: pa.RecordBatch) -> _Answer:
-        self.worker.send(_stream(rows), {"scores": self.problem == "classification"})
+        self.worker.send(_stream(rows), _wanted(self.problem))
         header, table = self.worker.answer()
         if table.num_rows != rows.num_rows:
             raise ModelFailed(f"it gave {table.num_rows} answers for {rows.num_rows} inputs")
@@ -191,15 +196,17 @@ class FlavorScorer:
         rejected: dict[int, str],
     ) -> Scored:
         reasons = {batch.first_row + row: reason for row, reason in rejected.items()}
-        nothing: Array = np.empty(0, np.float64 if self.problem == "regression" else np.str_)
+        nothing: Array = np.empty(0, np.float64 if traits(self.problem).of_numbers else np.str_)
         if not parts:
             return Scored(batch.slice_index, np.empty(0, np.int64), nothing, {}, reasons)
         rows = np.concatenate([numbers for numbers, _, _ in parts])
         table = pa.concat_tables([part for _, _, part in parts], promote_options="permissive").combine_chunks()
-        if self.problem == "regression":
+        if traits(self.problem).of_numbers:
             predictions, good = self._numbers(table)
             variables: dict[str, NDArray[np.float32]] = {}
             unlike, classes, scores = 0, None, None
+        elif not traits(self.problem).one_class:
+            predictions, good, variables, unlike, classes, scores = self._several(table, parts[0][1])
         else:
             predictions, good, variables, unlike, classes, scores = self._classified(table, parts[0][1])
         for row in rows[~good].tolist():
@@ -228,6 +235,24 @@ class FlavorScorer:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
             raise ModelError(f"the model does not answer with numbers ({exc}); set problem: classification") from exc
         return values, np.isfinite(values)
+
+    def _several(
+        self, table: pa.Table, header: Document
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None, Numbers | None]:
+        """The classes that hold, by the model's scores or yes and no for each, or as it lists them."""
+        own = header.get("classes")
+        classes = self._known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
+        if "scores" not in table.column_names:
+            said = logged_sets("the model's label", table["labels"].combine_chunks(), classes, self.spellings)
+            return said.sets, said.known, {}, 0, classes, None
+        column = table["scores"].combine_chunks()
+        matrix = np.asarray(column.flatten()).reshape(table.num_rows, column.type.list_size)
+        meaning: Meaning = "logits" if self.meaning == "logits" else "independent"
+        outputs = Outputs(
+            self.problem, "scores", None, meaning, classes, threshold=self.threshold, keeps_scores=self.keeps_scores
+        )
+        found = outputs.read([matrix])
+        return found.predictions, found.valid, dict(found.variables), 0, found.classes, found.scores
 
     def _classified(
         self, table: pa.Table, header: Document
@@ -286,6 +311,12 @@ class FlavorScorer:
             return names
         called = dict(zip(own, chosen, strict=True))
         return np.array([called.get(name, name) for name in names.tolist()], dtype=np.str_)
+
+
+def _wanted(problem: Problem) -> dict[str, bool]:
+    """What a model is asked for beside its answers."""
+    holds = traits(problem)
+    return {"scores": holds.of_classes, "several": holds.of_classes and not holds.one_class}
 
 
 def _are_shares(labels: pa.Array) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError
+from opmon.problems import traits
 from opmon.scoring.graph.file import copied
 from opmon.scoring.graph.monitor_graph import ACTIVATIONS, PREDICTED, UNKNOWN, MonitorGraph
 from opmon.scoring.graph.nodes import PREFIX, Nodes
@@ -62,7 +63,7 @@ def compile_graph(
     graph = MonitorGraph(Nodes(_modern(model)), outputs, columns, single, layer, reference, whole)
     if reference is not None and reference.columns != columns:
         raise ModelError(
-            f"the reference was fitted for {reference.columns} classes and the model has {columns} (0: regression); "
+            f"the reference was fitted for {reference.columns} classes and the model has {columns} (0: none); "
             f"fit one for this model with opmon reference"
         )
     taken = {item.name for item in graph.model.graph.output}
@@ -134,7 +135,7 @@ def is_added(name: str, variables: Mapping[str, str]) -> bool:
 
 def columns_of(outputs: Outputs, score: Tensor) -> tuple[int, bool]:
     """The number of classes (0: regression), and whether one number tells two of them apart."""
-    if outputs.problem == "regression":
+    if not traits(outputs.problem).one_class:
         return 0, False
     sizes = score.shape[1:]
     width = math.prod(size or 0 for size in sizes) or None if score.shape else None

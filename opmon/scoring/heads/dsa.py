@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from opmon.abc import ArrayFunction, Head
 from opmon.errors import InputError, ModelError
+from opmon.problems import traits
 from opmon.scoring.graph.monitor_graph import MonitorGraph
 from opmon.scoring.heads import _dsa
 from opmon.scoring.heads.dsa_sorted import sorted_function
@@ -60,7 +61,7 @@ class DistanceSurprise(Head):
 
 
 def _required(reference: Reference) -> Reference:
-    if reference.problem == "regression":
+    if not traits(reference.problem).one_class:
         raise ModelError("dsa compares predicted classes, and a regression model has none; lsa is for both")
     if len(reference.classes) < 2:
         raise ModelError(

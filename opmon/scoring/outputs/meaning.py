@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import ModelError
+from opmon.problems import traits
 from opmon.scoring.outputs.labels import Labels
+from opmon.scoring.outputs.sets import HALF, scores_in, sets_of, variables_of_sets
 from opmon.scoring.outputs.variables import by_class, only_one, ranked, sigmoid, softmax, summed, variables_of
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.types import Array, Numbers, Problem
@@ -77,6 +79,8 @@ class Outputs:
     """The names that the file itself has for the classes, in the same order."""
     spellings: Spellings = AS_SPELT
     """The other names of the classes."""
+    threshold: float = HALF
+    """The score from which on a class holds, where several may."""
     keeps_scores: bool = False
     """Whether the probabilities are given with the predictions: as many numbers for each input as there are classes."""
 
@@ -87,8 +91,11 @@ class Outputs:
     def read(self, results: Sequence[Array]) -> Predictions:
         """Predictions and auxiliary variables from the values of ``names``."""
         score = np.asarray(results[0])
-        if self.problem == "regression":
+        holds = traits(self.problem)
+        if holds.of_numbers:
             return self._numbers(score)
+        if not holds.one_class:
+            return self._several(score)
         probabilities = self._probabilities(score)
         with np.errstate(invalid="ignore", over="ignore"):
             total = summed(probabilities)
@@ -116,6 +123,22 @@ class Outputs:
             unlike,
             self._vocabulary(classes),
             scores=self._kept(probabilities, classes),
+        )
+
+    def _several(self, score: Array) -> Predictions:
+        """The classes that hold, each by its own score."""
+        if sum(size > 1 for size in score.shape[1:]) > 1:
+            raise ModelError(many_axes(self.score, score.shape))
+        scores, valid = scores_in(score, self.score, self.meaning == "logits")
+        classes = self._classes(scores.shape[1])
+        kept = scores.astype(np.float32) if self.keeps_scores else None
+        return Predictions(
+            sets_of(scores, self.threshold, classes),
+            variables_of_sets(scores, self.threshold),
+            valid,
+            0,
+            classes,
+            scores=kept,
         )
 
     def _kept(self, probabilities: Numbers, classes: tuple[str, ...]) -> Numbers | None:

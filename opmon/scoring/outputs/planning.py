@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opmon.errors import InputError, ModelError
+from opmon.problems import traits
 from opmon.scoring.graph.file import class_names, classifier_labels, last_operator, metadata_of
 from opmon.scoring.outputs.labels import KINDS, plan_labels, several
 from opmon.scoring.outputs.meaning import SCORES, Meaning, Outputs, Scores, many_axes
@@ -41,23 +42,27 @@ def plan_outputs(
     if scores not in SCORES:
         raise InputError(f"scores must be one of {', '.join(SCORES)}; got {scores!r}")
     score = _score(outputs, output)
-    if problem == "regression":
+    if traits(problem).of_numbers:
         if classes is not None:
             raise InputError("a regression model has no classes; leave classes out, or set problem: classification")
         return Outputs(problem, score.name, None, "value", None, None)
     _require_a_row(score)
-    label = _label(outputs)
+    label = _label(outputs) if traits(problem).one_class else None
     width = score.shape[1] if len(score.shape) == 2 else None
     origin = None if label is None else _origin(model, label, width)
     own = _own(model, score, origin)
     spellings = Spellings.of(classes) if isinstance(classes, Mapping) else AS_SPELT
     chosen = own if classes is None else chosen_classes(tuple(map(canonical_class, classes)), own, spellings)
-    if chosen is not None and width is not None and len(chosen) != max(width, 2):
+    if chosen is not None and width is not None and len(chosen) != max(width, 2 if traits(problem).one_class else 1):
         raise ModelError(
             f"output {score} has {width} columns, and there are {len(chosen)} classes ({', '.join(chosen[:10])}); give "
             f"classes with one name for each column, in their order"
         )
     labels = None if label is None else plan_labels(label.name, label.kind, origin, chosen, own, spellings)
+    if not traits(problem).one_class:
+        return Outputs(
+            problem, score.name, None, "logits" if scores == "logits" else "independent", chosen, own, spellings
+        )
     meaning = scores if scores != "auto" else _meaning(model, score, labels is not None)
     return Outputs(problem, score.name, labels, meaning, chosen, own, spellings)
 
