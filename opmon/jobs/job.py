@@ -19,7 +19,7 @@ from opmon.types.slicing import Cut
 from opmon.where import Where
 
 if TYPE_CHECKING:
-    from opmon.abc import Head, Source
+    from opmon.abc import Head, Measure, Source
 
 PART_ROWS = 1 << 18
 """A part has about so many rows of the log: what a job holds in memory at a time, and what a kill can cost."""
@@ -77,6 +77,9 @@ class ScoreJob:
     """The variables that come from columns of the log, by name."""
     cuts: tuple[Cut, ...] = ()
     """How columns of the log divide the inputs into slices."""
+    aim: Measure | None = None
+    """The measure that the sampler aims at: the chances that it wants are kept of every input; None: it aims at none
+    of classes."""
     neurons: int | None = None
     """The most neurons of the layer to keep of each input; None where its activations are not wanted."""
     sampled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))

@@ -2,9 +2,9 @@
 
 A part has one row for each input that can be judged: ``id``, ``hash`` where the log has ids, ``slice`` and ``row`` (the
 way back to the log), ``prediction`` (what is judged), one ``variable.<name>`` for each auxiliary variable and one
-``slice.<name>`` for each column that divides the inputs; where
-production logged numbers, ``own`` (the model's) and ``logged``; and the float32 values of the layer where they are
-wanted. A part is there whole or not at all, so that a job that was killed goes on behind its last one.
+``slice.<name>`` for each column that divides the inputs, one ``chance.<class>`` for each class that the sampler aims
+by; where production logged numbers, ``own`` (the model's) and ``logged``; and the float32 values of the layer where
+they are wanted. A part is there whole or not at all, so that a job that was killed goes on behind its last one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from opmon.jobs.moments import NO_SPAN, Span
 from opmon.jobs.served import Skew
 
-VARIABLE, SLICE, ACTIVATIONS = "variable.", "slice.", "activations"
+VARIABLE, SLICE, CHANCE, ACTIVATIONS = "variable.", "slice.", "chance.", "activations"
 HASH, OWN, LOGGED = "hash", "own", "logged"
 _SUMMARY = b"opmon.part"
 _ROW_GROUP = 1 << 16

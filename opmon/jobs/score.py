@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opmon.jobs import parts
+from opmon.jobs.chances import with_chances
 from opmon.jobs.counting import bounded
 from opmon.jobs.ids import hashes_of, ids_of
 from opmon.jobs.job import ScoreJob
@@ -58,8 +59,11 @@ def score(job: ScoreJob) -> tuple[Part, ...]:
     neurons = None if job.neurons is None else Neurons(job.neurons)
     with ThreadPoolExecutor(1, thread_name_prefix="opmon-part") as pool:  # a part is written while the next is scored
         writing: list[Future[Part]] = []
-        for scored in opened(job.way).score(reading):
+        scorer = opened(job.way) if job.aim is None else opened(job.way).keeping_scores()
+        for scored in scorer.score(reading):
             beside = reading.beside.popleft()
+            if job.aim is not None:
+                scored = with_chances(scored, job.aim)
             if job.variables:
                 scored = with_logged(scored, job.variables, beside.numbers, beside.first)
             making.add(scored if neurons is None else neurons.take(scored), beside)
@@ -147,6 +151,11 @@ class _Making:
             columns |= {parts.OWN: own, parts.LOGGED: judged["logged"]}
         for name in pieces[0].variables:
             columns[parts.VARIABLE + name] = np.concatenate([scored.variables[name] for scored in pieces])
+        for name in dict.fromkeys(name for scored in pieces for name in scored.chances):
+            none = [np.full(len(scored.rows), np.nan, np.float32) for scored in pieces]
+            columns[parts.CHANCE + name] = np.concatenate(
+                [scored.chances.get(name, lacking) for scored, lacking in zip(pieces, none, strict=True)]
+            )
         for cut in self.job.cuts:
             texts = [texts_of(beside.numbers, cut).take(at) for at, (_, beside) in zip(taken, pairs, strict=True)]
             columns[parts.SLICE + cut.name] = pa.chunked_array(texts).unify_dictionaries().combine_chunks()

@@ -35,6 +35,8 @@ class Scored:
     scores: Numbers | None = None
     """The probability of each of ``classes``, one row per input and NaN where it gives none, of a scorer that keeps
     them; None where it has none."""
+    chances: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    """By class how likely the model holds it to be the truth, of the classes that a sampler aims by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

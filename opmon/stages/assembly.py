@@ -21,7 +21,7 @@ from opmon.config.slices import cuts_of
 from opmon.jobs.counting import bounded
 from opmon.jobs.moments import Span
 from opmon.jobs.neurons import from_bytes
-from opmon.jobs.parts import ACTIVATIONS, HASH, LOGGED, OWN, SLICE, VARIABLE, Part
+from opmon.jobs.parts import ACTIVATIONS, CHANCE, HASH, LOGGED, OWN, SLICE, VARIABLE, Part
 from opmon.jobs.served import Skew, skew_of_numbers
 from opmon.stages.frames import levels_as_bytes, write_frame
 from opmon.stages.identities import first_met
@@ -161,7 +161,7 @@ def _tables(
     """The frame, part by part."""
     if not parts:
         return
-    names = [name for name in parts[0].names if name.startswith(VARIABLE)]
+    names = [name for name in parts[0].names if name.startswith((VARIABLE, CHANCE))]
     coding = None if levels is None else Levels.of(map(_neurons, parts, masks), levels)
     for part, mask in zip(parts, masks, strict=True):
         table = _kept(part, ["id", "slice", "row", "prediction", *names], mask)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from opmon.abc import Sampler
 from opmon.adjudication import Asked
+from opmon.stages.aims import aimed, chances_of_drawn
 from opmon.stages.asking import as_met
 from opmon.stages.beside import fetch_table, frame_path
 from opmon.stages.captured import capture
@@ -56,6 +57,7 @@ def draw_round(work: Toolbox, round_: Round) -> None:
         with work.write() as connection:
             rounds.update(connection, round_.id, state=RoundState.OPENED, problem=None)
         return
+    frame = aimed(work, round_, path, frame, None)
     drawn = sampler.draw(frame, round_.plan.budget, generator(round_, wave=0))
     _queue(work, round_, path, drawn, drawn.unique_positions, state=RoundState.DRAWN)
 
@@ -65,7 +67,8 @@ def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:
     sampler = sampler_of(round_.plan)
     path = frame_path(work, round_)
     rng = generator(round_, wave=round_.waves)
-    drawn = sampler.next_batch(_seen_by(sampler, path, round_), round_.plan.budget, sample, rng)
+    frame = aimed(work, round_, path, _seen_by(sampler, path, round_), sample)
+    drawn = sampler.next_batch(frame, round_.plan.budget, sample, rng)
     if len(drawn) == len(sample.draw):
         return False
     new = np.setdiff1d(drawn.unique_positions, sample.draw.positions)
@@ -111,6 +114,7 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     if truth is not None:
         known = truths_of_drawn(work, round_, truth, inputs.append_column(POSITION, pa.array(ordered)), rows)
     scores = scores_of_drawn(work, round_, ordered, rows) if round_.plan.measures else {}
+    scores = chances_of_drawn(round_, ordered, inputs, scores)
     tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows, scores), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     in_order = [tasks[int(chosen[k])] for k in order]

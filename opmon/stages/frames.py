@@ -1,9 +1,10 @@
 """A round's frame on disk and in MLflow: ``frame.parquet``, one row per scorable input.
 
 Its columns are ``id``, ``slice`` and ``row`` (the way back to the log), ``prediction``, one ``variable.<name>`` for
-each auxiliary variable, one ``slice.<name>`` for each column that divides the inputs and, for samplers that look at a
-hidden layer, ``activations``: one byte per neuron that varies, the level in which it lies. It is written part by part,
-and read column by column or row by row: it is never in memory as a whole.
+each auxiliary variable, one ``slice.<name>`` for each column that divides the inputs, one ``chance.<class>`` for each
+class that the sampler aims by and, for samplers that look at a hidden layer, ``activations``: one byte per neuron that
+varies, the level in which it lies. It is written part by part, and read column by column or row by row: it is never in
+memory as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from opmon.types import Array, Columns, Frame
 
 NAME = "frame.parquet"
-VARIABLE, SLICE, ACTIVATIONS = "variable.", "slice.", "activations"
+VARIABLE, SLICE, CHANCE, ACTIVATIONS = "variable.", "slice.", "chance.", "activations"
 EMPTY = pa.schema([("id", pa.string()), ("slice", pa.int32()), ("row", pa.int64()), ("prediction", pa.string())])
 """Of a frame in which there is nothing."""
 _ROW_GROUP = 1 << 16
@@ -69,6 +70,13 @@ def read_frame(path: Path, *, activations: bool = False, predictions: bool = Fal
         activations=_levels(path) if activations and ACTIVATIONS in names else None,
         size=rows,
     )
+
+
+def read_chances(path: Path) -> Columns:
+    """How likely the model holds some classes to be the truth, by class; each is read when it is asked for."""
+    with pq.ParquetFile(path) as file:
+        names = [name.removeprefix(CHANCE) for name in file.schema_arrow.names if name.startswith(CHANCE)]
+    return Columns(names, lambda name: _column(path, CHANCE + name).to_numpy())
 
 
 def read_inputs(path: Path, positions: NDArray[np.int64], columns: Sequence[str] | None = None) -> pa.Table:

@@ -16,7 +16,7 @@ from opmon.adjudication import Asked
 from opmon.config.measures import distinct
 from opmon.errors import InputError
 from opmon.estimators.census import METHOD as CENSUS
-from opmon.estimators.measured import measured
+from opmon.estimators.measured import measured, measured_tally
 from opmon.estimators.tally import Tally
 from opmon.quantities import Problem, Quantity
 from opmon.scales import score_of
@@ -87,8 +87,11 @@ def tally_of(round_: Round, answers: Answers) -> Tally | None:
     if main is not None:
         rows = rows_of(round_, answers.tasks, sample.draw)
         ratio = main.measure.ratio(rows.only(rows.answered))
-        if ratio is None or not ratio.is_mean or main.measure.needs_scores:
+        if ratio is None or main.measure.needs_scores:
             return None
+        if not ratio.is_mean:
+            estimator = linear(sample)
+            return None if estimator is None else measured_tally(estimator, sample, rows, main.measure)
         losses = _losses(ratio, main.quantity)
         if losses is None:
             return None

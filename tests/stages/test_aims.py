@@ -1,0 +1,93 @@
+"""A monitor whose main measure is a recall, a cost or a mean absolute error draws its inputs by that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opmon.stages.frames import NAME, read_chances, read_frame
+from opmon.store import draws, queue, revisions, rounds
+from opmon.types.draw import KIND
+
+CLASSES = [str(digit) for digit in range(10)]
+OF_EIGHT: dict[str, Any] = {
+    "classes": CLASSES,
+    "measures": ["accuracy", {"recall": {"class": "8"}}],
+    "main": "recall",
+    "rules": [],
+    "sampler": {"budget": 100},
+    "round": {"min_inputs": 400, "max_inputs": 400, "max_age": "3650d"},
+    "rolling": {"rounds": 2},
+}
+
+
+def labelled(workbench: Any, monitor: Any) -> Any:
+    """Another round, drawn in two waves and answered; gives it with its newest estimate."""
+    workbench.write_window(400)
+    monitor.advance()
+    workbench.answer(monitor, wrong=0.1)
+    monitor.advance()
+    workbench.answer(monitor, wrong=0.1)
+    assert (cycle := monitor.advance()).problems == []
+    assert cycle.closed == 1
+    with monitor.store.read() as connection:
+        round_ = rounds.newest(connection, workbench.name, 1)[0]
+        return round_, revisions.latest_estimate(connection, round_.id), queue.answers(connection, round_.id)
+
+
+def test_a_monitor_aims_at_the_recall_of_a_class(workbench: Any, database: str, tmp_path: Any) -> None:
+    monitor = workbench.monitor(database, **OF_EIGHT)
+    round_, revision, tasks = labelled(workbench, monitor)
+    draw = draws.unpack_draw(round_.draw)
+    assert len(draw) == 100
+    assert len(draw.constants["wave_share"]) == 2
+
+    frame = monitor.registry.download(round_.run_id, NAME, tmp_path / "got")
+    chances, predicted = read_chances(frame), read_frame(frame, predictions=True).predictions
+    assert [*chances] == ["8"]
+    kinds = draw.constants[KIND][draw.columns["stratum"]]
+    of_class = predicted[draw.positions] == "8"
+    assert len(set(kinds[of_class])) == 1
+    assert set(kinds[of_class]).isdisjoint(kinds[~of_class])
+    drawn, usual = chances["8"][draw.positions], chances["8"]
+    assert np.sqrt(drawn * (1 - drawn)).mean() > 1.4 * np.sqrt(usual * (1 - usual)).mean()
+
+    assert revision.estimate.quantity.name == "recall[8]"
+    assert revision.estimate.method == "adaptive/ratio by parts"
+    of_task = {task.position: task.scores for task in tasks}
+    assert all(own is not None and own[8] == chances["8"][at] and np.isnan(own[0]) for at, own in of_task.items())
+
+    again, revision, _ = labelled(workbench, monitor)
+    assert again.number == 2
+    timeline = monitor.registry._client.get_metric_history(again.timeline_run_id, "recall_8/rolling")
+    both = [point.value for point in timeline]
+    assert len(both) == 2
+    assert 0 <= both[-1] <= 1
+    assert both[-1] != pytest.approx(revision.estimate.value)
+
+
+def test_a_sampler_that_cannot_aim_draws_as_ever(workbench: Any, tmp_path: Any) -> None:
+    changes = OF_EIGHT | {"sampler": {"type": "ssrs", "budget": 100}, "round": {"min_inputs": 200, "max_inputs": 200}}
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    workbench.write_window(200)
+    monitor.advance()
+    with monitor.store.read() as connection:
+        round_ = rounds.newest(connection, workbench.name, 1)[0]
+    assert KIND not in draws.unpack_draw(round_.draw).constants
+    assert [*read_chances(monitor.registry.download(round_.run_id, NAME, tmp_path / "got"))] == []
+
+
+def test_a_cost_matrix_is_aimed_at_by_the_chances_of_all_classes(workbench: Any, tmp_path: Any) -> None:
+    dear = {name: {other: 50.0 if name == "8" else 1.0 for other in CLASSES if other != name} for name in CLASSES}
+    monitor = workbench.monitor(
+        f"sqlite:///{tmp_path / 'opmon.db'}",
+        **OF_EIGHT | {"measures": [{"cost": {"matrix": dear, "unit": "EUR"}}], "main": "cost"},
+    )
+    round_, revision, _ = labelled(workbench, monitor)
+    frame = monitor.registry.download(round_.run_id, NAME, tmp_path / "got")
+    assert [*read_chances(frame)] == CLASSES
+    assert KIND in draws.unpack_draw(round_.draw).constants
+    assert revision.estimate.quantity.unit == "EUR"
+    assert revision.estimate.low <= revision.estimate.value <= revision.estimate.high
