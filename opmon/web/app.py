@@ -18,7 +18,7 @@ from opmon.web import assets
 from opmon.web.api import events, monitors, tasks, watching
 from opmon.web.api.models import Failure
 from opmon.web.guards import Application, Guarded
-from opmon.web.pages import documents, label, monitor, overview, plan, round, signing_in
+from opmon.web.pages import documents, label, monitor, overview, plan, round, signing_in, versions
 from opmon.web.refused import Refused
 from opmon.web.site import Site
 from opmon.web.squeezed import Squeezed
@@ -40,7 +40,7 @@ _FAILURES: dict[int | str, dict[str, object]] = {
 }
 
 
-_PAGES = (signing_in.router, overview.router, monitor.router, round.router, plan.router, documents.router, label.router)
+_PAGES = (signing_in, overview, monitor, round, plan, versions, documents, label)
 
 
 def application(site: Site) -> Application:
@@ -56,8 +56,8 @@ def application(site: Site) -> Application:
     app.state.site = site
     for router in (monitors.router, tasks.router, watching.router, events.router):
         app.include_router(router, prefix=API, responses=_FAILURES)
-    for router in _PAGES:
-        app.include_router(router, include_in_schema=False)
+    for module in _PAGES:
+        app.include_router(module.router, include_in_schema=False)
     app.add_api_route("/healthz", _healthz, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_api_route("/static/{version}/{name}", _static, methods=["GET", "HEAD"], include_in_schema=False)
     for kind, handler in _HANDLERS.items():

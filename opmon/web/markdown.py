@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ def _renderer(first: int) -> MarkdownIt:
             return str(self.renderToken(tokens, index, options, env))
 
         heading_close = heading_open
+
+        def fence(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+            """Code may be wider than the page: who has no mouse moves it with the keyboard."""
+            return str(super().fence(tokens, index, options, env)).replace("<pre>", '<pre tabindex="0">', 1)
 
     made = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=Renderer)
     made.enable("table").disable("image")

@@ -15,6 +15,7 @@ from opmon.queries.monitors import monitor_view
 from opmon.queries.overview import overview
 from opmon.queries.rounds import round_views
 from opmon.queries.timeline import timeline
+from opmon.queries.versions import VersionView, version_views
 from opmon.store import rounds
 from opmon.store.engine import Connection
 from opmon.store.rounds import Round
@@ -81,6 +82,12 @@ def rounds_of(site: Site, settings: MonitorSettings, limit: int, before: int | N
     with site.store.read() as connection:
         found = rounds.newest(connection, settings.name, limit, before)
         return round_views(connection, [(settings.watch, found)], site.clock())[0]
+
+
+def versions_of(site: Site, settings: MonitorSettings) -> list[VersionView]:
+    """The versions of which the newest rounds have a final estimate, the newest first."""
+    with site.store.read() as connection:
+        return version_views(connection, settings.name, settings.quantity)
 
 
 def threshold_of(settings: MonitorSettings) -> float | None:

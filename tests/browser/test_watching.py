@@ -23,6 +23,8 @@ PAGES = (
     "/monitors/sinking/rounds/59",
     "/monitors/sinking/rounds/60",
     "/monitors/sinking/plan",
+    "/monitors/sinking/versions",
+    "/monitors/fresh/versions",
     "/monitors/prices/plan?half_width=2",
     "/docs",
     "/docs/labelling",

@@ -227,6 +227,7 @@ def test_the_description_says_what_is_there(client_of: Clients) -> None:
             "status/{monitor}",
             "monitors/{monitor}/timeline",
             "monitors/{monitor}/plan",
+            "monitors/{monitor}/versions",
             "monitors/{monitor}/rounds",
             "monitors/{monitor}/rounds/{number}",
             "monitors/{monitor}/rounds/{number}/failures",

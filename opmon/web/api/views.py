@@ -261,6 +261,25 @@ class OneOut(View):
     next_at: datetime | None
 
 
+class VersionOut(View):
+    """A model version, over the last rounds that it answered itself."""
+
+    model: str
+    version: str
+    rounds: int
+    first: int
+    last: int
+    since: datetime
+    until: datetime
+    labels: int
+    failures: int
+    estimate: Estimated
+
+
+class VersionsOut(View):
+    versions: list[VersionOut] = Field(description="newest first")
+
+
 class PointOut(View):
     """A round on the timeline."""
 

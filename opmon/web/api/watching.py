@@ -21,10 +21,12 @@ from opmon.web.api.views import (
     RoundOut,
     RoundsOut,
     TimelineOut,
+    VersionOut,
+    VersionsOut,
 )
 from opmon.web.failures import failures_of
 from opmon.web.planned import Wish, known_of, planned
-from opmon.web.watched import configuration_of, lines_for, rounds_of, threshold_of, timeline_of
+from opmon.web.watched import configuration_of, lines_for, rounds_of, threshold_of, timeline_of, versions_of
 
 router = APIRouter(tags=["watching"])
 
@@ -85,6 +87,13 @@ def failures(
     with site.store.read() as connection:
         round_ = kept.get(connection, monitor, number)
         return FailuresOut.model_validate(failures_of(connection, settings, round_, limit))
+
+
+@router.get("/monitors/{monitor}/versions")
+def versions(site: TheSite, person: Watcher, monitor: str) -> VersionsOut:
+    """The model versions, each over the last rounds that it answered itself, the newest first."""
+    found = versions_of(site, site.monitor_for(person, monitor))
+    return VersionsOut(versions=[VersionOut.model_validate(each) for each in found])
 
 
 @router.get("/monitors/{monitor}/plan")
