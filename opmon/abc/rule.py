@@ -50,6 +50,11 @@ class Rule(Plugin, ABC):
         """The saved query whose robustness it wants to know, ``""`` for that of all tests; None for none."""
         return None
 
+    def watched_slices(self) -> str | None:
+        """Which of the slices in the configuration it watches: those by one column, variable or ``prediction``, named
+        so, or ``slices`` for all of them; None for none."""
+        return None
+
     def line(self) -> float | None:
         """The line that figures of the estimates draw for it, in the unit of the estimate; None where it has none."""
         return None

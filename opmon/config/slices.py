@@ -165,6 +165,19 @@ def check_slices(monitor: MonitorSettings) -> None:
             "of each. Leave columns out, or say most: 5",
         )
     _promises_can_be_kept(monitor, cuts)
+    _watched_are_there(monitor, [cut.name for cut in cuts])
+
+
+def _watched_are_there(monitor: MonitorSettings, names: list[str]) -> None:
+    """Rules watch slices that are configured."""
+    for place, rule in enumerate(monitor.rules):
+        watched = rule.plugin.watched_slices()
+        if watched is None or watched in names or (watched == "slices" and names):
+            continue
+        there = f"prediction, slices, {', '.join(names)}" if names else "prediction"
+        also = "; a variable needs edges that cut it" if watched in monitor.at_hand else ""
+        what = f"by: {watched} is none of the columns in 'slices' of this monitor{also}; there are: {there}"
+        raise at_key("rules", what, place)
 
 
 def _one_fits(monitor: MonitorSettings, cut: Cut) -> None:

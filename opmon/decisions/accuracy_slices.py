@@ -22,22 +22,35 @@ from opmon.decisions.case import OWN, Case, carried
 from opmon.decisions.draw_values import bounded, terms
 from opmon.errors import InputError
 from opmon.problems import SHARES
-from opmon.types import Document, Problem, Sample, Verdict, VerdictState
+from opmon.types import Document, Json, Problem, Sample, Verdict, VerdictState
 from opmon.wording import percent
+
+ALL = "slices"
+
+
+@dataclass(frozen=True, eq=False)
+class _Divided:
+    """Which draws lie in each slice; what tells these slices from others, and how many there can ever be."""
+
+    members: Mapping[str, NDArray[np.bool_]]
+    told: Json
+    room: int
 
 
 @dataclass(frozen=True)
 class AccuracySlices(Rule):
     r"""Alarms when the accuracy of some slice lies under ``threshold``, and names the slices.
 
-    ``by`` is ``prediction`` (one slice per predicted class, or those of ``classes`` only) or the name of an auxiliary
-    variable that ``edges`` cut into slices. ``threshold`` is one line for all.
+    ``by`` is ``prediction`` (one slice per predicted class, or those of ``classes`` only), the name of an auxiliary
+    variable that ``edges`` cut into slices, the name of a column in the configuration's ``slices``, or ``slices``: all
+    that are listed there, but not those that opmon crosses. ``threshold`` is one line for all.
 
     For the slice :math:`d` with the accuracy :math:`1 - \theta_d` the hypothesis :math:`\theta_d \le m` is that the
     frame's mean of :math:`d_i (y_i - m)` is at most 0, whatever the size of the slice; the bets are made on its
     unbiased values. Each of the ``K`` slices gets the K-th part of the bound, so the probability that *any* slice
     alarms for nothing is at most ``alpha``. The number of slices must be known beforehand: ``classes``, the model's
-    classes, or ``edges``.
+    classes, ``edges``, or of a column of the log as many as it can ever have (``most``, with the rest and what is
+    missing): a slice is remembered by its name, whether it is there in a round or not.
 
     **What it promises** is about *every* round, as with ``accuracy_level``; a slice's alarm ends as one there does.
 
@@ -51,7 +64,7 @@ class AccuracySlices(Rule):
     """The accuracy under which no slice may lie."""
     name: str = "accuracy-slices"
     by: str = "prediction"
-    """What divides the inputs into slices: the predicted class, or a variable."""
+    """What divides the inputs into slices: the predicted class, a variable, a column in ``slices``, or all of them."""
     classes: tuple[str, ...] | None = None
     """The predicted classes to look at; all where none are named."""
     edges: tuple[float, ...] | None = None
@@ -72,24 +85,29 @@ class AccuracySlices(Rule):
         checked_recovery(self.recovery)
         if self.by == "prediction" and self.edges is not None:
             raise InputError("edges cut a variable: name it in 'by', such as by: confidence")
-        if self.by != "prediction" and (not self.edges or list(self.edges) != sorted(set(self.edges))):
+        if self.edges is not None and (not self.edges or list(self.edges) != sorted(set(self.edges))):
             raise InputError(f"edges must be growing numbers that cut {self.by!r}, such as [0.1, 0.5]")
         Bound.of(self.alpha, self.false_alarms)
+
+    def watched_slices(self) -> str | None:
+        return None if self.by == "prediction" or self.edges is not None else self.by
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one round over all slices."""
         if case.sample is None or case.estimate is None or not case.sample.answered.any():
             return unanswered(self.name, case, self.threshold)
-        members = self._members(case)
-        if members is None:
-            message = f"slices by {self.by!r} are not known for this round; its variables: {', '.join(case.variables)}"
+        divided = self._divided(case)
+        if divided is None:
+            message = f"slices by {self.by!r} are not known for this round; {_there_are(case)}"
             return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
         excess = terms(case.sample, np.zeros(len(case.sample.draw)), case.design).excess
         if excess:
             message = f"a draw weighs {excess:.3g}, more than bets allow for: set defensive of the sampler to 0.1"
             return Verdict(self.name, "unknown", message, None, self.threshold, carried(case.before))
-        growths = {name: self._growth(case.sample, inside, case.design) for name, inside in members.items()}
-        return self._judged(case.before, growths, case.elapsed)
+        growths = {name: self._growth(case.sample, inside, case.design) for name, inside in divided.members.items()}
+        if case.before.get("setting") == self._setting(divided.told):
+            growths |= {name: Growth.none() for name in case.before.get("of", {}) if name not in growths}
+        return self._judged(case.before, growths, divided.told, divided.room, case.elapsed)
 
     def restate(self, before: Document, details: Document) -> Verdict | None:
         """The verdict by the round's own evidence, which was kept with the one before."""
@@ -97,23 +115,40 @@ class AccuracySlices(Rule):
         if own is None:
             return None
         growths = {name: Growth.of(growth) for name, growth in own["growths"].items()}
-        return self._judged(before, growths, kept_time(own))
+        told, room = own.get("slices", list(growths)), own.get("room", len(growths))
+        return self._judged(before, growths, told, room, kept_time(own))
 
-    def _judged(self, before: Document, growths: Mapping[str, Growth], elapsed: timedelta | None) -> Verdict:
-        bound = Bound.of(self.alpha, self.false_alarms)
-        setting = {"threshold": self.threshold, "by": self.by, "slices": list(growths), "bound": bound.words()}
+    def _judged(
+        self, before: Document, growths: Mapping[str, Growth], told: Json, room: int, elapsed: timedelta | None
+    ) -> Verdict:
+        bound, setting = Bound.of(self.alpha, self.false_alarms), self._setting(told)
         of = before.get("of", {}) if before.get("setting") == setting else {}
-        part = bound.shared(len(growths))
+        part = bound.shared(room)
         steps = {
             name: advance(growth, of.get(name, {}), {}, part, elapsed, self.recovery)
             for name, growth in growths.items()
         }
         verdict = self._verdict(steps, setting, bound.words(elapsed))
-        own = {"growths": {name: growth.kept() for name, growth in growths.items()}} | time_kept(elapsed)
-        return replace(verdict, details={**verdict.details, OWN: own})
+        own = {"growths": {name: growth.kept() for name, growth in growths.items()}, "slices": told, "room": room}
+        return replace(verdict, details={**verdict.details, OWN: own | time_kept(elapsed)})
+
+    def _setting(self, told: Json) -> dict[str, Json]:
+        """What the evidence belongs to: with other slices it begins anew."""
+        bound = Bound.of(self.alpha, self.false_alarms).words()
+        return {"threshold": self.threshold, "by": self.by, "slices": told, "bound": bound}
+
+    def _divided(self, case: Case) -> _Divided | None:
+        """The draws of every slice, by its name; None where they are not known."""
+        if self.watched_slices() is not None:
+            cuts = [cut for cut in case.cuts if self.by in (cut.name, ALL)]
+            told = [[cut.name, cut.room, list(cut.members) if cut.fixed else None] for cut in cuts]
+            members = {name: inside for cut in cuts for name, inside in cut.members.items()}
+            return _Divided(members, told, sum(cut.room for cut in cuts)) if members else None
+        parts = self._members(case)
+        return None if parts is None else _Divided(parts, list(parts), len(parts))
 
     def _members(self, case: Case) -> dict[str, NDArray[np.bool_]] | None:
-        """The draws of every slice, by its name."""
+        """The draws of every predicted class, or of every part of a variable."""
         if self.by == "prediction":
             names = self.classes or case.class_names
             if case.classes is None or not names:
@@ -156,3 +191,8 @@ class AccuracySlices(Rule):
 
     def _words(self, taken: Step) -> str:
         return taken.words(f"{percent(self.threshold)} or better", self.recovery)
+
+
+def _there_are(case: Case) -> str:
+    named = ", ".join(cut.name for cut in case.cuts) or "none"
+    return f"its variables: {', '.join(case.variables) or 'none'}; the columns of its slices: {named}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from opmon.abc import Estimator, Measure
 from opmon.types import Document, Estimate, Json, Labelled, Sample
+from opmon.types.slicing import DrawnCut
 
 OWN = "round"
 """The key under which the details of a verdict keep the round's own evidence, apart from the rounds before it."""
@@ -49,6 +50,8 @@ class Case:
     """All classes of the model."""
     variables: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """The auxiliary variables of every draw."""
+    cuts: Sequence[DrawnCut] = ()
+    """The slices that the configuration divides the inputs into, and which draws lie in them."""
     rival: NDArray[np.float64] | None = None
     """The outcome of every draw under another model version, for rules that compare; NaN without an answer."""
     asked: int = 0

@@ -24,6 +24,7 @@ from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.judge import Chains, conclusions, looks_back, read_chains, write_conclusions
 from opmon.stages.measures import rows_of
 from opmon.stages.rivals import rival_outcomes
+from opmon.stages.slices import drawn_cuts
 from opmon.stages.toolbox import Toolbox
 from opmon.store import measured, revisions, rounds, verdicts, versions
 from opmon.store.engine import Connection
@@ -183,6 +184,7 @@ def _case(connection: Connection, round_: Round, answers: Answers) -> Case:
         classes=np.array([task.prediction for task in drawn], dtype=np.str_),
         class_names=tuple(round_.classes or ()),
         variables={name: np.array([task.variables.get(name, np.nan) for task in drawn]) for name in names},
+        cuts=drawn_cuts(round_.slicing, answers.sample.draw),
         asked=len(answers.tasks),
         answered=answers.returned,
         received=round_.received,

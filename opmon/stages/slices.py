@@ -21,7 +21,7 @@ from opmon.stages.weights import linear
 from opmon.store.rounds import Round
 from opmon.types import Draw, Estimate
 from opmon.types.labelled import Labelled
-from opmon.types.slicing import OneSlice, Sliced, Slicing
+from opmon.types.slicing import DrawnCut, OneSlice, Sliced, Slicing
 
 if TYPE_CHECKING:
     from opmon.stages.estimate import Answers
@@ -38,6 +38,16 @@ def members_of(slicing: Slicing, slice_: OneSlice, draw: Draw) -> Members:
         if one.name in slice_.levels:
             inside &= draw.columns[SLICE + one.name] == one.levels.index(slice_.levels[one.name])
     return inside
+
+
+def drawn_cuts(slicing: Slicing | None, draw: Draw) -> tuple[DrawnCut, ...]:
+    """The slices of every cut, and which draws lie in them."""
+    found = []
+    for one in slicing.divided if slicing is not None else ():
+        codes = draw.columns[SLICE + one.name]
+        members = {one.slice_name(level): codes == place for place, level in enumerate(one.levels)}
+        found.append(DrawnCut(one.name, members, one.room, one.fixed))
+    return tuple(found)
 
 
 def slices_of(round_: Round, answers: Answers, estimate: Estimate) -> tuple[Sliced, ...]:

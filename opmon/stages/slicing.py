@@ -95,7 +95,7 @@ def slicing_of(
     divided, codes = [], {}
     for cut in cuts:
         own = levels.get(cut.name) or _levels_of_answers(path, cut, classes, before)
-        one = Divided(cut.name, cut.of, own, (), cut.room, cut.edges, cut.at_least)
+        one = Divided(cut.name, cut.of, own, (), cut.room, cut.edges, cut.at_least, cut.fixed is not None)
         codes[cut.name] = codes_of(path, one)
         sizes = np.bincount(codes[cut.name], minlength=len(own))
         divided.append(replace(one, sizes=tuple(sizes.tolist())))

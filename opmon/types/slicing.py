@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from opmon.types.documents import Document, Json
 
 OTHER, MISSING = "other", "missing"
@@ -92,6 +95,8 @@ class Divided:
     """The most levels that it can ever have."""
     edges: tuple[float, ...] | None = None
     at_least: int = 0
+    fixed: bool = False
+    """Whether its levels were known before any input."""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -101,6 +106,19 @@ class Divided:
     def slice_name(self, level: str) -> str:
         """What a level's slice is called, such as ``country DE``."""
         return f"{self.name} {level}"
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCut:
+    """The slices of a cut that the draws of a round lie in."""
+
+    name: str
+    members: Mapping[str, NDArray[np.bool_]]
+    """By slice, which draws are in it."""
+    room: int
+    """The most slices that it can ever have."""
+    fixed: bool
+    """Whether they were known before any input."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from opmon.cli import group
-from opmon.store import draws, revisions, rounds, sliced
+from opmon.errors import ConfigError
+from opmon.store import draws, revisions, rounds, sliced, verdicts
 from opmon.types.slicing import MISSING, OTHER, Sliced
 
 SIZE = 400
@@ -190,3 +191,21 @@ def test_a_slice_gets_the_labels_it_is_promised(workbench: Any, sqlite: str, sam
         revision = revisions.latest_estimate(connection, round_of(monitor).id)
     assert revision is not None
     assert revision.estimate.low <= workbench.true_accuracy(monitor, 1) <= revision.estimate.high
+
+
+def test_a_rule_on_slices_alarms_and_names_them(workbench: Any, sqlite: str) -> None:
+    rng = np.random.default_rng(1)
+    channel = np.where(rng.random(SIZE) < 0.4, "app", "web").tolist()
+    workbench.write_window(SIZE, channel=channel)
+    for key, where in zip(list(workbench.truth), channel, strict=True):
+        if where == "app":
+            workbench.truth[key] = "0"
+    rules = [{"type": "accuracy_slices", "threshold": 0.5, "by": "slices", "name": "channels"}]
+    monitor = workbench.monitor(sqlite, slices=["channel"], rules=rules, **SRS)
+    closed(workbench, monitor)
+    with monitor.store.read() as connection:
+        (verdict,) = verdicts.latest_verdicts(connection, round_of(monitor).id)
+    assert verdict.state == "alarm", verdict.message
+    assert verdict.details["slices_alarmed"] == ["channel app"]
+    with pytest.raises(ConfigError, match="by: country is none of the columns in 'slices'"):
+        workbench.monitor(sqlite, slices=["channel"], rules=[rules[0] | {"by": "country"}], **SRS)
