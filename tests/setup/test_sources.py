@@ -160,5 +160,5 @@ def test_a_table_whose_order_nobody_knows_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="in which order its rows came"):
         keys_of(f"sqlite:///{tmp_path / 'log.db'}#words", tmp_path, "")
     assert keys_of(f"sqlite:///{tmp_path / 'log.db'}#numbered", tmp_path, "")["cursor"] == ["id"]
-    with pytest.raises(InputError, match="--source log.db cannot be read: .*database"):
+    with pytest.raises(InputError, match=r"--source log\.db cannot be read: .*database"):
         look({"type": "sql", "path": "log.db"}, tmp_path)
