@@ -13,6 +13,7 @@ from opmon.checks.finding import Finding, asked, short
 from opmon.checks.judge import look_at_judge
 from opmon.checks.labels import look_at_labels
 from opmon.checks.sample import Sample, look_at_source
+from opmon.checks.shown import shown_to_annotators
 from opmon.checks.trial import try_out
 from opmon.checks.truth import look_at_truth
 from opmon.config import MonitorSettings, Settings
@@ -62,6 +63,9 @@ def _people(monitor: MonitorSettings, sample: Sample | None, scorer: Answering |
     """Whether what annotators are given beside the tasks is there."""
     row = next(iter(sample.rows.slice(0, 1).to_pylist()), None) if sample is not None else None
     yield from look_at_labels(monitor, row, _classes(scorer))
+    shown = None if sample is None else shown_to_annotators(monitor, sample.rows)
+    if shown is not None:
+        yield shown
 
 
 def _classes(scorer: Answering | None) -> list[str] | None:

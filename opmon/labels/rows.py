@@ -185,7 +185,9 @@ def as_truth(value: object) -> str | None:
         raise RowError(f"label must be text or a finite number; got {value}")
     if isinstance(value, str | int | float):
         return _text("label", str(value).strip(), LONGEST_TEXT)
-    raise RowError(f"label must be text or a number; got {_shown(value)}")
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return _text("label", json.dumps(value, ensure_ascii=False), LONGEST_TEXT)
+    raise RowError(f"label must be text, a number or a list of classes; got {_shown(value)}")
 
 
 def _skip(value: object) -> bool:

@@ -16,6 +16,7 @@ from opmon.problems import traits
 from opmon.registry._review_spans import span_of, trace_id_of
 from opmon.registry.connection import Connection
 from opmon.registry.translation import translated
+from opmon.scales import FAIL, PASS, STARS
 from opmon.types import Guide, Task
 
 if TYPE_CHECKING:
@@ -208,11 +209,18 @@ def _form(guide: Guide, names: Sequence[str]) -> tuple[str, Any]:
     """The question, and what may be answered: one of a few classes, any text, or a number."""
     from mlflow.genai.label_schemas.label_schemas import InputCategorical, InputNumeric, InputText
 
-    if traits(guide.problem).of_numbers:
+    if traits(guide.problem).of_numbers or guide.scale == "score":
         return QUESTIONS[2], InputNumeric()
+    if guide.problem == "multilabel":
+        return QUESTIONS[1], InputText(max_length=500)
+    names = _GRADES.get(guide.scale or "", names)
     if 0 < len(names) <= _MOST_OPTIONS and max(map(len, names)) <= _LONGEST_OPTION:
         return QUESTIONS[0], InputCategorical(options=list(names))
     return QUESTIONS[1], InputText(max_length=500)
+
+
+_GRADES = {"pass_fail": (PASS, FAIL), "stars": tuple(str(stars) for stars in range(1, STARS + 1))}
+"""What may be said of an output that is judged."""
 
 
 def _queue_of(question: str) -> str:

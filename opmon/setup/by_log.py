@@ -13,6 +13,7 @@ from opmon.errors import InputError, OpmonError
 from opmon.scoring.inputs.classes import class_names, is_said, plain_numbers
 from opmon.scoring.inputs.lists import is_listed
 from opmon.scoring.inputs.scores import scores_of
+from opmon.setup.by_outputs import by_outputs
 from opmon.setup.choice import Choice
 from opmon.setup.log import Log
 from opmon.setup.roles import is_answer, is_score, is_truth
@@ -26,6 +27,9 @@ _NUMBERS = 20
 
 def by_log(log: Log) -> tuple[list[Choice], tuple[str, ...]]:
     """The keys of a monitor of logged answers, and the columns that they name."""
+    outputs = by_outputs(log)
+    if outputs is not None:
+        return outputs
     answer = _answer(log)
     scores = _scores(log, answer)
     if answer is None and not scores:

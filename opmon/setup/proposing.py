@@ -30,7 +30,7 @@ from opmon.types import ModelVersion
 
 _ORDER = (
     "model", "problem", "scoring", "convert_sklearn", "scores", "classes", "inputs", "source", "columns", "truth",
-    "round",
+    "round", "labels",
 )  # fmt: skip
 _WHY = {"cursor": "the order in which rows came: a time that grows, and the key behind it"}
 _HEAD = """\
@@ -40,6 +40,8 @@ _HEAD = """\
 _RULES = "    # rules:                                # when the first estimates are there; see opmon explain"
 _EXAMPLES = {
     "classification": ("accuracy_level", "{type: accuracy_level, threshold: 0.9}"),
+    "multilabel": ("accuracy_level", "{type: accuracy_level, threshold: 0.8}"),
+    "judged": ("accuracy_level", "{type: accuracy_level, threshold: 0.9}"),
     "regression": ("completeness", "{type: completeness, answered: 0.8}"),
 }
 """A rule that can watch the problem."""

@@ -297,7 +297,7 @@ def test_wrong_rows_of_a_table(row: str, words: str) -> None:
         ("7", "is no JSON object, such as"),
         ('{"task_id": true, "label": "a"}', "task_id must be"),
         ('{"task_id": [1], "label": "a"}', "task_id must be"),
-        ('{"task_id": 1, "label": ["a"]}', "label must be text or a number"),
+        ('{"task_id": 1, "label": [["a"]]}', "label must be text, a number or a list of classes"),
         ('{"task_id": 1, "label": Infinity}', "finite number"),
         ('{"task_id": 1, "label": "\\ud800"}', "U+D800"),
         ('{"task_id": 1, "label": "a", "label": "b"}', "says label twice, 'a' and 'b'"),

@@ -16,9 +16,11 @@ from PIL import Image
 
 from opmon.errors import InputError
 from opmon.labels.files import read_labels, write_tasks
+from opmon.labels.studio.annotations import annotations_of
 from opmon.labels.studio.configuration import MARK, is_ours, labelling_configuration, shown_in
 from opmon.labels.studio.pictures import address_of, content_of, is_picture
-from opmon.labels.studio.tasks import layout_of
+from opmon.labels.studio.tasks import layout_of, task_form
+from opmon.replies import Replies
 from opmon.types import Guide, Task
 
 PNG = base64.b64decode(
@@ -198,3 +200,50 @@ def test_a_flat_list_of_a_coloured_square_is_its_picture(shape: tuple[int, ...])
     assert found is not None
     shown = np.asarray(Image.open(io.BytesIO(found[0])))
     assert np.array_equal(shown, (colours * 255).astype(np.float32).astype(np.uint8))
+
+
+def answers_of(value: dict[str, object], control: str = "answer") -> list[object]:
+    result = [{"from_name": control, "to_name": "text", "type": "any", "value": value}]
+    return [{"result": result, "completed_by": 3, "updated_at": LATER, "was_cancelled": False}]
+
+
+@pytest.mark.parametrize(
+    ("scale", "control", "value", "truth"),
+    [
+        ("pass_fail", "Choices", {"choices": ["fail"]}, "fail"),
+        ("score", "Number", {"number": 0.4}, "0.4"),
+        ("stars", "Rating", {"rating": 4}, "4"),
+    ],
+)
+def test_an_output_is_shown_and_judged(scale: str, control: str, value: dict[str, object], truth: str) -> None:
+    guide = Guide("judged", scale=scale, output="answer", text="prompt")  # type: ignore[arg-type]
+    task = Task(1, "bot", 1, "q1", {"prompt": "Why?", "answer": ["so", "<b>"]}, "t1-abc")
+    layout = layout_of([task.payload], guide)
+    assert layout.shown == {"text", "output"}
+    configuration = labelling_configuration(layout.shown, guide, {})
+    tree = ElementTree.fromstring(configuration.partition("-->")[2])
+    (found,) = tree.iter(control)
+    assert found.get("toName") == "output"
+    assert shown_in(configuration) == {"text", "output"}
+    form = task_form(task, task.payload, layout)
+    assert json.loads(str(form["data"]["output"])) == ["so", "<b>"]  # type: ignore[index, call-overload]
+    (said,) = annotations_of({"annotations": answers_of(value)})
+    assert Replies("judged", scale=scale).read(said.truth)  # type: ignore[arg-type, union-attr]
+    assert said.truth == truth  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_several_classes_are_chosen_or_none(count: int) -> None:
+    classes = {f"class {k}": "" for k in range(count)}
+    configuration = labelling_configuration({"text"}, Guide("multilabel"), classes)
+    tree = ElementTree.fromstring(configuration.partition("-->")[2])
+    (found,) = tree.iter("Choices" if count == 3 else "Taxonomy")
+    assert found.get("choice") in (None, "multiple")
+    assert found.get("maxUsages") is None
+    assert len(found) == count + 1
+    two = {"choices": ["class 1", "class 2"]} if count == 3 else {"taxonomy": [["class 1"], ["class 2"]]}
+    none = {"choices": ["none of them"]} if count == 3 else {"taxonomy": [["none of them"]]}
+    for value, truth in ((two, '["class 1", "class 2"]'), (none, "[]")):
+        (said,) = annotations_of({"annotations": answers_of(value, "answers")})
+        assert Replies("multilabel", classes).read(said.truth) == truth  # type: ignore[union-attr]
+    assert not list(annotations_of({"annotations": answers_of({"choices": []}, "answers")}))

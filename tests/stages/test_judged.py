@@ -17,7 +17,7 @@ from opmon.errors import ConfigError
 from opmon.scales import score_of
 from opmon.store import queue, revisions, rounds
 from opmon.types import Label
-from tests.outputs import judged, write_answers
+from tests.outputs import judged, registered, write_answers
 
 
 def opmon(*arguments: str) -> str:
@@ -45,6 +45,10 @@ def test_answers_pass_or_fail_by_a_table_and_the_pass_rate_is_told(workbench: An
     checked = {each.about.partition(": ")[2]: each for each in check_monitor(load(config), workbench.name)}
     assert {each.level for each in checked.values()} <= {"ok", "warning"}, checked
     assert "1 cannot be scored" in checked["trial"].message
+    headings, *shown = checked["annotators"].rows
+    assert headings[-1] == "answer (judged)"
+    assert len(shown) == 5
+    assert shown[0][0].startswith("What is")
     opmon("run", "-c", config)
 
     tasks = tmp_path / "tasks.csv"
@@ -88,6 +92,21 @@ def test_answers_pass_or_fail_by_a_table_and_the_pass_rate_is_told(workbench: An
     assert "pass rate" in page
     assert "<img src=x" not in page
     assert "What is" in page, "a failure is shown with its prompt"
+
+
+def test_what_init_writes_for_a_log_of_answers_is_ready(workbench: Any) -> None:
+    write_answers(workbench.folder / "answers")
+    config = workbench.folder / "opmon.yaml"
+    where = ["--source", str(workbench.folder / "answers"), "--tracking-uri", workbench.tracking_uri]
+    opmon("init", str(config), "--from", registered(workbench), *where)
+    written = config.read_text()
+    assert "problem: judged" in written
+    assert "text: prompt" in written
+    (name,) = load(config).monitors
+    settings = load(config)
+    findings = [*check_monitor(settings, name)]
+    assert not [each for each in findings if each.level == "problem"], findings
+    assert settings.monitor(name).quantity.name == "pass rate"
 
 
 @pytest.mark.parametrize(("scale", "better", "worse"), [("score", "0.9", "0.25"), ("stars", "5", "2")])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from opmon.labels.rows import RowError, as_truth
+from opmon.labels.studio.configuration import ANSWERS, NONE
 from opmon.types import Json
 
 
@@ -46,21 +48,25 @@ def _read(annotation: Mapping[str, Json]) -> Annotation | RowError | None:
 
 
 def _truth(result: Json) -> str | None:
-    """The class or the number that was answered."""
+    """The class, the list of classes, the number or the stars that were answered."""
     answered: list[Json] = []
     for part in result if isinstance(result, list) else []:
         value = part.get("value") if isinstance(part, dict) else None
         if isinstance(value, dict):
-            choices = value.get("choices")
-            answered += choices if isinstance(choices, list) else []
-            paths = value.get("taxonomy")
-            answered += (
-                [path[-1] for path in paths if isinstance(path, list) and path] if isinstance(paths, list) else []
-            )
-            answered += [value["number"]] if value.get("number") is not None else []
+            chosen = _chosen(value)
+            several = isinstance(part, dict) and part.get("from_name") == ANSWERS
+            answered += [json.dumps([name for name in chosen if name != NONE])] if several and chosen else chosen
+            answered += [value[kind] for kind in ("number", "rating") if value.get(kind) is not None]
     if len(answered) > 1:
         raise RowError(f"holds {len(answered)} answers, and one is asked for: {', '.join(map(str, answered[:3]))}")
     return as_truth(answered[0]) if answered else None
+
+
+def _chosen(value: Mapping[str, Json]) -> list[Json]:
+    """The classes that were chosen."""
+    choices, paths = value.get("choices"), value.get("taxonomy")
+    leaves = [path[-1] for path in paths if isinstance(path, list) and path] if isinstance(paths, list) else []
+    return [*(choices if isinstance(choices, list) else []), *leaves]
 
 
 def _by(value: Json) -> int | str:

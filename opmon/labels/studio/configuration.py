@@ -7,12 +7,17 @@ from collections.abc import Collection, Mapping
 from xml.sax.saxutils import quoteattr
 
 from opmon.problems import traits
+from opmon.scales import FAIL, PASS, STARS, Scale
 from opmon.types import Guide
 
 MARK = "<!-- made by opmon, which keeps it up to date until this line is taken out -->"
 """Begins a configuration that opmon made: one without it is somebody's own, and stays as it is."""
 ANSWER = "answer"
 """What the control is called in which annotators answer."""
+ANSWERS = "answers"
+"""What it is called where they may choose several classes."""
+NONE = "none of them"
+"""What they choose where none of the classes holds: Label Studio tells an answer of nothing from no answer by this."""
 _MANY = 20
 """More classes than these are searched for by a part of their names."""
 _PICTURE = 'zoom="true" zoomControl="true" brightnessControl="true" contrastControl="true" rotateControl="true"'
@@ -30,7 +35,9 @@ def labelling_configuration(shown: Collection[str], guide: Guide, classes: Mappi
         objects.append('<Table name="row" value="$row"/>')
     if "lines" in shown:
         objects.append('<Header size="5" value="$lines" style="white-space: pre-wrap; font-weight: normal"/>')
-    about = next(key for key in (*pictures, "text", "row") if key in shown)
+    if "output" in shown:
+        objects += ['<Header size="4" value="The model\'s output"/>', '<Text name="output" value="$output"/>']
+    about = next(key for key in ("output", *pictures, "text", "row") if key in shown)
     seen, answered = "\n      ".join(objects), "\n      ".join(_answer(about, guide, classes))
     return f"""{MARK}
 <View>
@@ -66,12 +73,30 @@ def _answer(about: str, guide: Guide, classes: Mapping[str, str]) -> list[str]:
     if traits(guide.problem).of_numbers:
         unit = "" if guide.unit is None else f" in {guide.unit}"
         return [f'<Header size="5" value={quoteattr(f"The number{unit}")}/>', f'<Number {to} step="any"/>']
+    if not traits(guide.problem).compares:
+        return _judgement(to, guide.scale or "pass_fail")
+    several = not traits(guide.problem).one_class
+    if several:
+        to, classes = to.replace(f'name="{ANSWER}"', f'name="{ANSWERS}"', 1), {**classes, NONE: ""}
     if len(classes) > _MANY:
         listed = [f"  <Choice value={quoteattr(name)} hint={quoteattr(told)}/>" for name, told in classes.items()]
-        return [f'<Taxonomy {to} maxUsages="1" placeholder="search">', *listed, "</Taxonomy>"]
+        most = "" if several else 'maxUsages="1" '
+        return [f'<Taxonomy {to} {most}placeholder="search">', *listed, "</Taxonomy>"]
     keys = all(_KEY.match(name) for name in classes)
     choices = [f"  {_choice(name, told, keys)}" for name, told in classes.items()]
-    return [f'<Choices {to} choice="single-radio" showInLine="false">', *choices, "</Choices>"]
+    kind = "multiple" if several else "single-radio"
+    return [f'<Choices {to} choice="{kind}" showInLine="false">', *choices, "</Choices>"]
+
+
+def _judgement(to: str, scale: Scale) -> list[str]:
+    """How good the output is."""
+    if scale == "stars":
+        return [f'<Rating {to} maxRating="{STARS}"/>']
+    if scale == "score":
+        title = '<Header size="5" value="The score, from 0 to 1"/>'
+        return [title, f'<Number {to} min="0" max="1" step="any"/>']
+    choices = [f'  <Choice value="{word}" hotkey="{word[0]}"/>' for word in (PASS, FAIL)]
+    return [f'<Choices {to} choice="single-radio" showInLine="true">', *choices, "</Choices>"]
 
 
 def _choice(name: str, described: str, keys: bool) -> str:

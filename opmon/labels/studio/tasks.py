@@ -28,6 +28,8 @@ class Layout:
     pictures: tuple[str, ...] = ()
     text: str | None = None
     row: bool = False
+    output: str | None = None
+    """The model's output, where it is judged and is no picture."""
 
     @property
     def shown(self) -> frozenset[str]:
@@ -36,6 +38,8 @@ class Layout:
         keys = {picture_key(place) for place in range(len(self.pictures))}
         if self.text is not None:
             keys.add("text")
+        if self.output is not None:
+            keys.add("output")
         if self.row or not keys:
             keys.add("lines" if self.pictures else "row")
         return frozenset(keys)
@@ -61,10 +65,11 @@ def layout_of(payloads: Sequence[Mapping[str, Json]], guide: Guide) -> Layout:
     pictures = sorted(pictures, key=lambda name: name != named)[:_MOST_PICTURES]
     if named is not None and not all(is_picture(value, named=True) for value in values[named]):
         pictures.remove(named)  # a path that no browser opens is a word in the row
-    left = [name for name in names if name not in pictures]
+    output = guide.output if guide.output in names and guide.output not in pictures else None
+    left = [name for name in names if name not in (*pictures, output)]
     texts = [name for name in left if any(isinstance(value, str) and len(value) > _LONG for value in values[name])]
     text = guide.text if guide.text in left else (texts[0] if len(texts) == 1 else None)
-    return Layout(tuple(pictures), text, any(name != text for name in left))
+    return Layout(tuple(pictures), text, any(name != text for name in left), output)
 
 
 def task_form(
@@ -77,7 +82,11 @@ def task_form(
     data.setdefault(picture_key(0), "")
     text = None if layout.text is None else payload.get(layout.text)
     data["text"] = "" if text is None else str(text)
-    rest = {name: _cell(value) for name, value in payload.items() if name not in (*layout.pictures, layout.text)}
+    if layout.output is not None:
+        output = payload.get(layout.output)
+        data["output"] = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
+    shown = (*layout.pictures, layout.text, layout.output)
+    rest = {name: _cell(value) for name, value in payload.items() if name not in shown}
     lines = "lines" in layout.shown
     data["lines"] = "\n".join(f"{name}: {value}" for name, value in rest.items()) if lines else ""
     data["row"] = {} if lines else dict(rest)
