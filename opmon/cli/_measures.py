@@ -22,7 +22,7 @@ def measures_table(some: Sequence[Measured], *, whole: bool = False) -> Table:
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("  measure")
-    table.add_column("estimate [interval]")
+    table.add_column(Text("estimate [interval]"))
     for name, told in _rows(some, whole):
         table.add_row(Text(f"  {name}"), Text(told))
     return table

@@ -50,7 +50,7 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
     out, estimate = console(), view.estimate
     out.print(f"round {number} of {watch.name}, {view.state}, {view.inputs or view.received:,} inputs, {view.model}")
     if estimate is None:
-        out.print(f"  no estimate yet{f': {view.problem}' if view.problem else ''}")
+        out.print(Text(f"  no estimate yet{f': {view.problem}' if view.problem else ''}"))
         return
     main = Measured(estimate.quantity.name, estimate.quantity, estimate)
     out.print(measures_table([main, *view.measures], whole=True))

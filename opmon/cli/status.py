@@ -99,7 +99,7 @@ def _show(out: Console, view: MonitorView) -> None:
     rolling = view.rolling
     if rolling is not None and len(rolling.rounds) > 1:
         window = f"the last {len(rolling.rounds)} rounds of this version"
-        out.print(f"  {rolling.estimate.quantity.name} {_interval(rolling.estimate)} over {window}")
+        out.print(Text(f"  {rolling.estimate.quantity.name} {_interval(rolling.estimate)} over {window}"))
     if view.latest is not None and view.latest.measures:
         out.print(measures_table(view.latest.measures))
     told = f"  {counted(view.rounds, 'round')}, {counted(view.queue.spoken, 'label')}, "
@@ -186,10 +186,11 @@ def _left_out(row: RoundView) -> str:
 
 def _table(*columns: tuple[str, str]) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for heading, justify in columns:
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+        table.add_column(Text(heading), justify=justify)  # type: ignore[arg-type]
     return table
 
 

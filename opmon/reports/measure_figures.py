@@ -70,10 +70,10 @@ def confusion_figure(matrix: Floats, classes: Sequence[str]) -> MeasureFigure:
         for i, j in np.ndindex(count, count):
             ink = "#ffffff" if rows[i, j] > 0.55 else colours.ink
             told = percent(float(rows[i, j]), 0 if count > 5 else 1) if total[i, 0] > 0 else "–"
-            axes.text(j, i - 0.08, told, ha="center", va="center", color=ink, fontsize=10 if count <= 6 else 8)
-            below = f"{percent(float(matrix[i, j]), 1 if count > 5 else 2)}"
-            if count <= 8:
-                axes.text(j, i + 0.22, below, ha="center", va="center", color=ink, fontsize=7)
+            below = f"\n{percent(float(matrix[i, j]), 1 if count > 5 else 2)}" if count <= 8 else ""
+            place = {"ha": "center", "color": ink, "linespacing": 1.6}
+            axes.text(j, i, told, va="bottom" if below else "center", fontsize=10 if count <= 6 else 8, **place)
+            axes.text(j, i, below, va="center", fontsize=7, **place)
     _title(
         figure,
         "What is taken for what, of each true class",

@@ -38,8 +38,9 @@ def measure_figures(round_: Round, answers: Answers) -> list[MeasureFigure]:
         found.append(confusion_figure(_matrix(rows, weights), rows.classes))
     if CALIBRATION in wanted:
         groups = _groups(rows, weights, round_.plan.level)
+        what = f"the probability of {rows.classes[1]}" if len(rows.classes) == 2 else "the probability of its answer"
         if groups is not None:
-            found.append(reliability_figure(groups, "the probability of the class it answers"))
+            found.append(reliability_figure(groups, what))
     return found
 
 
@@ -54,17 +55,19 @@ def _matrix(rows: Labelled, weights: Floats) -> Floats:
 
 
 def _groups(rows: Labelled, weights: Floats, level: float) -> Reliability | None:
-    """Answers in groups of like scores, each with the share of them that is right, and its interval."""
+    """Answers in groups of like scores, each with the share of them that is so, and its interval: of two classes that are
+    the second, of more that are what the model answers."""
     usable = rows.answered & rows.scored & (weights > 0)
     if rows.scores is None or not usable.any():
         return None
     place = {name: at for at, name in enumerate(rows.classes)}
-    columns = np.array([place.get(name, -1) for name in rows.predicted])
+    meant = np.full(len(rows), rows.classes[1]) if len(rows.classes) == 2 else rows.predicted
+    columns = np.array([place.get(name, -1) for name in meant])
     usable &= columns >= 0
     if not usable.any():
         return None
     score = rows.scores[np.flatnonzero(usable), columns[usable]].astype(np.float64)
-    right, weight = (rows.truth == rows.predicted)[usable].astype(np.float64), weights[usable] / weights[usable].sum()
+    right, weight = (rows.truth == meant)[usable].astype(np.float64), weights[usable] / weights[usable].sum()
     order = np.argsort(score, kind="stable")
     parts = np.array_split(order, max(1, min(GROUPS, len(order) // FEWEST)))
     mean, share, low, high, total = [], [], [], [], []
