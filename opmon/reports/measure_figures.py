@@ -71,9 +71,9 @@ def confusion_figure(matrix: Floats, classes: Sequence[str]) -> MeasureFigure:
             ink = "#ffffff" if rows[i, j] > 0.55 else colours.ink
             told = percent(float(rows[i, j]), 0 if count > 5 else 1) if total[i, 0] > 0 else "–"
             below = f"\n{percent(float(matrix[i, j]), 1 if count > 5 else 2)}" if count <= 8 else ""
-            place = {"ha": "center", "color": ink, "linespacing": 1.6}
-            axes.text(j, i, told, va="bottom" if below else "center", fontsize=10 if count <= 6 else 8, **place)
-            axes.text(j, i, below, va="center", fontsize=7, **place)
+            size, above = (10 if count <= 6 else 8), "bottom" if below else "center"
+            axes.text(j, i, told, ha="center", va=above, color=ink, fontsize=size, linespacing=1.6)
+            axes.text(j, i, below, ha="center", va="center", color=ink, fontsize=7, linespacing=1.6)
     _title(
         figure,
         "What is taken for what, of each true class",

@@ -105,8 +105,9 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
     except InputError as exc:
         if not final:
             return False  # too few answers for this design yet
-        if main is not None and waits:
-            return _nothing_tells(work, round_, answers, f"its labels do not tell its {main.key}: {exc}")
+        if main is not None:
+            why = f"its labels do not tell its {main.key}: {exc}"
+            return _nothing_tells(work, round_, answers, why) if waits else False
         raise InputError(f"round {round_.number} cannot be estimated: {exc}") from exc
     _save(work, round_, answers, estimate)
     return True

@@ -55,8 +55,8 @@ def _matrix(rows: Labelled, weights: Floats) -> Floats:
 
 
 def _groups(rows: Labelled, weights: Floats, level: float) -> Reliability | None:
-    """Answers in groups of like scores, each with the share of them that is so, and its interval: of two classes that are
-    the second, of more that are what the model answers."""
+    """Answers in groups of like scores, each with the share of them that is so, and its interval: that is the second of
+    two classes, of more classes what the model answers."""
     usable = rows.answered & rows.scored & (weights > 0)
     if rows.scores is None or not usable.any():
         return None

@@ -154,3 +154,19 @@ def test_hostile_json_costs_its_line() -> None:
     texts[0], texts[1], texts[2], texts[3] = "[" * 100_000, "{", "null", '[true, "x", NaN]'
     found = scored({"p": texts}, scores=("p",))
     assert sorted(found.rejected) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scores_are_given_where_they_are_kept(form: str) -> None:
+    columns, names = FORMS[form]
+    scorer = LoggedScorer(LoggedColumns(scores=names), classes=CLASSES).keeping_scores()
+    (part,) = scorer.score([Batch(0, 0, pa.table(columns).combine_chunks().to_batches()[0])])
+    assert part.scores == pytest.approx(SCORES, abs=1e-6)
+
+
+def test_the_score_that_decided_between_two_is_that_of_the_second() -> None:
+    columns = LoggedColumns(prediction="p", threshold=0.3)
+    scorer = LoggedScorer(columns, classes=("ok", "fraud")).keeping_scores()
+    (part,) = scorer.score([Batch(0, 0, pa.record_batch({"p": [0.1, None, 0.4]}))])
+    assert part.predictions.tolist() == ["ok", "fraud"]
+    assert part.scores == pytest.approx(np.array([[0.9, 0.1], [0.6, 0.4]]))

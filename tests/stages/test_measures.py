@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from opmon.cli import group
-from opmon.store import revisions, rounds
+from opmon.store import queue, revisions, rounds, verdicts
 
 CHANGES: dict[str, Any] = {
     "classes": [str(digit) for digit in range(10)],
@@ -77,5 +78,129 @@ def test_the_main_measure_is_the_estimate_and_the_others_stand_beside_it(
     assert "precision[8]" in shown
 
 
+class Killed(BaseException):
+    """The end of a process, as it is seen from inside."""
+
+
+def killed_before_the_report(monitor: Any) -> None:
+    """A cycle that ends when it first tells MLflow of the estimate, which is in the database by then."""
+
+    def dies(*arguments: object, **named: object) -> None:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(monitor.registry, "log_metrics", dies)
+        with pytest.raises(Killed):
+            monitor.advance()
+
+
 def _bounds(estimate: Any) -> tuple[float, float, float]:
     return estimate.value, estimate.low, estimate.high
+
+
+def of_round(workbench: Any, monitor: Any, number: int = 1) -> tuple[Any, Any]:
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, workbench.name, number)
+        return round_, revisions.latest_estimate(connection, round_.id)
+
+
+SCORED: dict[str, Any] = {
+    "measures": [
+        "log_loss",
+        "calibration_error",
+        {"auc": {"class": "8"}},
+    ],
+    "sampler": {"type": "srs", "budget": 100},
+    "rules": [{"type": "measure_worse", "threshold": 0.05, "of": "log_loss"}],
+}
+
+
+def test_the_scores_of_drawn_inputs_are_kept_for_measures_of_them(workbench: Any, sqlite: str, tmp_path: Path) -> None:
+    """With a simple random sample every answer weighs alike: what scikit-learn says of them is what is estimated."""
+    from sklearn.metrics import roc_auc_score
+
+    cost = {str(a): {str(b): abs(a - b) for b in range(10) if a != b} for a in range(10)}
+    changes = {**SCORED, "classes": CHANGES["classes"]}
+    changes["measures"] = [*SCORED["measures"], {"cost": {"matrix": cost, "unit": "EUR"}}, "confusion_matrix"]
+    monitor = one_round(workbench, sqlite, **changes)
+    round_, revision = of_round(workbench, monitor)
+    with monitor.store.read() as connection:
+        tasks = queue.answers(connection, round_.id)
+    truth, said = ([getattr(task, name) for task in tasks] for name in ("truth", "prediction"))
+    scores = np.array([task.scores for task in tasks], np.float64)
+    assert [round_.classes[k] for k in scores.argmax(axis=1)] == said
+    found = {each.quantity.name: each.estimate for each in revision.further}
+    of_truth = scores[np.arange(100), [round_.classes.index(name) for name in truth]]
+    assert found["log loss"].value == pytest.approx(-np.log(np.maximum(of_truth, 1e-15)).mean(), rel=1e-6)
+    of_8 = np.array(truth) == "8"
+    assert found["AUC[8]"].value == pytest.approx(roc_auc_score(of_8, scores[:, 8]), rel=1e-6)
+    assert found["cost"].value == pytest.approx(
+        np.mean([abs(int(a) - int(b)) for a, b in zip(truth, said, strict=True)])
+    )
+    assert len([name for name in found if name.startswith("confusion[")]) == 100
+    keys = monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
+    assert "measure/AUC_8_low" in keys
+    assert not [key for key in keys if "confusion" in key], "a hundred charts are none that anybody looks at"
+    with monitor.store.read() as connection:
+        (verdict,) = verdicts.latest_verdicts(connection, round_.id)
+    assert verdict.state == "alarm"
+    assert verdict.message.startswith("log loss ")
+    for name in ("confusion_matrix.png", "calibration.png"):
+        assert monitor.registry.download(round_.run_id, name, tmp_path / "got").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_estimated_of_a_round_stays_when_the_configuration_changes(workbench: Any, database: str) -> None:
+    """Killed between the estimate and the report, and configured anew before it goes on."""
+    monitor = workbench.monitor(database, **CHANGES)
+    workbench.write_window()
+    monitor.advance()
+    workbench.answer(monitor, wrong=0.2)
+    killed_before_the_report(monitor)
+    changed = {**CHANGES, "measures": ["accuracy", "balanced_accuracy"], "main": None}
+    monitor = workbench.monitor(database, **changed)
+    workbench.write_window()
+    assert monitor.advance().problems == []
+    _, revision = of_round(workbench, monitor)
+    assert revision.estimate.quantity.name == "recall[8]"
+    assert [each.quantity.name for each in revision.further] == ["accuracy", "precision[8]", "macro F1"]
+    workbench.answer(monitor, wrong=0.2)
+    assert monitor.advance().problems == []
+    _, revision = of_round(workbench, monitor, 2)
+    assert revision.estimate.quantity.name == "accuracy"
+    assert [each.quantity.name for each in revision.further] == ["balanced accuracy"]
+
+
+def test_late_labels_revise_every_measure(workbench: Any, sqlite: str, clock: Any) -> None:
+    changes = {**CHANGES, "labels": {"max_wait": "1d"}}
+    monitor = workbench.monitor(sqlite, clock, **changes)
+    workbench.write_window()
+    monitor.advance()
+    workbench.answer(monitor, wrong=0.2, limit=70)
+    monitor.advance()
+    round_, provisional = of_round(workbench, monitor)
+    assert provisional.estimate.provisional
+    clock.pass_(days=2)
+    assert monitor.advance().problems == []
+    workbench.answer(monitor, wrong=0.2)
+    assert monitor.advance().problems == []
+    _, late = of_round(workbench, monitor)
+    metrics = monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
+    before, after = provisional.further[0].estimate, late.further[0].estimate
+    assert (before.response, after.response) == (0.7, 1.0)
+    assert metrics["measure/accuracy_provisional"] == before.value
+    assert metrics["measure/accuracy"] == before.value, "the final one is of the labels that had come by then"
+    assert metrics["measure/accuracy_revised"] == after.value
+    assert metrics["recall_8/revised"] == late.estimate.value
+
+
+def test_a_round_whose_labels_do_not_tell_its_main_measure_says_why(workbench: Any, sqlite: str) -> None:
+    changes = {**CHANGES, "classes": None, "measures": [{"recall": {"class": "none"}}]}
+    monitor = workbench.monitor(sqlite, **changes)
+    workbench.write_window()
+    monitor.advance()
+    workbench.answer(monitor)
+    monitor.advance()
+    round_, revision = of_round(workbench, monitor)
+    assert (round_.state, revision) == ("closed", None)
+    assert monitor.advance().problems == [], "and says it once"
+    assert "its labels do not tell its recall[none]: there is no class 'none'" in str(round_.problem)

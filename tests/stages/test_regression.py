@@ -17,7 +17,7 @@ from opmon.cli import group
 from opmon.config import Settings
 from opmon.errors import ConfigError, InputError
 from opmon.quantities import mean_squared_error
-from opmon.store import queue, revisions, rounds
+from opmon.store import outbox, queue, revisions, rounds, verdicts
 from opmon.types import Label
 
 CHANGES: dict[str, Any] = {
@@ -109,6 +109,66 @@ def test_a_regression_is_told_by_its_error_and_unit(watched: Any, tmp_path: Path
     planned = asked("plan", "-c", config)
     assert " days² over 200 inputs, if the mean squared error is about " in planned
     assert json.loads(asked("plan", "-c", config, "--json"))["quantity"] == "mean squared error"
+
+
+def test_a_forecaster_is_watched_by_the_mean_absolute_error_in_days(
+    watched: Any, database: str, tmp_path: Path
+) -> None:
+    """An alarm is when it rises; the others are told beside it, from the same labels."""
+    changes = {
+        **CHANGES,
+        "measures": ["mean_absolute_error", "bias", "r_squared", {"within_tolerance": {"tolerance": 1.0}}],
+        "main": "MAE",
+        "rules": [
+            {"type": "measure_worse", "threshold": 0.5},
+            {"type": "measure_level", "threshold": 8.0, "name": "never-so-far"},
+            {"type": "measure_worse", "threshold": 5.0, "of": "bias", "name": "bias"},
+        ],
+    }
+    config = str(watched.write_yaml(database, **changes))
+    monitor = watched.monitor(database, **changes)
+    watched.write_window()
+    monitor.advance()
+    with monitor.store.read() as connection:
+        tasks = queue.open_tasks(connection, watched.name)
+    with monitor.store.write() as connection:
+        given = [Label(task.id, "ann", watched.truth[task.input_id], monitor.clock()) for task in tasks]
+        queue.record(connection, given, monitor.clock())
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, watched.name, 1)
+        revision = revisions.latest_estimate(connection, round_.id)
+        drawn = queue.answers(connection, round_.id)
+        said = {verdict.rule: verdict for verdict in verdicts.latest_verdicts(connection, round_.id)}
+    assert revision is not None
+    estimate, errors = revision.estimate, [abs(float(each.truth or 0) - float(each.prediction)) for each in drawn]
+    assert estimate.quantity.title == "MAE (days)"
+    assert estimate.value == pytest.approx(np.mean(errors))
+    assert 0 < estimate.low < estimate.value < estimate.high
+    assert {rule: verdict.state for rule, verdict in said.items()} == {
+        "measure-worse": "alarm",
+        "never-so-far": "ok",
+        "bias": "ok",
+    }
+    assert "days above the line of 0.5 days" in said["measure-worse"].message
+    assert "8 days or better" in said["never-so-far"].message
+    found = {each.quantity.title: each.estimate for each in revision.further}
+    within = next(one for name, one in found.items() if one is not None and "within" in name)
+    assert within is not None
+    assert within.value == pytest.approx(np.mean(np.array(errors) <= 1.0))
+    metrics = monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
+    assert metrics["MAE/estimate"] == estimate.value
+    assert "measure/R2_low" in metrics or "measure/R²_low" in metrics
+    assert not [key for key in metrics if "squared_error" in key or "failures" in key]
+    page = monitor.registry.download(round_.run_id, "round.html", tmp_path / "got").read_text()
+    assert "Largest errors" in page
+    assert f"MAE {estimate.quantity.interval(estimate.value, estimate.low, estimate.high)}" in asked(
+        "status", "-c", config
+    )
+    with monitor.store.read() as connection:
+        (event,) = outbox.listing(connection, watched.name, 10)
+    assert event["body"]["estimate"]["quantity"] == "MAE"
+    assert event["body"]["estimate"]["unit"] == "days"
 
 
 @pytest.mark.parametrize(
