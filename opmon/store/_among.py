@@ -30,7 +30,7 @@ def listed(connection: Connection, keys: Sequence[str]) -> sa.TableValuedAlias:
     """The keys as a table with the column ``value``, for a query that looks something up for each of them."""
     if connection.dialect.name == "sqlite":
         return sa.func.json_each(json.dumps(list(keys))).table_valued("value")
-    return sa.func.unnest(sa.literal(list(keys), ARRAY(sa.String()))).table_valued("value")
+    return sa.func.unnest(sa.literal(list(keys), ARRAY(sa.String()))).table_valued("value").render_derived()
 
 
 def portions(items: Sequence[Item], size: int | None = None) -> Iterator[Sequence[Item]]:

@@ -13,6 +13,7 @@ from opmon.labels.queue import LabelQueue
 from opmon.store.engine import Store
 from opmon.web.identity import Door, Person
 from opmon.web.refused import Refused
+from opmon.web.thresholds import threshold_of
 from opmon.web.together import Together
 
 
@@ -30,11 +31,14 @@ class Site:
     queue: LabelQueue = field(init=False)
     door: Door = field(init=False)
     answers: Together = field(init=False)
+    thresholds: dict[str, float | None] = field(init=False)
+    """By monitor the line that charts of it draw."""
 
     def __post_init__(self) -> None:
         self.queue = LabelQueue(self.store, self.settings.queue_terms, self.clock)
         self.door = Door(self.settings, self.store, self.clock)
         self.answers = Together(self.queue)
+        self.thresholds = {name: threshold_of(each) for name, each in self.settings.monitors.items()}
 
     def monitors_of(self, person: Person) -> list[MonitorSettings]:
         """The monitors that somebody may see, in the order of the configuration."""

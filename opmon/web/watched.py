@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -64,7 +64,7 @@ def watched(site: Site, settings: MonitorSettings) -> Watched:
         return Watched(
             view,
             timeline_of(connection, settings),
-            threshold_of(settings),
+            site.thresholds[settings.name],
             newest_events(connection, settings.name, EVENTS),
             None if latest is None else failures_of(connection, settings, latest, FAILURES),
             latest,
@@ -88,14 +88,6 @@ def versions_of(site: Site, settings: MonitorSettings) -> list[VersionView]:
     """The versions of which the newest rounds have a final estimate, the newest first."""
     with site.store.read() as connection:
         return version_views(connection, settings.name, settings.quantity)
-
-
-def threshold_of(settings: MonitorSettings) -> float | None:
-    """The line to draw into charts: that of the first rule on the main measure which has one."""
-    main = settings.quantity.name
-    of_main = (rule.plugin for rule in settings.rules if settings.watched(rule.plugin.watches()).key == main)
-    lines: Iterator[float | None] = (rule.line() for rule in of_main)
-    return next((line for line in lines if line is not None), None)
 
 
 def configuration_of(settings: MonitorSettings) -> dict[str, Json]:

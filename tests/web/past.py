@@ -41,7 +41,10 @@ class Past:
     accuracy: float = 0.94
     drop: float = 0.12
     threshold: float = 0.9
-    rule: str = "floor"
+    rule: str | None = "floor"
+    """None: no rule judges it."""
+    delivered: bool = False
+    """Whether its events reached the webhook; else that was given up."""
     with_tasks: int = 2
     """So many of the newest rounds have their tasks and labels."""
     waits: bool = True
@@ -179,6 +182,8 @@ class _Made:
                 **numbers,
             }
         )  # fmt: skip
+        if past.rule is None:
+            return
         alarm = high < past.threshold
         words = f"the accuracy {'is below' if alarm else 'may be above'} {past.threshold:.0%}: {value:.1%}"
         said = {"id": self._next(schema.verdicts), "round_id": key, "revision": 0, "rule": past.rule}
@@ -198,8 +203,9 @@ class _Made:
              "body": body, "created_at": at}
         )  # fmt: skip
         self.rows[schema.deliveries].append(
-            {"id": self._next(schema.deliveries), "event_id": event, "action": "webhook", "state": "dead",
-             "attempts": 8, "next_at": at, "problem": "https://hooks.example.com answered 500"}
+            {"id": self._next(schema.deliveries), "event_id": event, "action": "webhook",
+             "state": "delivered" if past.delivered else "dead", "attempts": 1 if past.delivered else 8, "next_at": at,
+             "problem": None if past.delivered else "https://hooks.example.com answered 500"}
         )  # fmt: skip
 
 
@@ -240,6 +246,6 @@ def watched_world(folder: Path) -> World:
         made.store,
         Past("calm", 40, drop=0.0, accuracy=0.97),
         Past("sinking", 60, drop=0.4),
-        Past("prices", 5, classes=(), unit="€", problem="regression", waits=False),
+        Past("prices", 5, classes=(), unit="€", problem="regression", waits=False, rule=None),
     )
     return made

@@ -26,7 +26,7 @@ from opmon.web.api.views import (
 )
 from opmon.web.failures import failures_of
 from opmon.web.planned import Wish, known_of, planned
-from opmon.web.watched import configuration_of, lines_for, rounds_of, threshold_of, timeline_of, versions_of
+from opmon.web.watched import configuration_of, lines_for, rounds_of, timeline_of, versions_of
 
 router = APIRouter(tags=["watching"])
 
@@ -53,7 +53,7 @@ def timeline(site: TheSite, person: Watcher, monitor: str) -> TimelineOut:
     settings = site.monitor_for(person, monitor)
     with site.store.read() as connection:
         points = timeline_of(connection, settings)
-    return TimelineOut(threshold=threshold_of(settings), points=[PointOut.model_validate(each) for each in points])
+    return TimelineOut(threshold=site.thresholds[monitor], points=[PointOut.model_validate(each) for each in points])
 
 
 @router.get("/monitors/{monitor}/rounds")

@@ -12,7 +12,7 @@ from opmon.web.charts import sparkline
 from opmon.web.pages.asking import Somebody, TheSite
 from opmon.web.site import Site
 from opmon.web.templating import page
-from opmon.web.watched import lines_for, threshold_of
+from opmon.web.watched import lines_for
 
 router = APIRouter()
 
@@ -43,4 +43,4 @@ def _spark(site: Site, line: LineView) -> Markup:
     settings = site.settings.monitors[line.name]
     quantity = settings.quantity if line.latest is None else line.latest.estimate.quantity
     alt = words.spark_words(line.past, quantity) if line.past else ""
-    return sparkline(line.past, alt, share=quantity.share, line=threshold_of(settings))
+    return sparkline(line.past, alt, share=quantity.share, line=site.thresholds[line.name])
