@@ -166,7 +166,10 @@ def _rounds(view: MonitorView) -> Table:
 
 def _corrected(found: Corrected, plain: Estimate) -> str:
     """The estimate corrected for annotators who err, or why there is none, and how far they agree."""
-    said = found.why if found.interval is None else plain.quantity.interval(*found.interval)
+    if found.interval is None:
+        said = found.why
+    else:
+        said = plain.quantity.interval(*found.interval) if found.moves(plain) else "the same"
     agree = "" if found.agreement is None else f"; {percent(found.agreement, 0)} of pairs of answers agree"
     return f"corrected for annotators who err: {said}{agree}"
 

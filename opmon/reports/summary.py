@@ -21,9 +21,9 @@ from opmon.reports.slice_figure import slice_figure_bytes
 from opmon.reports.slices import slice_rows
 from opmon.reports.text import percent, together
 from opmon.reports.timeline import RoundFacts
-from opmon.store.corrections import Corrected
+from opmon.store.corrections import SETTLED, Corrected
 from opmon.store.measured import Measured
-from opmon.types import Document, Estimate, Verdict
+from opmon.types import Document, Estimate, Json, Verdict
 from opmon.types.slicing import Sliced
 from opmon.wording import counted, told
 
@@ -94,12 +94,18 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         slice_figures=_slice_figures(summary),
         words=FAILURE_WORDS[summary.kind],
         facts=[*_facts(summary.facts), *_agreement(summary)],
+        design={name: _setting(name, value) for name, value in summary.design.items()},
         drift_words=_drift_words(summary.drift, summary.facts.drift),
         drifted=[column for column in summary.drift.columns if column.drifted][:LISTED_COLUMNS]
         if summary.drift
         else [],
         skipped=_by_reason(summary.drift),
     )
+
+
+def _setting(name: str, value: Json) -> Json:
+    """A setting of the sampler as it is read; a seed is a name and no amount."""
+    return f"{value:,}" if type(value) is int and name != "seed" else value
 
 
 def _measure_row(one: Measured, main: Estimate | None) -> Mapping[str, object]:
@@ -185,7 +191,9 @@ def _agreement(summary: RoundSummary) -> Iterator[tuple[str, str, str]]:
         yield "Agreement", f"{found.alpha:.2f}", "Krippendorff's alpha"
     if found.interval is not None:
         value, low, high = map(together, summary.quantity.texts(*found.interval))
-        yield "Corrected for annotators who err", value, f"{low} to {high}, from {found.checks:,} checked answers"
+        same = summary.estimate is not None and not found.moves(summary.estimate)
+        bounds = SETTLED if same else f"{low} to {high}"
+        yield "Corrected for annotators who err", value, f"from {found.checks:,} checked answers: {bounds}"
     elif found.why:
         yield "Corrected for annotators who err", "–", found.why
 

@@ -27,7 +27,7 @@ from opmon.problems import traits
 from opmon.replies import Replies
 from opmon.stages.weights import linear
 from opmon.store import checked
-from opmon.store.corrections import Corrected
+from opmon.store.corrections import SETTLED, Corrected
 from opmon.store.engine import Connection
 from opmon.store.rounds import Round
 from opmon.types import Estimate
@@ -115,7 +115,7 @@ def told(plain: Estimate, found: Corrected | None) -> Estimate:
     """The plain estimate with a note of the corrected one, where there is one."""
     if found is None or found.interval is None:
         return plain
-    text = plain.quantity.interval(*found.interval)
+    text = plain.quantity.interval(*found.interval) if found.moves(plain) else SETTLED
     note = f"corrected for annotators who err, from {found.checks:,} checked answers: {text}"
     return replace(plain, notes=(*plain.notes, note))
 

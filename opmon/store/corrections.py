@@ -8,8 +8,12 @@ from sqlalchemy.engine import Connection
 
 from opmon.store import schema
 from opmon.store.schema import Row
+from opmon.types import Estimate
 
-__all__ = ["COLUMNS", "TABLE", "Corrected", "add", "of"]
+__all__ = ["COLUMNS", "SETTLED", "TABLE", "Corrected", "add", "of"]
+
+SETTLED = "the same as without, for hardly an error is left in the answers that count"
+"""What is said of a correction that does not move the estimate."""
 
 TABLE = schema.corrections
 
@@ -37,6 +41,11 @@ class Corrected:
         if self.value is None or self.low is None or self.high is None:
             return None
         return self.value, self.low, self.high
+
+    def moves(self, plain: Estimate) -> bool:
+        """Whether it reads otherwise than the plain estimate. Where errors have been settled it seldom does."""
+        own = plain.value, plain.low, plain.high
+        return self.interval is None or plain.quantity.texts(*self.interval) != plain.quantity.texts(*own)
 
 
 COLUMNS = tuple(column.label(f"corrected_{column.name}") for column in TABLE.columns)

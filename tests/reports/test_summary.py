@@ -17,6 +17,7 @@ from opmon.reports.failures import Failure
 from opmon.reports.pictures import picture_grid
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.reports.timeline import RoundFacts
+from opmon.store.corrections import SETTLED, Corrected
 from opmon.types import Estimate, Verdict
 
 SCRIPT = "</title></bdi><script>alert('x')</script>"
@@ -31,7 +32,7 @@ ROUND = RoundSummary(
     started_at=datetime(2026, 9, 3, tzinfo=UTC),
     ended_at=datetime(2026, 9, 4, tzinfo=UTC),
     sampler="srs",
-    design={"budget": 100, "seed": 42},
+    design={"budget": 100, "seed": 1234567, "frame": 1198},
     points=[EstimatePoint(6, 0.98, 0.95, 0.99), EstimatePoint(7, 0.9731, 0.9512, 0.9861, alarm=True)],
     threshold=0.98,
     failures=[Failure("a", "8", "3", 0.61, 12.0, payload={"age": 31}), Failure("b", "1", "7")],
@@ -76,8 +77,17 @@ def test_the_page_tells_the_round(tmp_path: Path) -> None:
         "1 of 1 column of the inputs drifted",
         "a point in time always moves",
         "age: 31",
+        "seed 1234567 frame 1,198",
     ):
         assert words in text.replace("\N{NO-BREAK SPACE}", " "), words
+
+
+def test_a_correction_that_changes_nothing_is_told_as_such(tmp_path: Path) -> None:
+    same = Corrected(0.97312, 0.95118, 0.98612, 0.009, "", 152, 0.977, 0.97)
+    text = Page(replace(ROUND, corrected=same), tmp_path).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert f"from 152 checked answers: {SETTLED} 97.3 %" in text
+    text = Page(replace(ROUND, corrected=replace(same, value=0.985, high=0.99)), tmp_path).text
+    assert "from 152 checked answers: 95.1 % to 99.0 % 98.5 %" in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_page_stands_alone(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from opmon.adjudication import Asked
 from opmon.errors import ConfigError
 from opmon.labels.queue import Answer, LabelQueue
 from opmon.queries.annotators import team_view
+from opmon.stages.correction import told
 from opmon.stages.estimate import read_answers
 from opmon.store import queue, revisions, rounds
+from opmon.store.corrections import SETTLED, Corrected
 from opmon.store.revisions import Revision
-from opmon.types import Label
+from opmon.types import Estimate, Label
 from tests.cli.test_commands import opmon
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -86,8 +89,8 @@ def test_a_round_that_two_labelled_has_a_corrected_estimate_everywhere(workbench
         assert metrics["labels/agreement"] == pytest.approx(corrected.agreement)
     report = monitor.registry.download(round_.run_id, "round.html", tmp_path / "page").read_text()
     assert "Corrected for annotators who err" in report
-    told = json.loads(monitor.registry.download(round_.run_id, "estimate.json", tmp_path / "told").read_text())
-    assert told["corrected"]["value"] == pytest.approx(value)
+    written = json.loads(monitor.registry.download(round_.run_id, "estimate.json", tmp_path / "told").read_text())
+    assert written["corrected"]["value"] == pytest.approx(value)
 
 
 def test_what_nobody_checks_is_as_it_was(workbench: Any, tmp_path: Path) -> None:
@@ -258,3 +261,10 @@ def test_weights_are_refused_of_numbers(workbench: Any, tmp_path: Path) -> None:
             sampler={"type": "srs", "budget": 40},
             labels={"adjudication": "weighted"},
         )
+
+
+def test_a_correction_that_moves_nothing_that_is_shown_is_told_as_such() -> None:
+    plain = Estimate(0.74, 0.6604, 0.8021, n=150, frame_size=1500, response=0.98, method="two_stage")
+    same = Corrected(0.74003, 0.66036, 0.80212, 0.036, "", 152, 0.977, 0.97)
+    assert told(plain, same).notes == (f"corrected for annotators who err, from 152 checked answers: {SETTLED}",)
+    assert told(plain, replace(same, low=0.655)).notes[0].endswith("74.0 % [65.5 %, 80.2 %]")
