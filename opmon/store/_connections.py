@@ -8,23 +8,30 @@ for :data:`IDLE` at most. What the address itself says in ``options`` or as a pa
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DisconnectionError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from opmon.errors import DatabaseUnavailable
 from opmon.private import make_private
+from opmon.store._turns import Line, begin
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another one on SQLite."""
 POOL = 10
 """Connections that one process has open to a database at most."""
+UNASKED = 1.0
+"""A connection that was given back no longer than so many seconds ago is used without asking whether it still lives."""
 IDLE = "30s"
 """How long a session of PostgreSQL may stand still inside a transaction."""
 _SESSION = {"lock_timeout": "10s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": IDLE}
@@ -42,6 +49,7 @@ _LIBPQ = {
 }
 
 _pools: dict[tuple[int, str], Engine] = {}
+_lines: WeakKeyDictionary[Engine, Line] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -56,6 +64,17 @@ def pool_of(url: URL) -> Engine:
         if key not in _pools:
             _pools[key] = _sqlite(url) if url.get_dialect().name == "sqlite" else _postgresql(url)
         return _pools[key]
+
+
+@contextmanager
+def turn_to_write(engine: Engine, unhurried: bool) -> Iterator[None]:
+    """Wait for one's turn among those of this process that write to the same SQLite file."""
+    line = _lines.get(engine)
+    if line is None:
+        yield
+        return
+    with line.turn(UNHURRIED_SECONDS if unhurried else BUSY_SECONDS):
+        yield
 
 
 def _whole(path: str) -> str:
@@ -78,7 +97,7 @@ def _postgresql(url: URL) -> Engine:
     libpq = url.get_driver_name().startswith("psycopg")
     given = {name: value for name, value in _LIBPQ.items() if name not in url.query} if libpq else {}
     engine = sa.create_engine(
-        url, connect_args=given, pool_pre_ping=True, pool_size=POOL, max_overflow=0, pool_use_lifo=True
+        url, connect_args=given, pool_size=POOL, max_overflow=0, pool_use_lifo=True
     )  # none beyond the pool: a server counts a connection that was closed until its process is gone
 
     @sa.event.listens_for(engine, "connect")
@@ -91,6 +110,22 @@ def _postgresql(url: URL) -> Engine:
         cursor.close()
         connection.commit()
 
+    @sa.event.listens_for(engine, "checkin")
+    def _(connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
+        record.info["given_back"] = time.monotonic()
+
+    @sa.event.listens_for(engine, "checkout")
+    def _(connection: DBAPIConnection, record: ConnectionPoolEntry, proxy: object) -> None:
+        """Where transactions follow each other, the question would be a tenth of what each says to the server."""
+        now = time.monotonic()
+        if now - record.info.get("given_back", now) <= UNASKED:  # one that is new has not been given back
+            return
+        dbapi = engine.dialect.loaded_dbapi
+        try:
+            engine.dialect.do_ping(connection)
+        except dbapi.Error as exc:
+            raise InvalidatePoolError from exc
+
     return engine
 
 
@@ -98,6 +133,7 @@ def _sqlite(url: URL) -> Engine:
     given = {"check_same_thread": False} | ({} if "timeout" in url.query else {"timeout": BUSY_SECONDS})
     engine = sa.create_engine(url, connect_args=given)
     path = url.database
+    _lines[engine] = Line()
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -119,8 +155,16 @@ def _sqlite(url: URL) -> Engine:
     def _(connection: Connection) -> None:
         options = connection.get_execution_options()
         how, unhurried = options.get("opmon_begin", "IMMEDIATE"), bool(options.get("opmon_unhurried"))
-        usual = float(str(url.query.get("timeout", BUSY_SECONDS)))
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {int(1000 * (UNHURRIED_SECONDS if unhurried else usual))}")
+        seconds = UNHURRIED_SECONDS if unhurried else float(str(url.query.get("timeout", BUSY_SECONDS)))
+        driver = connection.connection.driver_connection
+        if how == "IMMEDIATE" and isinstance(driver, sqlite3.Connection):
+            driver.execute("PRAGMA busy_timeout = 0")
+            begun = begin(driver, seconds)
+            driver.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+            if begun:
+                return
+            seconds = 0  # it is told as SQLite tells it
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
         connection.exec_driver_sql(f"BEGIN {how}")
 
     return engine

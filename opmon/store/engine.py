@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from opmon.errors import ConfigError, OpmonError
 from opmon.redaction import shown_address
-from opmon.store._connections import POOL, UNHURRIED, pool_of
+from opmon.store._connections import POOL, UNHURRIED, pool_of, turn_to_write
 from opmon.store._trouble import trouble
 
 
@@ -42,7 +42,7 @@ class Store:
 
         One that is ``unhurried`` may take minutes, and waits as long for others.
         """
-        with self._transaction("IMMEDIATE", unhurried) as connection:
+        with turn_to_write(self.engine, unhurried), self._transaction("IMMEDIATE", unhurried) as connection:
             yield connection
 
     @contextmanager

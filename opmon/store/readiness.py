@@ -29,26 +29,23 @@ def monitors_with_work(connection: Connection, at: datetime) -> set[str]:
     return set(connection.scalars(query))
 
 
-def lock(connection: Connection, round_ids: Collection[int]) -> None:
-    """Let no other transaction record labels of these rounds, or move them, until this one ends.
-
-    On SQLite a writing transaction is alone anyway.
-    """
-    query = sa.select(rounds.c.id).where(rounds.c.id.in_(round_ids)).order_by(rounds.c.id)
-    connection.execute(query.with_for_update(key_share=True)).all()
-
-
 def mark(connection: Connection, round_ids: Collection[int]) -> None:
     """Say anew of these rounds, which the transaction has locked or changed, whether they are ready."""
     connection.execute(_MARK.where(rounds.c.id.in_(round_ids)))
 
 
 def count(connection: Connection, round_id: int, more: int, more_gold: int) -> None:
-    """Count so many more settled tasks of a round, which the transaction has locked, and say anew whether it is ready.
+    """Count so many more settled tasks of a round, and say anew whether it is ready.
 
-    Labels came that are in no other count: it may be ready, too, where no task was settled.
+    Labels came that are in no other count: it may be ready, too, where no task was settled. While a round is in
+    labelling that follows from its own row, which is locked by its change: everybody who answers waits for whoever has
+    changed it and has not committed, so that there is no other question to the server in between. In any other state
+    it follows from labels and estimates, which are looked at when no one else can add any.
     """
-    connection.execute(_COUNT, {"round": round_id, "more": more, "more_gold": more_gold})
+    values = {"round": round_id, "more": more, "more_gold": more_gold}
+    if connection.execute(_COUNT_IN_LABELLING, values).rowcount == 0:
+        connection.execute(_LOCK, {"round": round_id}).all()
+        connection.execute(_COUNT, values)
 
 
 _SEEN = sa.select(sa.func.max(estimates.c.labels_seen)).where(estimates.c.round_id == rounds.c.id).scalar_subquery()
@@ -73,13 +70,20 @@ def _ready(spoken: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
 
 
 _MARK = rounds.update().values(ready=_ready(rounds.c.spoken))
+_LOCK = sa.select(rounds.c.id).where(rounds.c.id == sa.bindparam("round")).with_for_update(key_share=True)
+"""On SQLite a writing transaction is alone anyway."""
 _MORE = sa.bindparam("more", type_=sa.Integer)
+_COUNTED = {
+    "spoken": rounds.c.spoken + _MORE,
+    "gold_spoken": rounds.c.gold_spoken + sa.bindparam("more_gold", type_=sa.Integer),
+}
 _COUNT = (
     rounds.update()
     .where(rounds.c.id == sa.bindparam("round"))
-    .values(
-        spoken=rounds.c.spoken + _MORE,
-        gold_spoken=rounds.c.gold_spoken + sa.bindparam("more_gold", type_=sa.Integer),
-        ready=_ready(rounds.c.spoken + _MORE),
-    )
+    .values(**_COUNTED, ready=_ready(rounds.c.spoken + _MORE))
+)
+_COUNT_IN_LABELLING = (
+    rounds.update()
+    .where(rounds.c.id == sa.bindparam("round"), rounds.c.state == RoundState.LABELLING)
+    .values(**_COUNTED, ready=rounds.c.spoken + _MORE >= rounds.c.asked)
 )

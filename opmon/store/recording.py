@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -142,24 +143,39 @@ class _Words:
 
 def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms]:
     """The tasks that there are of these, locked: nobody else speaks of them until the transaction ends."""
-    columns = [tasks.c[name] for name in ("id", "round_id", "prediction", "needs", "confirm")]
-    query = sa.select(*columns, tasks.c.gold.is_not(None)).order_by(tasks.c.id).with_for_update(key_share=True)
-    rows = [
+    numbers = sorted(set(task_ids))
+    query = _ASKED.with_for_update(key_share=True, of=tasks)
+    if len(numbers) <= _FEW:  # with their rounds, in one question
+        query = query.add_columns(*_OF_ROUND).join(rounds, rounds.c.id == tasks.c.round_id)
+    found = [
         row
-        for some in portions(sorted(task_ids))
-        for row in connection.execute(query.where(among(connection, tasks.c.id, some))).all()
+        for some in portions(numbers)
+        for row in connection.execute(query.where(among(connection, tasks.c.id, some)))
     ]
-    of_round: dict[int, _RoundTerms] = {}
-    asked = sa.select(rounds.c.id, rounds.c.plan, rounds.c.classes, rounds.c.spellings)
-    for some in portions(sorted({row[1] for row in rows})):
+    rows, of_round = [row[: len(_ASKED.selected_columns)] for row in found], {}
+    if len(numbers) <= _FEW:
+        of_round = {row.round_id: _round_terms(row) for row in found}
+    asked = sa.select(rounds.c.id, *_OF_ROUND)
+    for some in portions(sorted({row[1] for row in rows} - of_round.keys())):
         for row in connection.execute(asked.where(among(connection, rounds.c.id, some))):
-            classes = None if row.classes is None else dict.fromkeys(row.classes).keys()
-            replies = RoundPlan.of(row.plan).replies(classes, Spellings(row.spellings or {}))
-            of_round[row.id] = _RoundTerms(replies, {})
+            of_round[row.id] = _round_terms(row)
     return {
         task_id: Terms(round_id, of_round[round_id], prediction, needs, confirm, bool(is_gold))
-        for task_id, round_id, prediction, needs, confirm, is_gold in map(tuple, rows)
+        for task_id, round_id, prediction, needs, confirm, is_gold in rows
     }
+
+
+_FEW = 200
+"""Tasks whose rounds are read along with each of them: a plan is read anew for every row."""
+_ASKED = sa.select(
+    *(tasks.c[name] for name in ("id", "round_id", "prediction", "needs", "confirm")), tasks.c.gold.is_not(None)
+).order_by(tasks.c.id)
+_OF_ROUND = rounds.c.plan, rounds.c.classes, rounds.c.spellings
+
+
+def _round_terms(row: Any) -> _RoundTerms:
+    classes = None if row.classes is None else dict.fromkeys(row.classes).keys()
+    return _RoundTerms(RoundPlan.of(row.plan).replies(classes, Spellings(row.spellings or {})), {})
 
 
 def _words(connection: Connection, terms: Mapping[int, Terms]) -> _Words:
@@ -237,8 +253,7 @@ def _settle(
             spoke[annotator].append(task_id)
     _end_assignments(connection, spoke)
     round_ids = sorted({terms[task_id].round_id for task_id in now})
-    readiness.lock(connection, round_ids)
-    for round_id in round_ids:
+    for round_id in round_ids:  # in one order, so that nobody waits for somebody who waits for them
         readiness.count(connection, round_id, more[round_id, False], more[round_id, True])
 
 

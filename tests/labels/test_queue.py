@@ -307,3 +307,22 @@ def test_many_annotators_at_once(store: Store) -> None:
         assert known == {}
         assert sorted(times.values()) == sorted(needs.values())
         assert rounds.get(connection, "digits", 1).spoken == 60
+
+
+def test_an_answer_asks_the_database_few_questions(desk: LabelQueue, store: Store) -> None:
+    """Each is a way to the server and back, and everybody waits for whoever has changed the round and is not done."""
+    open_round(store, asked(2))
+    first, second = keys(desk, "ann", 2)
+    desk.answer("ann", [Answer(first, "7")])
+    said: list[str] = []
+
+    def note(*given: object) -> None:
+        said.append(" ".join(str(given[2]).split()[:2]))
+
+    sa.event.listen(store.engine, "before_cursor_execute", note)
+    desk.answer("ann", [Answer(second, "7")])
+    sa.event.remove(store.engine, "before_cursor_execute", note)
+    asks = [words for words in said if words.startswith(("SELECT", "INSERT", "UPDATE", "DELETE"))]
+    assert len(asks) == 7
+    assert asks[-1] == "UPDATE rounds", "nothing stands between the change of the round and the end"
+    assert desk.progress("digits").open == 0

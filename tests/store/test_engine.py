@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from opmon.errors import ConfigError, DatabaseUnavailable
+from opmon.store import _connections
 from opmon.store.engine import connect, open_store
 from opmon.store.migrate import HEAD
 from opmon.store.schema import leases, metadata
@@ -101,3 +104,41 @@ def _moment():  # type: ignore[no-untyped-def]
     from datetime import datetime, timedelta, timezone
 
     return datetime(2026, 3, 1, 12, 30, tzinfo=timezone(timedelta(hours=5)))
+
+
+def test_a_connection_that_has_rested_is_asked_whether_it_lives(
+    postgres: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(postgres())
+    monkeypatch.setattr(_connections, "UNASKED", 0.0)
+    with store.read() as connection:
+        own = connection.scalar(sa.text("SELECT pg_backend_pid()"))
+    other = sa.create_engine(store.engine.url)
+    with other.connect() as connection:
+        assert connection.scalar(sa.text("SELECT pg_terminate_backend(:pid, 10000)"), {"pid": own})
+    other.dispose()
+    with store.read() as connection:
+        assert connection.scalar(sa.text("SELECT pg_backend_pid()")) != own
+
+
+def test_transactions_that_follow_each_other_ask_nothing_between(
+    postgres: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(postgres())
+    asked: list[object] = []
+    ping = store.engine.dialect.do_ping
+
+    def note(connection: DBAPIConnection) -> bool:
+        asked.append(connection)
+        return ping(connection)
+
+    monkeypatch.setattr(store.engine.dialect, "do_ping", note)
+    monkeypatch.setattr(_connections, "UNASKED", 3600.0)
+    for _ in range(3):
+        with store.read() as connection:
+            connection.execute(sa.text("SELECT 1"))
+    assert asked == []
+    monkeypatch.setattr(_connections, "UNASKED", 0.0)
+    with store.read() as connection:
+        connection.execute(sa.text("SELECT 1"))
+    assert len(asked) == 1
