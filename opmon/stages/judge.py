@@ -14,9 +14,10 @@ from opmon.stages.events import event_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import outbox, revisions, rounds, verdicts
 from opmon.store.engine import Connection
+from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.triggers.silence import silent_until
-from opmon.types import Document, Verdict
+from opmon.types import Document, Estimate, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -114,12 +115,22 @@ def _raise(work: Toolbox, connection: Connection, judged: Round, call: Call) -> 
     """One event when a rule begins to alarm and one when that is over, not one a round."""
     round_ = judged if call.number == judged.number else rounds.get(connection, work.name, call.number)
     latest = revisions.latest_estimate(connection, round_.id)
-    estimate = None if latest is None else latest.estimate
+    estimate = None if latest is None else _watched(work, call.verdict.rule, latest)
     kind = _KINDS[call.turn] if call.acts else outbox.ADVICE
     body = event_of(work, round_, call.verdict, estimate, kind, state=_STATES[call.turn])
     told = _deliveries(work, connection, round_, call.verdict.rule, kind)
     outbox.add(connection, round_.id, body, told, work.clock())
     log.warning("%s: %s", kind, call.verdict.message, extra={"opmon_event": body["id"]})
+
+
+def _watched(work: Toolbox, name: str, latest: Revision) -> Estimate:
+    """The estimate that a rule watches: the main one, or one beside it."""
+    rule = next((each for each in work.settings.rules if each.name == name), None)
+    if rule is None:
+        return latest.estimate
+    key = work.settings.watched(rule.plugin.watches()).key
+    beside = (each.estimate for each in latest.further if each.quantity.name == key)
+    return next((each for each in beside if each is not None), latest.estimate)
 
 
 _STATES = {"alarm": "alarm", "recovered": "ok", "changed": "changed"}

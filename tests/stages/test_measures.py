@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from opmon.cli import group
-from opmon.store import queue, revisions, rounds, verdicts
+from opmon.store import outbox, queue, revisions, rounds, verdicts
 
 CHANGES: dict[str, Any] = {
     "classes": [str(digit) for digit in range(10)],
@@ -145,6 +145,9 @@ def test_the_scores_of_drawn_inputs_are_kept_for_measures_of_them(workbench: Any
         (verdict,) = verdicts.latest_verdicts(connection, round_.id)
     assert verdict.state == "alarm"
     assert verdict.message.startswith("log loss ")
+    with monitor.store.read() as connection:
+        (event,) = outbox.listing(connection, workbench.name, 10)
+    assert event["body"]["estimate"]["quantity"] == "log loss", "what the rule watches, and not the accuracy"
     for name in ("confusion_matrix.png", "calibration.png"):
         assert monitor.registry.download(round_.run_id, name, tmp_path / "got").read_bytes().startswith(b"\x89PNG")
 

@@ -336,6 +336,26 @@ def test_where_every_input_has_its_truth_the_round_is_a_census(workbench, databa
     assert list((workbench.folder / ".opmon" / "truth").rglob("*.npz")) == []
 
 
+def test_every_measure_of_a_census_is_that_of_all_inputs(workbench, sqlite, clock) -> None:
+    """Those of scores are of the drawn inputs, whose scores alone are kept."""
+    changes = {
+        "sampler": {"type": "srs", "budget": 40},
+        "measures": ["accuracy", {"recall": {"average": "macro"}}, "log_loss"],
+        "main": "recall",
+        "rules": [],
+    }
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **changes)
+    workbench.write_window()
+    write_truth(workbench, workbench.truth)
+    assert monitor.advance().problems == []
+    found = latest(monitor)
+    assert (found.estimate.method, found.estimate.n, found.estimate.half_width) == ("census", 200, 0)
+    accuracy, log_loss = (each.estimate for each in found.further)
+    assert accuracy.value == pytest.approx(workbench.true_accuracy(monitor, 1))
+    assert (accuracy.method, accuracy.n, log_loss.n) == ("census", 200, 40)
+    assert 0 < found.estimate.value != accuracy.value
+
+
 def test_the_last_truths_make_a_census_of_a_closed_round(workbench, sqlite, clock) -> None:
     workbench.write_window()
     write_truth(workbench, {})
