@@ -40,6 +40,10 @@ class Ratio:
     """No ``d_k`` is larger, whatever is drawn; infinite where nobody can say."""
     levels: tuple[float, ...] = ()
     """The only values that ``n_k/d_k`` may have, where they are few, such as the costs in a matrix."""
+    failed: NDArray[np.bool_] | None = None
+    """The draws on which the model is wrong, where these have far larger values than the others; few may show."""
+    feared: Floats | None = None
+    """With it, the value that each draw would have if the model were wrong there."""
     atom: bool = False
     """Whether some inputs may have ``highest``, far above all others, though no draw shows one."""
 

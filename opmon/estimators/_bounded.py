@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opmon.estimators._answers import loss_of
 from opmon.estimators._known import Known
@@ -13,6 +14,10 @@ from opmon.types import Estimate, Floats
 
 FEW = 8
 """Levels of which each may have an interval of its own."""
+
+
+SEEN, HIDDEN = 10, 2.0
+"""Failures that show what failures cost, and those that are joined to fewer."""
 
 
 def of_bounded(
@@ -52,6 +57,25 @@ def of_atom(
     below, above = (math.hypot(rest[0] - rest[side], span * (rare[0] - rare[side])) for side in (1, 2))
     design = estimate.method.partition("/")[0]
     return replace(estimate, method=f"{design}/hall and share"), loss - below, min(loss + above, span)
+
+
+def above_failures(
+    known: Known, losses: Floats, failed: NDArray[np.bool_], feared: Floats, loss: float, level: float
+) -> float:
+    """An upper bound of a mean loss most of which comes from failures of which fewer than ``SEEN`` were drawn.
+
+    It is the sum of the bound of the losses of right answers, and of the upper bound of the share of failures times the
+    mean loss of those seen, joined with ``HIDDEN`` more that cost as much as a failure on the draws would on average.
+    Without it the coverage of Brier scores was 0.82 to 0.91 with 100 labels of a model right on 99.7 %.
+    """
+    count = int(failed.sum())
+    if count >= SEEN or known.whole:
+        return loss
+    rest = loss_of(known.estimator.estimate(known.answering(np.where(failed, 0.0, losses), "regression"), level))
+    share = loss_of(_share(known, failed.astype(np.float64), level))
+    each = (float(losses[failed].sum()) + HIDDEN * float(known.weights @ feared)) / (count + HIDDEN)
+    wrong = share[2] * each - (loss - rest[0])
+    return loss + math.hypot(rest[2] - rest[0] if math.isfinite(rest[2]) else 0.0, max(wrong, 0.0))
 
 
 def _of_levels(

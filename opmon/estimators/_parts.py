@@ -87,7 +87,7 @@ def _interval(
     answers = sample.answered
     lowest, highest = math.ldexp(ratio.lowest, -power), math.ldexp(ratio.highest, -power)
     weights = estimator.coefficients(sample)[answers]
-    if not math.isfinite(highest) and math.isfinite(lowest):
+    if part.mean - lowest < highest - part.mean or (math.isfinite(lowest) and not math.isfinite(highest)):
         low, high, notes = value_bounds(part.negative, -values[answers], weights, -lowest, level)
         low, high = -high, -low
     else:

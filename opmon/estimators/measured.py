@@ -13,7 +13,7 @@ from opmon.abc import Measure, Ratio
 from opmon.errors import InputError
 from opmon.estimators._answers import loss_of
 from opmon.estimators._bootstrap import bootstrapped
-from opmon.estimators._bounded import of_atom, of_bounded
+from opmon.estimators._bounded import above_failures, of_atom, of_bounded
 from opmon.estimators._gaps import of_gaps
 from opmon.estimators._known import Known
 from opmon.estimators._linear import LinearEstimator
@@ -179,6 +179,8 @@ def _of_mean(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Es
             estimate, low, high = of_atom(known, losses, span, estimate, level)
         else:
             estimate, low, high = of_bounded(known, losses, levels, span, estimate, level)
+    if ratio.failed is not None and ratio.feared is not None and not from_above:
+        high = max(high, above_failures(known, losses, ratio.failed, ratio.feared, loss, level))
     if from_above:
         value, low, high = ratio.highest - loss, ratio.highest - high, ratio.highest - low
     else:

@@ -25,6 +25,13 @@ def probabilities(rows: Labelled, measure: str) -> Floats:
     return np.clip(scores, 0.0, 1.0)
 
 
+def runners_up(given: Floats) -> NDArray[np.bool_]:
+    """The class of the second highest score of each row, one column per class; of a single class that one."""
+    places = np.argsort(given, axis=1, kind="stable")
+    second = places[:, -2] if given.shape[1] > 1 else places[:, -1]
+    return np.asarray(np.arange(given.shape[1]) == second[:, None])
+
+
 def truths(rows: Labelled, measure: str) -> NDArray[np.bool_]:
     """Which of the classes each row truly is of, one column per class; an error where one is of none of them."""
     if rows.truth.ndim == 2:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from opmon.abc import Measure, Ratio
-from opmon.measures._probabilities import probabilities, truths
+from opmon.measures._probabilities import probabilities, runners_up, truths
 from opmon.quantities import BRIER, Problem, Quantity
 from opmon.types.labelled import Labelled
 
@@ -30,6 +30,9 @@ class Brier(Measure):
         return BRIER
 
     def ratio(self, rows: Labelled) -> Ratio:
-        squares = ((probabilities(rows, "the Brier score") - truths(rows, "the Brier score")) ** 2).sum(axis=1)
-        two = len(rows.classes) == 2
-        return Ratio(squares / 2 if two else squares, np.ones(len(rows)), 0.0, 1.0 if two else 2.0)
+        given, true = probabilities(rows, "the Brier score"), truths(rows, "the Brier score")
+        part = 0.5 if len(rows.classes) == 2 else 1.0
+        squares = part * ((given - true) ** 2).sum(axis=1)
+        feared = part * ((given - runners_up(given)) ** 2).sum(axis=1)
+        wrong = rows.truth != rows.predicted
+        return Ratio(squares, np.ones(len(rows)), 0.0, 2 * part, failed=wrong, feared=feared)

@@ -2,12 +2,14 @@
 
     python tests/benchmarks/measures.py --json [--data census,fraud] [--samplers srs,adaptive] [--budgets 100,400]
                                         [--measures recall,f1] [--repetitions 400] [--folder nannyml/datasets/data]
+    python tests/benchmarks/measures.py --speed
 
 One object per line: a measure of one data set by one sampler at one budget. ``bias`` is that of the mean of the
 estimates, ``error`` its Monte Carlo standard error, ``rmse`` the root of the mean squared error, ``half_width`` the
 median of half the interval's width, ``undefined`` the share of draws that say nothing of the measure, such as draws
 without any input of a rare class: these do not count for the others. Without --json, what falls short of the bars:
 coverage of 93 % in 95 % of rows, and bias within 4 Monte Carlo standard errors or 0.2 standard errors of an estimate.
+``--speed`` times the estimates of one round of a million inputs: 12 measures of the whole and of 40 slices.
 Census, housing, cards and cars come from PyPI's nannyml, downloaded once; the others are simulated.
 """
 
@@ -17,6 +19,7 @@ import argparse
 import json
 import math
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -98,6 +101,29 @@ def falls_short(row: Row) -> str | None:
     return ", ".join(told) or None
 
 
+def speed(size: int = 1_000_000, budget: int = 800, slices: int = 40) -> Row:
+    """Seconds of a process for 12 measures of the whole frame and of slices."""
+    case = measures_data.fraud(size)
+    draw = drawn(case, "adaptive", budget, 0)
+    sample, known = case.answer(draw)
+    estimator = plugins.make("estimator", draw.design)
+    measures = list(case.measures.values())[:12]
+    column = np.random.default_rng(0).integers(0, slices // 2, (2, size))[:, draw.positions]
+    members = [column[k % 2] == k // 2 for k in range(slices)]
+    begun, count = time.process_time(), 0
+    for part in (None, *members):
+        for measure in measures:
+            try:
+                measured(estimator, sample, known, measure, members=part)
+            except InputError:  # none of the rare class in the slice
+                continue
+            count += 1
+    seconds = time.process_time() - begun
+    return {"inputs": size, "labels": budget, "measures": len(measures), "slices": slices, "estimates": count} | {
+        "seconds": round(seconds, 2)
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=",".join(DATA))
@@ -107,7 +133,11 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--folder", type=Path, help="nannyml's datasets/data, where it was downloaded before")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
+    if options.speed:
+        print(json.dumps(speed()))
+        return
     short, count = [], 0
     for name in options.data.split(","):
         case = measures_data.case(name, options.folder)

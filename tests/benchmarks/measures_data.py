@@ -155,11 +155,11 @@ def cars(folder: Path) -> Case:
     return _regression("cars", rows["y_true"].to_numpy(float), said, rows["price_new"].to_numpy(float), 1000.0, "EUR")
 
 
-def fraud() -> Case:
+def fraud(size: int = SIZE) -> Case:
     """Simulated: 1 % of payments are fraud, of which the model finds about 70 %."""
     rng = np.random.default_rng(1)
-    truth = rng.permutation(SIZE) < SIZE // 100
-    chance = 1 / (1 + np.exp(-(rng.normal(size=SIZE) * 1.4 + np.where(truth, 0.8, -5.0))))
+    truth = rng.permutation(size) < size // 100
+    chance = 1 / (1 + np.exp(-(rng.normal(size=size) * 1.4 + np.where(truth, 0.8, -5.0))))
     return _two("fraud", truth, chance, 0.5, "fraud", 50.0)
 
 

@@ -141,3 +141,18 @@ def test_a_census_has_no_width() -> None:
     for name in ("auc", "average_precision", "brier", "calibration_error", "log_loss"):
         found = measured(SRS, drawn(ROWS, 80, replacement=False), ROWS, measure(name))
         assert found.low == pytest.approx(found.value) == pytest.approx(found.high), name
+
+
+@pytest.mark.parametrize(("name", "most"), [("brier", 1.0), ("log_loss", 4.0)])
+def test_failures_that_were_not_drawn_bound_the_loss_of_a_confident_model(name: str, most: float) -> None:
+    rows = classified(["a"] * 60 + ["b"] * 40, ["a"] * 60 + ["b"] * 40, [[0.99, 0.01]] * 60 + [[0.02, 0.98]] * 40)
+    found = estimate(rows, measure(name), size=10**6)
+    assert found.value < 0.02
+    assert 0.025 * most < found.high < 0.06 * most
+
+
+def test_probabilities_of_zero_may_hide_more_of_them() -> None:
+    sure = classified(["a"] * 60 + ["b"] * 40, ["a"] * 60 + ["b"] * 40, [[1.0, 0.0]] * 60 + [[0.1, 0.9]] * 40)
+    found = estimate(sure, measure("log_loss"), size=10**6)
+    assert found.value < 0.05
+    assert 34.5 * 0.03 < found.high < 34.5 * 0.05
