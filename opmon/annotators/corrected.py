@@ -15,6 +15,7 @@ from opmon.annotators.error_model import ErrorModel, Fitting, fit
 from opmon.annotators.opinions import Coded, Opinion, kish
 from opmon.errors import InputError
 from opmon.estimators._linear import LinearEstimator
+from opmon.problems import traits
 from opmon.types import Draw, Estimate, Floats, Sample
 from opmon.wording import percent
 
@@ -66,7 +67,7 @@ def corrected(
     design's own interval of the likely failures, with the variance that errors add in quadrature (linearised), knows of
     failures that hide where few draws fall, and of a frame drawn nearly whole. The wider bound counts on either side.
     """
-    if sample.problem == "regression":
+    if sample.problem is not None and traits(sample.problem).of_numbers:
         raise InputError("squared errors have no error rate; correct them with opmon.annotators.denoised")
     drawn = _Drawn.of(estimator, sample)
     coded = Coded.of([*(opinions[position] for position in drawn.spoken), *others])

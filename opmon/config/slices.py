@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_serializer, 
 
 from opmon.config.fields import Count, Number
 from opmon.config.part import Part, at_key
+from opmon.problems import traits
 from opmon.types.slicing import MOST, PREDICTION, Cut, Kind, number
 from opmon.wording import percent
 
@@ -190,7 +191,7 @@ def _one_fits(monitor: MonitorSettings, cut: Cut) -> None:
         )
     if cut.name == monitor.columns.id:
         raise at_key("slices", f"{cut.name!r} is the inputs' id, another one for each: there would be no slice")
-    numeric = cut.of == "variable" or (cut.of == "prediction" and monitor.problem == "regression")
+    numeric = cut.of == "variable" or (cut.of == "prediction" and traits(monitor.problem).of_numbers)
     if numeric and cut.edges is None:
         raise at_key("slices", f"{cut.name!r} is a number: give edges that cut it, such as {{{cut.name}: [0.1, 0.5]}}")
     if cut.of == "prediction" and not numeric and cut.edges is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from opmon.problems import traits
 from opmon.quantities import ACCURACY, Problem, Quantity
 from opmon.samplers.widths import gain_of, spread_of, telling_of
 from opmon.store import revisions
@@ -45,5 +46,5 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         expected=latest.estimate.value,
         gain=gain_of(estimates),
         telling=telling_of(estimates, known.aim),
-        spread=spread_of(latest.estimate, known.aim) if known.problem == "regression" else None,
+        spread=spread_of(latest.estimate, known.aim) if traits(known.problem).of_numbers else None,
     )

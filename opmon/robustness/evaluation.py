@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError, ModelError
+from opmon.problems import traits
 from opmon.types import Array, Problem
 
 Model = Callable[[Array], Array]
@@ -41,7 +42,7 @@ class Evaluation:
                 raise InputError(f"{name} has one entry for each of {len(self.inputs)} inputs; got {np.shape(values)}")
         if self.weights is not None and not (np.isfinite(self.weights).all() and (self.weights > 0).all()):
             raise InputError("weights are finite and above 0: an input that stands for nothing is left out")
-        if self.problem == "regression" and not (self.tolerance is not None and self.tolerance > 0):
+        if traits(self.problem).of_numbers and not (self.tolerance is not None and self.tolerance > 0):
             raise InputError(
                 f"a regression model is right within a tolerance above 0 of the truth; got {self.tolerance}"
             )
@@ -74,7 +75,7 @@ def judged(answers: Array, truth: Array, evaluation: Evaluation) -> Judged:
     answers = np.asarray(answers)
     if len(answers) != len(truth):
         raise ModelError(f"the model gave {len(answers)} answers to {len(truth)} inputs; it must give one for each")
-    if evaluation.problem == "regression":
+    if traits(evaluation.problem).of_numbers:
         error = answers.reshape(len(answers), -1)[:, 0].astype(np.float64) - truth.astype(np.float64)
         tolerance = float(evaluation.tolerance or 0)
         margin = np.where(np.isfinite(error), np.clip(4 - 4 * np.abs(error) / tolerance, -20, 4), -20)
@@ -86,7 +87,7 @@ def judged(answers: Array, truth: Array, evaluation: Evaluation) -> Judged:
 
 def own_answers(answers: Array, evaluation: Evaluation) -> Array:
     """The model's answers to the unperturbed inputs, as their truth."""
-    if evaluation.problem == "regression":
+    if traits(evaluation.problem).of_numbers:
         return np.asarray(answers).reshape(len(answers), -1)[:, 0].astype(np.float64)
     return answers if answers.ndim == 1 else answers.argmax(axis=1)
 

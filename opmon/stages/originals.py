@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +19,7 @@ from opmon.errors import ModelError
 from opmon.problems import traits
 from opmon.scoring.conversion.network import outputs_of
 from opmon.scoring.conversion.original import answers_of
+from opmon.scoring.outputs.sets import HALF, named
 from opmon.scoring.scored import Scored
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import model_file
@@ -88,6 +89,7 @@ def may_be_asked(settings: MonitorSettings, model: ModelVersion) -> bool:
 def agreement(scorer: Scorer, original: Original, batches: Sequence[Batch]) -> Agreement:
     """On how many of the inputs that can be scored the loaded ONNX file and the original answer alike."""
     asked = [batch for batch in batches if batch.rows.num_rows]
+    scorer = replace(scorer, outputs=replace(scorer.outputs, threshold=HALF))  # the original knows no other
     equal = [_equal(scorer, original, *pair) for pair in zip(asked, scorer.score(asked), strict=True)]
     return Agreement(sum(map(len, equal)), int(sum(map(np.sum, equal))))
 
@@ -110,8 +112,13 @@ def _own(scorer: Scorer, original: Original, tensors: Mapping[str, Array]) -> Ar
     if isinstance(original, Network):
         found = outputs_of(original, tensors)
         return scorer.outputs.read([found[name] for name in scorer.outputs.names]).predictions
-    answers = answers_of(original, tensors)
-    return answers if scorer.outputs.problem == "regression" else scorer.outputs.renamed(canonical_classes(answers))
+    answers, holds = answers_of(original, tensors), traits(scorer.outputs.problem)
+    if holds.of_numbers:
+        return answers
+    if holds.one_class:
+        return scorer.outputs.renamed(canonical_classes(answers))
+    holding = np.asarray(answers).reshape(len(next(iter(tensors.values()))), -1).astype(bool)
+    return named(holding, scorer.outputs.classes or tuple(map(str, range(holding.shape[1]))))
 
 
 def require_agreement(

@@ -12,6 +12,7 @@ import pyarrow as pa
 from opmon.config import MonitorSettings
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import InputError, ModelError
+from opmon.problems import traits
 from opmon.robustness.codecs import Pictures, Unchanged
 from opmon.robustness.evaluation import Evaluation
 from opmon.robustness.quality import Quality, kernel_distance, population_shift, text_distance
@@ -161,7 +162,7 @@ def _model(scorer: Scorer, feeding: _Feeding) -> Callable[[Array], Array]:
 
     def scores(values: Array) -> Array:
         found = scorer.run([outputs.score], feeding.tensors(values))[0].reshape(len(values), -1)
-        if outputs.problem == "regression" or found.shape[1] > 1:
+        if traits(outputs.problem).of_numbers or found.shape[1] > 1:
             return found
         return np.concatenate([np.zeros_like(found) if outputs.meaning == "logits" else 1 - found, found], axis=1)
 

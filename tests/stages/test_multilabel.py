@@ -215,6 +215,30 @@ def test_a_model_of_several_labels_by_its_own_flavor(workbench: Any, sqlite: str
     assert revision.estimate.quantity.name == "subset accuracy"
 
 
+def test_a_scikit_learn_model_of_several_labels_is_converted(workbench: Any, sqlite: str) -> None:
+    import mlflow
+
+    features, truth, _ = reviews(400, seed=1)
+    LINEAR.fit(features, truth.astype(int))
+    point_mlflow_at(workbench.tracking_uri)
+    experiment = mlflow.MlflowClient().get_experiment_by_name("training").experiment_id
+    signature = mlflow.models.infer_signature(features, LINEAR.predict(features))
+    kept = {"serialization_format": "cloudpickle", "pip_requirements": [], "signature": signature}
+    with mlflow.start_run(experiment_id=experiment):
+        found = mlflow.sklearn.log_model(LINEAR, name="model", registered_model_name="converted-topics", **kept)
+    known = logged(workbench.folder / "reviews", "list")
+    changes = keys(
+        workbench,
+        model=f"models:/converted-topics/{found.registered_model_version}",
+        inputs={"tensor": "features"},
+        convert_sklearn=True,
+    )
+    monitor = workbench.monitor(sqlite, **changes)
+    _, variables, _, revision = closed(workbench, monitor, known)
+    assert variables == {"confidence", "margin", "entropy", "gini"}
+    assert revision.estimate.quantity.name == "subset accuracy"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
