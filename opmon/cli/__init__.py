@@ -40,7 +40,7 @@ COMMANDS = {
     "rounds": ("opmon.cli.rounds:rounds", "Give up a round that cannot go on, or have one labelled first."),
     "inputs": ("opmon.cli.inputs:inputs", "What of the log cannot be read, and give it back."),
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
-    "annotators": ("opmon.cli.annotators:annotators", "Who may use the labelling page and the API."),
+    "annotators": ("opmon.cli.annotators:annotators", "Who may use the pages and the API."),
     "prune": ("opmon.cli.prune:prune", "Erase what annotators saw, when it was kept long enough."),
     "robustness": ("opmon.cli.robustness:robustness", "How right the model stays under combined perturbations."),
     "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),

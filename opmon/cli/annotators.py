@@ -18,7 +18,7 @@ _ROLES = ("annotator", "operator", "viewer")
 
 @click.group()
 def annotators() -> None:
-    """Who may use the labelling page and the API: invite people, list them, take their tokens away."""
+    """Who may use the pages and the API: invite people, list them, take their tokens away."""
 
 
 @annotators.command("add")

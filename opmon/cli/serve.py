@@ -13,7 +13,7 @@ from opmon.cli.common import config_option, settings_of
 @click.command()
 @config_option()
 def serve(path: Path | None) -> None:
-    """Run every monitor on its schedule, with the labelling page, until SIGTERM or Ctrl-C.
+    """Run every monitor on its schedule, with the pages, until SIGTERM or Ctrl-C.
 
     It also takes what model servers send, where a monitor reads that.
     """

@@ -1,4 +1,4 @@
-"""Where people meet opmon: the labelling page, and the API that programs use."""
+"""Where people meet opmon: the pages, and the API that programs use."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Server:
         self._server = server_of(application(Site(self.settings, self.store)), _CONNECTIONS, _LAST_SECONDS)
         self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
         self._thread.start()
-        log.info("labelling page at %s/label", self.url)
+        log.info("pages at %s, labelling at %s/label", self.url, self.url)
 
     @property
     def url(self) -> str:
@@ -93,5 +93,5 @@ def beside(settings: Settings, store: Store) -> AbstractContextManager[Server | 
     except ConfigError as exc:
         if settings.web.is_explicit:
             raise
-        log.warning("there is no labelling page: %s", exc)
+        log.warning("there are no pages: %s", exc)
         return nullcontext()

@@ -101,4 +101,4 @@ def test_serve_brings_the_page_and_ends_with_it(workbench: Any, sqlite: str, tmp
     finally:
         process.kill()
         log = process.communicate()[1]
-    assert f"labelling page at http://127.0.0.1:{port}/label" in log
+    assert f"pages at http://127.0.0.1:{port}, labelling at http://127.0.0.1:{port}/label" in log

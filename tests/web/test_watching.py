@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from opmon.store import outbox
+from opmon.quantities import F1, RECALL
+from opmon.store import measured, outbox, revisions, rounds, sliced
+from opmon.store.measured import Measured
+from opmon.types import Estimate
+from opmon.types.slicing import Sliced
 from opmon.web.server import Server
 from tests.made_once import new_opmon_database
 from tests.web.past import FLOOR, Past, live_through, watched_world
@@ -178,6 +182,34 @@ def test_names_of_others_are_only_text(tmp_path_factory: pytest.TempPathFactory)
             assert HOSTILE not in page.text
             assert "<script>" not in page.text
         assert "&lt;img src=x onerror=alert(1)&gt;" in client.get("/monitors/evil/rounds/11").text
+
+
+def test_slices_and_further_measures_are_shown_where_there_are_any(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("slices")
+    made = World.of(new_opmon_database(folder / "opmon.db"), folder, {"calm": monitor(classes=list(DIGITS))})
+    live_through(made.store, Past("calm", 4, drop=0.0, rule=None))
+    worse = Sliced(f"country {HOSTILE}", {"country": HOSTILE}, 200, 0.2, 12, 12, 0.5, 0.2, 0.8, worse_by=0.4)
+    alike = Sliced("country DE", {"country": "DE"}, 800, 0.8, 48, 48, 0.97, 0.9, None)
+    recall = Estimate(0.7, 0.6, 0.8, 60, 1000, 1.0, "srs", quantity=RECALL.of(HOSTILE))
+    with made.store.write() as connection:
+        latest = revisions.newest_final(connection, "calm")
+        assert latest is not None
+        round_ = rounds.get(connection, "calm", latest.round_number)
+        rounds.update(connection, round_.id, sliced={})
+        sliced.add(connection, latest.key, [worse, alike])
+        known = Measured("recall", recall.quantity, recall), Measured("f1", F1, None, "no positive was drawn")
+        measured.add(connection, latest.key, known)
+    with made.served() as server, httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client:
+        for path in ("/monitors/calm", "/monitors/calm/rounds/3"):
+            page = client.get(path).text
+            assert HOSTILE not in page
+            assert "country DE" in page
+            assert "80 %" in page, "the share of the slice"
+            assert "70 %" in page or "70.0 %" in page, "the recall"
+            assert "not known: no positive was drawn" in page
+        told = client.get(f"{API}/monitors/calm/rounds/3").json()
+    assert [(each["name"], each["worse_by"]) for each in told["slices"]] == [(worse.name, 0.4), ("country DE", None)]
+    assert [each["estimate"] is None for each in told["measures"]] == [False, True]
 
 
 def test_a_failure_is_shown_with_its_picture(tmp_path_factory: pytest.TempPathFactory) -> None:

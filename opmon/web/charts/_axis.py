@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_LARGEST = 1e150
+"""Beyond it a number is no part of a range."""
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -52,11 +54,13 @@ def around(values: Iterable[float], *, share: bool, margin: float = 0.06) -> tup
     >>> around([0.9, 1.0, float("inf")], share=True)
     (0.894, 1.0)
     """
-    finite = [value for value in values if math.isfinite(value)]
+    finite = [value for value in values if abs(value) < _LARGEST]
     if not finite:
         return 0.0, 1.0
     low, high = min(finite), max(finite)
-    air = (high - low) * margin or abs(high) * margin or 0.5
+    size = max(abs(low), abs(high))
+    air = (high - low) * margin if high - low > 1e-9 * size else size * margin
+    air = air if air > 1 / _LARGEST else 0.5
     low, high = low - air, high + air
     return (max(low, 0.0), min(high, 1.0)) if share else (low, high)
 

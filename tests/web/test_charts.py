@@ -1,0 +1,98 @@
+"""Charts are drawn whatever the numbers are, and hold nothing that a page would run."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opmon.quantities import ACCURACY, MAE
+from opmon.types import Estimate
+from opmon.web.charts import NARROW, WIDE, Mark, curve, sparkline, timeline, told, whiskers
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def mark(number: int, value: float = 0.9, half: float = 0.05, **more: object) -> Mark:
+    known = {"at": NOW + timedelta(days=number), "version": "1", "low": value - half, "high": value + half}
+    return Mark(number, value=value, **{**known, **more})  # type: ignore[arg-type]
+
+
+def numbers_in(svg: str) -> list[float]:
+    """All coordinates of a chart."""
+    found = " ".join(re.findall(r' (?:d|x|y|cx|cy)="([^"]*)"', svg))
+    return [float(each) for each in re.findall(r"-?\d+\.?\d*", found)]
+
+
+bounded = st.floats(-1e6, 1e6)
+
+
+@given(st.lists(st.tuples(bounded, st.floats(0, math.inf), st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_a_timeline_stays_on_its_paper(rows: list[tuple[float, float, bool, bool]]) -> None:
+    marks = [
+        mark(k, value, half, alarm=alarm, provisional=provisional, version=str(k // 4))
+        for k, (value, half, alarm, provisional) in enumerate(rows, 1)
+    ]
+    for size in (WIDE, NARROW):
+        svg = str(timeline(marks, told(marks, MAE, None), quantity=MAE, line=None, size=size))
+        ET.fromstring(svg)
+        assert all(math.isfinite(each) and -30 <= each <= size.width + 30 for each in numbers_in(svg))
+        assert len(re.findall(r"<title>", svg)) == len(rows)
+
+
+def test_rounds_of_one_moment_lie_side_by_side() -> None:
+    marks = [mark(number, at=NOW) for number in (1, 2, 3)]
+    svg = str(timeline(marks, "", quantity=ACCURACY, line=0.95, size=WIDE))
+    places = [float(each) for each in re.findall(r'data-x="([\d.]+)"', svg)]
+    assert places == sorted(set(places))
+    assert "threshold 95 %" in svg
+
+
+def test_bands_end_where_a_version_does() -> None:
+    marks = [mark(number, version="1" if number < 4 else "2") for number in range(1, 8)]
+    svg = str(timeline(marks, "", quantity=ACCURACY, line=None, size=WIDE))
+    assert svg.count('class="band"') == 2
+    assert svg.count('class="version"') == 1
+
+
+def test_what_is_told_of_a_timeline() -> None:
+    marks = [mark(1, 0.95), mark(2, 0.8, alarm=True), mark(3, 0.9)]
+    said = told(marks, ACCURACY, 0.85)
+    assert said == (
+        "Accuracy over 3 rounds, 02 March 2026 to 04 March 2026. "
+        "The last one, round 3: 90.0 % [85.0 %, 95.0 %]. The lowest: 80 % in round 2. The threshold is 85 %. "
+        "1 round with an alarm: 2."
+    )
+    assert "The highest: 3 in round 1." in told([mark(1, 3.0), mark(2, 2.0)], MAE, None)
+    assert told([], ACCURACY, None) == "No round has an estimate yet."
+
+
+@pytest.mark.parametrize("count", [1, 2, 24])
+def test_a_sparkline_of_few_and_many(count: int) -> None:
+    points = [mark(number, 0.9, math.inf if number == 1 else 0.02) for number in range(count)]
+    svg = str(sparkline(points, "so it went", share=True, line=0.8))
+    ET.fromstring(svg)
+    assert 'aria-label="so it went"' in svg
+    assert all(math.isfinite(each) for each in numbers_in(svg))
+    assert str(sparkline([], "", share=True)) == ""
+
+
+def test_text_in_charts_is_escaped() -> None:
+    marks = [mark(1, version=HOSTILE, href=HOSTILE), mark(2, version="2")]
+    estimate = Estimate(0.9, 0.8, 0.95, 100, 1000, 1.0, "srs")
+    drawn = (
+        timeline(marks, HOSTILE, quantity=ACCURACY, line=None, size=WIDE),
+        sparkline(marks, HOSTILE, share=True),
+        whiskers([(HOSTILE, estimate)], HOSTILE, quantity=ACCURACY, width=960),
+        curve([("estimate", [(1, 2), (3, 1)])], HOSTILE, chosen=(1, 2), across=str, down=lambda _: HOSTILE, size=WIDE),
+    )
+    for svg in map(str, drawn):
+        ET.fromstring(svg)
+        assert "<script" not in svg
+        assert "style=" not in svg, "the pages' policy allows none"
