@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
 
 from opmon.config import MonitorSettings
 from opmon.jobs.model import Answering
+from opmon.jobs.moments import moments_of
 from opmon.problems import traits
 from opmon.scoring.flavor.scorer import FlavorScorer
 from opmon.scoring.inputs.columns import decoded
@@ -34,9 +34,11 @@ def seen(
     batch, part = found
     places = (part.rows - batch.first_row)[:_SHOWN]
     columns: dict[str, Sequence[object]] = {}
-    for title, name in (("id", monitor.columns.id), ("time", monitor.columns.timestamp)):
-        if name is not None:
-            columns[title] = [_plain(value) for value in batch.rows.column(name).take(pa.array(places)).to_pylist()]
+    if monitor.columns.id is not None:
+        columns["id"] = batch.rows.column(monitor.columns.id).take(pa.array(places)).to_pylist()
+    if monitor.columns.timestamp is not None:
+        times = batch.rows.column(monitor.columns.timestamp).take(pa.array(places))
+        columns["time"] = times_shown(times, monitor.columns.timestamp)
     own = part.predictions[:_SHOWN].tolist()
     answers = own if judged is None else judged["prediction"].slice(0, len(own)).to_pylist()
     columns["judged"] = answers
@@ -48,9 +50,17 @@ def seen(
     return (tuple(columns), *(tuple(map(_cell, row)) for row in zip(*columns.values(), strict=True)))
 
 
-def _plain(value: object) -> object:
-    """A time to the second, which is enough to know it again."""
-    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else value
+def times_shown(values: pa.Array, name: str) -> list[object]:
+    """Times as opmon understands them, to the second, which is enough to know them again; what is none as it is.
+
+    >>> times_shown(pa.array([1772359200.25, None]), "timestamp_ms")
+    ['2026-03-01 10:00:00', None]
+    >>> times_shown(pa.array(["2026-03-01T12:00:00+02:00", "soon"]), "at")
+    ['2026-03-01 10:00:00', 'soon']
+    """
+    moments = moments_of(values, name).to_pylist()
+    pairs = zip(moments, values.to_pylist(), strict=True)
+    return [value if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}" for moment, value in pairs]
 
 
 def _cell(value: object) -> str:
