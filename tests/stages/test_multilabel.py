@@ -253,3 +253,35 @@ def test_a_scikit_learn_model_of_several_labels_is_converted(workbench: Any, sql
 def test_keys_that_do_not_fit_several_classes(workbench: Any, sqlite: str, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         workbench.monitor(sqlite, **keys(workbench, **changes))
+
+
+def test_lists_of_classes_that_arrive_by_themselves_are_a_census(workbench: Any, sqlite: str) -> None:
+    truth = logged(workbench.folder / "reviews", "list")
+    path = workbench.folder / "reviews" / "log.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for k, row in enumerate(rows):
+        own = sorted(truth[row["id"]])
+        row["checked"] = json.dumps(own) if k % 2 else "; ".join(own) or "none"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changes = keys(
+        workbench,
+        model=registered(workbench),
+        scoring={"by": "logged"},
+        truth={"column": "checked"},
+        labels={"annotators": "none"},
+        measures=["subset_accuracy", {"f1": {"class": "price"}}],
+    )
+    monitor = workbench.monitor(sqlite, **changes)
+    for _ in range(2):
+        assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        revision = revisions.latest_estimate(connection, rounds.get(connection, workbench.name, 1).id)
+    assert revision is not None
+    said = [text_of(row["tags"]) for row in rows]
+    assert revision.estimate.method == "census"
+    assert revision.estimate.value == pytest.approx(expected(truth, said))
+    pairs = [("price" in row["tags"], "price" in truth[row["id"]]) for row in rows]
+    both, either = sum(a and b for a, b in pairs), sum(a for a, _ in pairs) + sum(b for _, b in pairs)
+    (f1,) = revision.further
+    assert f1.estimate is not None
+    assert f1.estimate.value == pytest.approx(2 * both / either)
