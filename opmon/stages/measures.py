@@ -46,7 +46,7 @@ class Planned:
     """Whether it is the usual one of its problem, which the design's own estimator is for."""
 
 
-FEW_KEPT = 500
+MOST_PARTS = 1000
 """The most of one measure's parts, such as the cells of a table, that a round keeps."""
 _BY_LAGS = (
     "answers weigh by how soon truths like them came in earlier rounds; the interval does not know how sure that is"
@@ -138,25 +138,41 @@ def _of_one(
     usual: Callable[[], Estimate],
     whole: Labelled | None,
 ) -> Iterator[Measured]:
-    cells = planned.measure.cells(rows.classes)
-    alone = cells == (planned.measure,)
-    for cell in cells[:FEW_KEPT]:
-        quantity = planned.quantity if alone else cell.quantity(round_.plan.unit)
+    try:
+        cells = _parts(planned, rows.classes)
+    except Exception as exc:  # noqa: BLE001 - a measure may be anybody's, and stops no other
+        yield Measured(planned.key, planned.quantity, None, _told(exc, planned, round_))
+        return
+    for cell in cells:
+        quantity = planned.quantity if cell == planned.measure else cell.quantity(round_.plan.unit)
         try:
-            cell.check(rows.classes)
             if whole is not None and not cell.needs_scores:
                 estimate = of_all(whole, cell, quantity, round_.plan)
             elif planned.is_usual:
                 estimate = usual()
             else:
                 estimate = estimate_of(answers, rows, cell, quantity, round_.plan)
-        except InputError as exc:
-            yield Measured(planned.key, quantity, None, str(exc))
-        except Exception as exc:  # a measure may be anybody's, and stops no other
-            log.exception("measure %s failed in round %d of %s", planned.key, round_.number, round_.monitor)
-            yield Measured(planned.key, quantity, None, f"it failed: {type(exc).__name__}: {exc}")
+        except Exception as exc:  # noqa: BLE001 - as above
+            yield Measured(planned.key, quantity, None, _told(exc, planned, round_))
         else:
             yield Measured(planned.key, quantity, estimate)
+
+
+def _parts(planned: Planned, classes: Sequence[str]) -> Sequence[Measure]:
+    """The measures that one stands for, itself where it is no table; an error where it cannot be computed."""
+    planned.measure.check(classes)
+    cells = planned.measure.cells(classes)
+    if len(cells) > MOST_PARTS:
+        raise InputError(f"it has {len(cells):,} parts, and {MOST_PARTS:,} are the most that are kept of a measure")
+    return cells
+
+
+def _told(problem: Exception, planned: Planned, round_: Round) -> str:
+    """Why a measure is not known, in words; a fault of its own is also logged."""
+    if isinstance(problem, InputError):
+        return str(problem)
+    log.error("measure %s failed in round %d of %s", planned.key, round_.number, round_.monitor, exc_info=problem)
+    return f"it failed: {type(problem).__name__}: {problem}"
 
 
 def of_all(rows: Labelled, measure: Measure, quantity: Quantity, plan: RoundPlan) -> Estimate:

@@ -26,10 +26,10 @@ class Command(Action):
 
     There is no shell: ``argv`` is the program and its arguments, passed on as they are, and nothing of the event is
     put into them. The event is in ``OPMON_EVENT`` (JSON) and its parts in ``OPMON_EVENT_ID``, ``OPMON_EVENT_TYPE``,
-    ``OPMON_MODEL_URI``, ``OPMON_ACCURACY`` and so on. A program that runs longer than ``timeout`` seconds is killed
-    with all that it started, and tried again later. Of opmon's own environment it sees ``PATH``, ``HOME``, ``LANG``,
-    ``TMPDIR`` and what ``pass_environment`` names. The program may be started again with the same ``OPMON_EVENT_ID``:
-    it must do its work once.
+    ``OPMON_MODEL_URI``, ``OPMON_QUANTITY``, ``OPMON_ESTIMATE`` and so on. A program that runs longer than ``timeout``
+    seconds is killed with all that it started, and tried again later. Of opmon's own environment it sees ``PATH``,
+    ``HOME``, ``LANG``, ``TMPDIR`` and what ``pass_environment`` names. The program may be started again with the same
+    ``OPMON_EVENT_ID``: it must do its work once.
 
     ``on`` names the types of events that start it: alarms alone unless said otherwise.
     """

@@ -207,3 +207,22 @@ def test_a_round_whose_labels_do_not_tell_its_main_measure_says_why(workbench: A
     assert (round_.state, revision) == ("closed", None)
     assert monitor.advance().problems == [], "and says it once"
     assert "its labels do not tell its recall[none]: there is no class 'none'" in str(round_.problem)
+
+
+def broken(truth: Any, prediction: Any, scores: Any, weight: Any) -> float:
+    """A measure that its owner got wrong."""
+    raise ZeroDivisionError
+
+
+def test_a_measure_that_fails_stops_no_other(workbench: Any, sqlite: str, caplog: pytest.LogCaptureFixture) -> None:
+    own = {"function": {"path": "tests.stages.test_measures:broken", "name": "gain"}}
+    none = {"precision": {"class": "none"}}
+    monitor = one_round(
+        workbench, sqlite, **{**CHANGES, "classes": None, "measures": [own, none, "accuracy"], "main": None}
+    )
+    round_, revision = of_round(workbench, monitor)
+    assert revision.estimate.quantity.name == "accuracy"
+    why = {each.quantity.name: each.why for each in revision.further}
+    assert "fails on 100 labelled inputs: ZeroDivisionError" in why["gain"]
+    assert "there is no class 'none'" in why["precision[none]"]
+    assert "measure/gain" not in monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
