@@ -14,6 +14,7 @@ from opmon.checks.judge import look_at_judge
 from opmon.checks.labels import look_at_labels
 from opmon.checks.sample import Sample, look_at_source
 from opmon.checks.shown import shown_to_annotators
+from opmon.checks.slices import look_at_slices
 from opmon.checks.trial import try_out
 from opmon.checks.truth import look_at_truth
 from opmon.config import MonitorSettings, Settings
@@ -34,6 +35,7 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
     looks = list(look_at_source(settings, monitor, model))
     yield from (finding for finding, _ in looks)
     sample = looks[-1][1]
+    yield from look_at_slices(monitor, sample)
     desk = desk_of(monitor)
     if desk is not None:
         yield asked(f"{name}: labels", lambda: (desk.ask(desk.provider.check), None))[0]

@@ -21,6 +21,7 @@ from opmon.setup.choice import Choice, written
 from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
 from opmon.setup.sizes import sizes
+from opmon.setup.slices import dividing
 from opmon.setup.source import below, keys_of
 from opmon.setup.truth import truth_of
 from opmon.setup.world import Answers, World
@@ -78,7 +79,8 @@ def propose(uri: str, source: str, tracking_uri: str, folder: Path, trust: bool 
     ]
     ordered = sorted([*first, *choices], key=_place)
     name = _name(model)
-    return Proposal(name, _text(name, ordered, tracking_uri, folder, remarks), tuple(ordered), tuple(remarks))
+    text = _text(name, ordered, tracking_uri, folder, remarks) + dividing(log, ordered)
+    return Proposal(name, text, tuple(ordered), tuple(remarks))
 
 
 def _chosen(world: World) -> tuple[list[Choice], list[str]]:
