@@ -46,7 +46,15 @@ def of_classes(measure: Measure, prospect: Prospect) -> Foreseen | None:
         first = (chances * values).sum(axis=0)
         mean[part] = first
         spread[part] = np.sqrt(np.maximum((chances * (values - first) ** 2).sum(axis=0), 0.0))
-    return Foreseen(mean, spread, _kinds(table, said)[said])
+    return Foreseen(mean, spread, _kinds(table, said)[said], of_part=_is_of_part(measure, prospect.classes))
+
+
+def _is_of_part(measure: Measure, classes: tuple[str, ...]) -> bool:
+    """Whether inputs count for the measure by what is not known of them."""
+    every = np.array(classes)
+    rows = Labelled(np.ones(len(every), dtype=np.bool_), every, every, None, classes)
+    ratio = measure.ratio(rows)
+    return ratio is None or not ratio.is_mean
 
 
 def _chances(prospect: Prospect, names: tuple[str, ...], part: slice) -> Floats:

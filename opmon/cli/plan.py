@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @click.option(
     "--half-width",
     type=float,
-    help="The interval wanted: ± this much [0.03, which is 3 points; of a regression a tenth of its newest estimate].",
+    help="The interval wanted: ± this much [0.03, which is 3 points, of recall and the like 0.05; of a regression a "
+    "tenth of its newest estimate].",
 )
 @click.option("--inputs", type=click.IntRange(min=1), help="Inputs in a round [those of the newest round].")
 @click.option("--accuracy", type=float, help="What to expect of a classifier [the newest estimate].")
@@ -43,27 +44,24 @@ def plan(
 
     What the options leave open is taken from the monitor's newest round; with --inputs no configuration is needed.
     """
-    from opmon.queries.planning import Known
+    from opmon.queries.planning import Known, budget_for
     from opmon.samplers.advisor import advise
-    from opmon.samplers.planning import plan as plan_budget
 
     known = Known() if inputs is not None and path is None and monitor is None else _known(path, monitor)
     size = inputs or known.inputs
     if size is None:
         raise click.UsageError("no round has been scored yet: say how many inputs one has with --inputs")
     expected, aim = _expected(known, accuracy), known.aim if aim is None else aim
-    planned = plan_budget(
-        _wanted(known, half_width),
+    planned = budget_for(known, _wanted(known, half_width), size, expected, aim)
+    advice = advise(
         size,
+        planned.budget,
         problem=known.problem,
-        accuracy=expected if known.quantity.share else None,
-        spread=known.spread,
-        variables=len(known.variables),
-        level=known.level,
+        variables=known.variables,
         aim=aim,
-        telling=known.telling,
+        waves=not one_wave,
+        measure=known.main,
     )
-    advice = advise(size, planned.budget, problem=known.problem, variables=known.variables, aim=aim, waves=not one_wave)
     if as_json:
         print_json(_as_json(size, expected, known, planned, advice) | {"aim": aim})
     else:
@@ -84,7 +82,7 @@ def _wanted(known: Known, half_width: float | None) -> float:
     if half_width is not None:
         return half_width
     if known.quantity.share:
-        return 0.03
+        return 0.03 if known.main is None else 0.05
     if not known.expected:
         raise click.UsageError(
             f"say with --half-width how narrow the interval shall be: a {known.quantity.title} has no usual one, "
@@ -134,7 +132,7 @@ def _show(size: int, expected: float | None, known: Known, planned: Plan, advice
     over = f" over {counted(size, 'input')}"
     when = "" if expected is None else f", if the {quantity.name} is about {quantity.text(expected)}"
     out.print(Text.assemble((counted(planned.budget, "label"), "bold"), f" give a {what}{over}{when}"))
-    out.print(f"  simple random sampling needs {planned.plain_budget:,}")
+    out.print(f"  simple random sampling needs {'about ' if known.main else ''}{planned.plain_budget:,}")
     if planned.hopeful_budget is not None and planned.hopeful_budget < planned.budget:
         out.print(
             f"  {planned.hopeful_budget:,} are enough if the variables foretell failures as those of other models do; "

@@ -129,7 +129,8 @@ class MonitorSettings(MonitorKeys):
 
         given = self.sampler.parameters.get("aim")
         aim = float(given) if isinstance(given, int | float) else 0.5
-        return Known(self.quantity, self.problem, self.level, self.at_hand, aim)
+        main = None if self.main_measure is None else self.quantity.name
+        return Known(self.quantity, self.problem, self.level, self.at_hand, aim, main=main)
 
     @property
     def queue_terms(self) -> QueueTerms:

@@ -73,7 +73,7 @@ def _values(measure: Measure, rows: Labelled, kind: NDArray[np.int64]) -> Floats
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class Parts:
     """Parts of one kind each, of one round or several."""
 
     A: Floats
@@ -85,7 +85,7 @@ class _Parts:
     """Whether parts are as small as one round makes them: the test is then cautious."""
 
     @classmethod
-    def of(cls, tallies: Sequence[Tally], weights: Sequence[float]) -> _Parts:
+    def of(cls, tallies: Sequence[Tally], weights: Sequence[float]) -> Parts:
         rounds = [tally.weighing(weight) for tally, weight in zip(tallies, weights, strict=True)]
         A, m, rate, place, values, sums = (
             np.concatenate([getattr(tally, name) for tally in rounds])
@@ -147,14 +147,14 @@ class _Parts:
 
 def ratio_bounds(tallies: Sequence[Tally], weights: Sequence[float], level: float) -> tuple[float, float, float]:
     """The ratio over the inputs of all rounds, ``Σ W n / Σ W d``, with its interval."""
-    parts = _Parts.of(tallies, weights)
+    parts = Parts.of(tallies, weights)
     low, high = parts.bounds(level)
     return parts.value, low, high
 
 
 def hidden_note(tallies: Sequence[Tally], weights: Sequence[float], labels: int, level: float) -> tuple[str, ...]:
     """Whether the interval is wide by what may hide where nothing was found, and what would end that."""
-    parts = _Parts.of(tallies, weights)
+    parts = Parts.of(tallies, weights)
     many = 1
     while many <= MOST_ROUNDS and _widened(parts, many, level) > HIDDEN:
         many *= 2
@@ -169,7 +169,7 @@ def hidden_note(tallies: Sequence[Tally], weights: Sequence[float], labels: int,
     )
 
 
-def _widened(parts: _Parts, many: int, level: float) -> float:
+def _widened(parts: Parts, many: int, level: float) -> float:
     """The width, with ``many`` times the draws, relative to that if nothing were hidden in silent parts."""
     more = replace(parts, m=many * parts.m)
     sure = replace(more, m=np.where(parts.silent, 0.5 * KNOWN, more.m))

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from opmon.errors import InputError
+from opmon.estimators.ratio_planning import plan_ratio
+from opmon.estimators.tally import Tally
 from opmon.problems import traits
 from opmon.quantities import ACCURACY, Problem, Quantity
+from opmon.samplers.planning import Plan, plan
 from opmon.samplers.widths import gain_of, spread_of, telling_of
-from opmon.store import revisions
+from opmon.store import revisions, tallies
 from opmon.store.engine import Connection
+from opmon.store.revisions import Revision
 
 ROUNDS = 10
 """Rounds that tell how wide the intervals of the monitor's sampler are."""
@@ -31,6 +36,12 @@ class Known:
     gain: float | None = None
     telling: float | None = None
     spread: float | None = None
+    main: str | None = None
+    """The main measure, where it is not the usual one of the problem."""
+    tally: Tally | None = None
+    """What the newest round tells of a main measure that is a ratio, such as recall."""
+    labels: int = 0
+    """The draws of that round."""
 
 
 def learned(connection: Connection, monitor: str, known: Known) -> Known:
@@ -40,11 +51,43 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         return known
     lately = revisions.latest_estimates(connection, monitor, limit=ROUNDS)
     estimates = [revision.estimate for revision in lately]
+    numbers = traits(known.problem).of_numbers or not known.quantity.share
     return replace(
         known,
         inputs=latest.estimate.frame_size,
         expected=latest.estimate.value,
         gain=gain_of(estimates),
         telling=telling_of(estimates, known.aim),
-        spread=spread_of(latest.estimate, known.aim) if traits(known.problem).of_numbers else None,
+        spread=spread_of(latest.estimate, known.aim) if numbers else None,
+        tally=_tally(connection, latest) if known.main is not None else None,
+        labels=latest.estimate.n,
+    )
+
+
+def _tally(connection: Connection, latest: Revision) -> Tally | None:
+    found = tallies.read(connection, [latest.key]).get(latest.key)
+    return found if found is not None and found.is_ratio else None
+
+
+def budget_for(known: Known, half_width: float, size: int, expected: float | None, aim: float) -> Plan:
+    """The labels that the main measure needs: by the draws of the newest round where it is a ratio, such as recall."""
+    if known.tally is not None:
+        found = plan_ratio(known.tally, half_width, known.labels, size, known.level)
+        whole = ("only labelling the whole frame is enough",) if found.budget == size else ()
+        return Plan(found.budget, found.half_width, found.plain_budget, None, whole)
+    if known.main is not None and known.quantity.share:
+        raise InputError(
+            f"the labels that {known.quantity.name} needs depend on how rare its inputs are and how well scores tell "
+            "them apart: let the sampler adaptive draw one round, have it labelled, and ask again"
+        )
+    return plan(
+        half_width,
+        size,
+        problem=known.problem if known.quantity.share else "regression",
+        accuracy=expected if known.quantity.share else None,
+        spread=known.spread,
+        variables=len(known.variables),
+        level=known.level,
+        aim=aim,
+        telling=known.telling,
     )

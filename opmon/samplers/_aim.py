@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from opmon.samplers import _frontier
 from opmon.types import Numbers
+from opmon.types.prospect import Foreseen
 
 UNSEEN = 4.0
 """Failures per budget that any input is taken to hide beyond what the model predicts: z² = 3.8 is what the upper end of
@@ -39,9 +40,11 @@ class Aim:
     """The first wave's share of the budget."""
     smallest: float
     """Smaller budgets are drawn in one wave: too few labels to learn from."""
-    aimed_floor: float
-    """The share drawn uniformly of a draw that aims at a measure: what few labels of the bulk cannot rule out makes
-    its interval wide, so that it is larger than where all failures count alike."""
+    mean_floor: float
+    """The share drawn uniformly of a draw that aims at a mean over all inputs, such as a cost."""
+    part_floor: float
+    """The same of one that aims at a ratio over a part of them, such as recall: what few labels of the bulk cannot rule
+    out makes its interval wide."""
     later_value: float
     """The worth of a draw of a later wave beside one of this wave, by which the waves' shares are fixed beforehand."""
 
@@ -60,9 +63,14 @@ class Aim:
             far=between(0.0, 0.0, 1.0),
             first_share=between(0.3, 0.3, 0.15),
             smallest=between(80.0, 80.0, 20.0),
-            aimed_floor=between(0.65, 0.6, 0.2),
+            mean_floor=between(0.4, 0.35, 0.1),
+            part_floor=between(0.65, 0.6, 0.2),
             later_value=between(1.2, 1.0, 0.7),
         )
+
+    def uniform(self, foreseen: Foreseen) -> float:
+        """The share drawn uniformly of a draw that aims at a measure."""
+        return self.part_floor if foreseen.of_part else self.mean_floor
 
     def first(self, score: Numbers, population: NDArray[np.int64]) -> Numbers:
         """The first wave, before any label: a defensive mixture of uniform and PPS over all variables."""

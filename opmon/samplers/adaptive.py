@@ -47,7 +47,8 @@ class Adaptive(Sampler):
 
     A frame that has ``foreseen`` what the main measure's linearised value is likely to be is drawn by that in place of
     the variables: tilted by a floor and its standard deviation, cut along its mean, kind by kind (:mod:`_aimed`). The
-    caller foresees it again for each wave, from the labels so far; ``aim`` sets the floor, 0.65, 0.6 or 0.2.
+    caller foresees it again for each wave, from the labels so far. ``aim`` sets the floor: 0.65, 0.6 or 0.2 for a
+    ratio over a part of the frame, such as recall, whose misses may hide anywhere, 0.4, 0.35 or 0.1 for a mean.
 
     Draws that are promised to parts of the frame are kept in every wave: strata are then cut inside each part
     (:mod:`_reserved`), and each part gets its share of the wave or what it is promised, if that is more.
@@ -159,7 +160,7 @@ def _aimed_wave(
         bins[sample.draw.positions] = none
     kinds: NDArray[np.int64] | None
     if frame.reserved is None:
-        mass = _aimed.masses(foreseen, bins, none, aim.aimed_floor)
+        mass = _aimed.masses(foreseen, bins, none, aim.uniform(foreseen))
         cut, kinds = _aimed.strata(populations(bins, none), mass, size)
         positions, stratum = drawn(bins, cut, rng)
     else:
@@ -167,7 +168,7 @@ def _aimed_wave(
         positions, stratum, cut, kinds = parts_drawn(
             Wave(bins, none, size, later, _drawn_before(sample)),
             frame.reserved,
-            lambda own: _aimed.masses(foreseen, own, none, aim.aimed_floor, mean),
+            lambda own: _aimed.masses(foreseen, own, none, aim.uniform(foreseen), mean),
             _aimed.strata,
             rng,
         )

@@ -45,11 +45,13 @@ def advise(
     variables: Sequence[str] = (),
     aim: float = 0.5,
     waves: bool = True,
+    measure: str | None = None,
 ) -> Advice:
     """The sampler for ``budget`` labels out of ``size`` inputs.
 
     ``variables`` are the auxiliary variables at hand, ``aim`` runs from 0 (estimate) to 1 (expose failures), ``waves``
-    says whether labels can come back before the rest is drawn.
+    says whether labels can come back before the rest is drawn. ``measure`` names what is estimated where that is not
+    the usual one of the problem.
 
     >>> advice = advise(10_000, 200, variables=["confidence"])
     >>> advice.sampler, dict(advice.parameters)
@@ -67,10 +69,13 @@ def advise(
     parameters: dict[str, Json] = {"aim": aim}
     if not waves:
         parameters["waves"] = 1
-    reasons = [*_expectations(problem, aim), _on_waves(budget, aim, waves)]
+    expected = _expectations(problem, aim) if measure is None else (_aimed(measure),)
+    reasons = [*expected, _on_waves(budget, aim, waves)]
     if len(variables) > 1:
         reasons.append(f"it uses all {len(variables)} variables and learns from the labels which of them tell")
-    return Advice("adaptive", parameters, tuple(reasons), _alternatives(problem, variables, aim, waves))
+    return Advice(
+        "adaptive", parameters, tuple(reasons), () if measure else _alternatives(problem, variables, aim, waves)
+    )
 
 
 _WITHOUT_VARIABLES = (
@@ -81,6 +86,15 @@ _WITHOUT_VARIABLES = (
 _WITHOUT_VARIABLES_EITHER = (
     Suggestion("ces", {}, "for a network: it looks at a hidden layer and needs no variable; its estimate is biased"),
 )
+
+
+def _aimed(measure: str) -> str:
+    return (
+        f"it alone aims at {measure}: labels go where its value is in doubt, by the chances that the model gives or "
+        "the errors that the variables foretell, and a share of them everywhere; other samplers draw as for the usual "
+        "measure. With scores that tell, the recall of a class of 1 % had a third to a half of the error of simple "
+        "random sampling, a cost or a mean absolute error three quarters"
+    )
 
 
 def _expectations(problem: Problem, aim: float) -> tuple[str, ...]:

@@ -51,6 +51,9 @@ class Foreseen:
     """Its standard deviation, up to a factor."""
     kind: NDArray[np.uint8]
     """Inputs of one kind have the same value for the same truth."""
+    of_part: bool = False
+    """Whether it is a ratio over a part of the frame that is not known, such as the inputs of a class: what may hide
+    where few draws fall makes its interval wide, and more of them are spread over all inputs."""
 
     def __post_init__(self) -> None:
         if not len(self.mean) == len(self.spread) == len(self.kind):

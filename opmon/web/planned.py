@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 
 from opmon.config import MonitorSettings
 from opmon.errors import InputError
-from opmon.queries.planning import Known, learned
+from opmon.estimators.ratio_planning import ratio_widths
+from opmon.queries.planning import Known, budget_for, learned
 from opmon.samplers.advisor import Advice, advise
-from opmon.samplers.planning import Plan, plan, widths
+from opmon.samplers.planning import Plan, widths
 from opmon.web.site import Site
 
 _USUAL = 0.03
 """The half-width of a share that is asked for unless another is: three points."""
+_OF_MAIN = 0.05
+"""The same of a main measure such as recall."""
 _POINTS = 40
 
 
@@ -58,24 +61,16 @@ def planned(known: Known, wish: Wish) -> Planned:
     known = replace(known, expected=expected, aim=known.aim if wish.aim is None else wish.aim)
     half_width = _half_width(known, wish)
     accuracy = expected if known.quantity.share else None
-    found = plan(
-        half_width,
-        inputs,
-        problem=known.problem,
-        accuracy=accuracy,
-        spread=known.spread,
-        variables=len(known.variables),
-        level=known.level,
-        aim=known.aim,
-        telling=known.telling,
-    )
+    found = budget_for(known, half_width, inputs, expected, known.aim)
     budgets = _budgets(found, inputs)
 
     def curve(telling: float | None) -> list[tuple[int, float, float]]:
+        if known.tally is not None:
+            return ratio_widths(known.tally, budgets, known.labels, inputs, known.level)
         return widths(
             budgets,
             inputs,
-            problem=known.problem,
+            problem=known.problem if known.quantity.share else "regression",
             accuracy=accuracy,
             spread=known.spread,
             variables=len(known.variables),
@@ -84,7 +79,9 @@ def planned(known: Known, wish: Wish) -> Planned:
             telling=telling,
         )
 
-    advice = advise(inputs, found.budget, problem=known.problem, variables=known.variables, aim=known.aim)
+    advice = advise(
+        inputs, found.budget, problem=known.problem, variables=known.variables, aim=known.aim, measure=known.main
+    )
     hopeful = () if found.hopeful_budget is None else tuple((n, width) for n, width, _ in curve(1.0))
     return Planned(known, inputs, half_width, found, advice, curve(known.telling), hopeful)
 
@@ -93,7 +90,7 @@ def _half_width(known: Known, wish: Wish) -> float:
     if wish.half_width is not None:
         return wish.half_width
     if known.quantity.share:
-        return _USUAL
+        return _USUAL if known.main is None else _OF_MAIN
     if not known.expected:
         raise InputError(f"say how narrow the interval shall be: a {known.quantity.title} has no usual width")
     return known.expected / 10

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from opmon.cli.plan import plan
 from opmon.stages.frames import NAME, read_chances, read_frame
 from opmon.store import draws, queue, revisions, rounds
 from opmon.types.draw import KIND
@@ -37,6 +40,11 @@ def labelled(workbench: Any, monitor: Any) -> Any:
         return round_, revisions.latest_estimate(connection, round_.id), queue.answers(connection, round_.id)
 
 
+def unwrapped(asked: tuple[str, ...]) -> str:
+    """What ``opmon plan`` tells, in one line."""
+    return " ".join(CliRunner().invoke(plan, list(asked)).output.split())
+
+
 def test_a_monitor_aims_at_the_recall_of_a_class(workbench: Any, database: str, tmp_path: Any) -> None:
     monitor = workbench.monitor(database, **OF_EIGHT)
     round_, revision, tasks = labelled(workbench, monitor)
@@ -59,6 +67,15 @@ def test_a_monitor_aims_at_the_recall_of_a_class(workbench: Any, database: str, 
     of_task = {task.position: task.scores for task in tasks}
     assert all(own is not None and own[8] == chances["8"][at] and np.isnan(own[0]) for at, own in of_task.items())
 
+    asked = ("-c", str(workbench.write_yaml(database, **OF_EIGHT)), "--half-width", "0.05")
+    told = CliRunner().invoke(plan, [*asked, "--json"]).output
+    planned = json.loads(told)
+    assert planned["quantity"] == "recall[8]"
+    assert 100 < planned["budget"] <= 400
+    assert planned["plain_budget"] <= 400
+    assert "aims at recall[8]" in planned["reasons"][0]
+    assert "interval of ± 5 points over 400 inputs, if the recall[8] is about" in unwrapped(asked)
+
     again, revision, _ = labelled(workbench, monitor)
     assert again.number == 2
     timeline = monitor.registry._client.get_metric_history(again.timeline_run_id, "recall_8/rolling")
@@ -75,6 +92,9 @@ def test_a_sampler_that_cannot_aim_draws_as_ever(workbench: Any, tmp_path: Any) 
     monitor.advance()
     with monitor.store.read() as connection:
         round_ = rounds.newest(connection, workbench.name, 1)[0]
+    config = workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    refused = CliRunner().invoke(plan, ["-c", str(config), "--inputs", "5000"]).exception
+    assert "depend on how rare its inputs are" in str(refused)
     assert KIND not in draws.unpack_draw(round_.draw).constants
     assert [*read_chances(monitor.registry.download(round_.run_id, NAME, tmp_path / "got"))] == []
 
