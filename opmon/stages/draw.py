@@ -57,7 +57,8 @@ def draw_round(work: Toolbox, round_: Round) -> None:
         with work.write() as connection:
             rounds.update(connection, round_.id, state=RoundState.OPENED, problem=None)
         return
-    frame = aimed(work, round_, path, frame, None)
+    if round_.plan.measures:
+        frame = aimed(work, round_, path, frame, None)
     drawn = sampler.draw(frame, round_.plan.budget, generator(round_, wave=0))
     _queue(work, round_, path, drawn, drawn.unique_positions, state=RoundState.DRAWN)
 
@@ -113,8 +114,9 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     truth, known = work.settings.truth, dict[int, Known]()
     if truth is not None:
         known = truths_of_drawn(work, round_, truth, inputs.append_column(POSITION, pa.array(ordered)), rows)
-    scores = scores_of_drawn(work, round_, ordered, rows) if round_.plan.measures else {}
-    scores = chances_of_drawn(round_, ordered, inputs, scores)
+    scores: Mapping[int, Numbers] = {}
+    if round_.plan.measures:
+        scores = chances_of_drawn(round_, ordered, inputs, scores_of_drawn(work, round_, ordered, rows))
     tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows, scores), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     in_order = [tasks[int(chosen[k])] for k in order]
