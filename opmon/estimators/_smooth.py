@@ -26,9 +26,10 @@ def smooth(known: Known, measure: Measure, influence: Floats, quantity: Quantity
 
     Shares get Student's interval of their logit, which does not leave [0, 1]; where all draws agree, so that nothing
     varies, the interval of a share without a failure in as many draws. What has only an upper end gets Student's
-    interval of the logarithm of its distance from there. Other values get the wider of Hall's and
-    Student's bound on either side. The degrees of freedom are those of the terms, and no more than the draws of the
-    smallest of the groups that the measure sets against each other, less one.
+    interval of the logarithm of its distance from there, with a third of the degrees of freedom: a ratio of two mean
+    squares spreads farther than it shows (R² with 100 labels was covered in 92 % with all of them). Other values get
+    the wider of Hall's and Student's bound on either side. The degrees of freedom are those of the terms, and no more
+    than the draws of the smallest of the groups that the measure sets against each other, less one.
     """
     value = measure.value(known.rows, known.weights)
     if known.whole:
@@ -44,7 +45,7 @@ def smooth(known: Known, measure: Measure, influence: Floats, quantity: Quantity
         error = max(error, math.sqrt(value * (1 - value) / draws))
     t = float(stdtrit(freedom, 0.5 + level / 2))
     if value < measure.highest < math.inf:
-        away = measure.highest - value
+        away, t = measure.highest - value, float(stdtrit(max(freedom / 3, 2.0), 0.5 + level / 2))
         low, high = (measure.highest - away * math.exp(sign * t * error / away) for sign in (1, -1))
     elif not quantity.share:
         low, high = _wide(value, error, terms, freedom, level)

@@ -20,7 +20,7 @@ class RSquared(Measure):
     less is worse.
 
     The interval holds it for all inputs of the round in 95 of 100 rounds, by linearisation.
-    The estimate is a little low with few labels, by about 1/n of what is not explained.
+    The estimate is a little low with few labels, by a fifth of its error with 100.
     It assumes that labels are right, and that truths or errors much larger than all that were seen are rare.
     """
 

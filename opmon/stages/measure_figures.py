@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opmon.estimators.intervals import wilson
+from opmon.errors import InputError
+from opmon.estimators._linear import LinearEstimator
+from opmon.estimators.reliability import reliability
+from opmon.measures.calibration_error import CalibrationError
 from opmon.reports.measure_figures import MeasureFigure, Reliability, confusion_figure, reliability_figure
 from opmon.stages.measures import rows_of
 from opmon.stages.weights import linear
 from opmon.store.rounds import Round
-from opmon.types import Floats
+from opmon.types import Floats, Sample
 from opmon.types.labelled import Labelled
 
 if TYPE_CHECKING:
     from opmon.stages.estimate import Answers
 
-GROUPS = 10
-"""Groups of about as many answers in the picture of scores; fewer where there are few answers."""
-FEWEST = 15
 MOST_CLASSES = 60
 CONFUSION, CALIBRATION = "confusion_matrix", "calibration_error"
 """The measures that have a picture."""
@@ -37,10 +37,9 @@ def measure_figures(round_: Round, answers: Answers) -> list[MeasureFigure]:
     if CONFUSION in wanted and 2 <= len(rows.classes) <= MOST_CLASSES:
         found.append(confusion_figure(_matrix(rows, weights), rows.classes))
     if CALIBRATION in wanted:
-        groups = _groups(rows, weights, round_.plan.level)
-        what = f"the probability of {rows.classes[1]}" if len(rows.classes) == 2 else "the probability of its answer"
-        if groups is not None:
-            found.append(reliability_figure(groups, what))
+        bins = _bins(estimator, answers.sample, rows, _bins_asked(round_), round_.plan.level)
+        if bins is not None:
+            found.append(reliability_figure(bins, "the probability of its answer"))
     return found
 
 
@@ -54,30 +53,17 @@ def _matrix(rows: Labelled, weights: Floats) -> Floats:
     return matrix / max(float(matrix.sum()), 1e-300)
 
 
-def _groups(rows: Labelled, weights: Floats, level: float) -> Reliability | None:
-    """Answers in groups of like scores, each with the share of them that is so, and its interval: that is the second of
-    two classes, of more classes what the model answers."""
-    usable = rows.answered & rows.scored & (weights > 0)
-    if rows.scores is None or not usable.any():
+def _bins_asked(round_: Round) -> int:
+    """The bins of the plan's calibration error."""
+    stored = (each for each in round_.plan.measures or () if each["type"] == CALIBRATION)
+    return int(str(next(stored, {}).get("bins", CalibrationError.bins)))
+
+
+def _bins(estimator: LinearEstimator, sample: Sample, rows: Labelled, bins: int, level: float) -> Reliability | None:
+    """The bins of confidence that the calibration error is made of, with the design's own intervals."""
+    try:
+        table = reliability(estimator, sample, rows, bins, level)
+    except InputError:  # no scores are known: the measure itself says so
         return None
-    place = {name: at for at, name in enumerate(rows.classes)}
-    meant = np.full(len(rows), rows.classes[1]) if len(rows.classes) == 2 else rows.predicted
-    columns = np.array([place.get(name, -1) for name in meant])
-    usable &= columns >= 0
-    if not usable.any():
-        return None
-    score = rows.scores[np.flatnonzero(usable), columns[usable]].astype(np.float64)
-    right, weight = (rows.truth == meant)[usable].astype(np.float64), weights[usable] / weights[usable].sum()
-    order = np.argsort(score, kind="stable")
-    parts = np.array_split(order, max(1, min(GROUPS, len(order) // FEWEST)))
-    mean, share, low, high, total = [], [], [], [], []
-    for part in parts:
-        own = weight[part] / weight[part].sum()
-        rate = float(own @ right[part])
-        found = wilson(rate, float(1 / (own @ own)), level)
-        mean.append(float(own @ score[part]))
-        share.append(rate)
-        low.append(min(float(found.low), rate))
-        high.append(max(float(found.high), rate))
-        total.append(float(weight[part].sum()))
-    return Reliability(*(np.array(values) for values in (mean, share, low, high, total)))
+    numbers = [(one.confidence, one.accuracy, one.low, one.high, one.share) for one in table]
+    return Reliability(*np.array(numbers).T)
