@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 
+_MAY_LEAD = ("http://", "https://", "mailto:", "/docs/")
+
+
 def html_of(text: str, first: int = 3) -> str:
-    """The HTML of Markdown; links lead to http, https and mail only, and pictures are left out.
+    """The HTML of Markdown; links lead to http, https, mail and the documents here only, and pictures are left out.
 
     Its headings begin at the level ``first``: the page around it has those above.
 
@@ -49,5 +52,5 @@ def _renderer(first: int) -> MarkdownIt:
 
     made = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}, renderer_cls=Renderer)
     made.enable("table").disable("image")
-    made.validateLink = lambda url: url.lower().startswith(("http://", "https://", "mailto:"))  # type: ignore[method-assign]
+    made.validateLink = lambda url: url.lower().startswith(_MAY_LEAD)  # type: ignore[method-assign]
     return made

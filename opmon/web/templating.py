@@ -38,6 +38,10 @@ def _environment() -> jinja2.Environment:
         delivery_words=words.DELIVERIES,
     )
     environment.filters.update(
-        counted=wording.counted, bounds=words.bounds_of, percent=wording.percent, capitalize_first=words.begun
+        counted=wording.counted,
+        bounds=words.bounds_of,
+        percent=wording.percent,
+        capitalize_first=words.begun,
+        measured_in=words.measured_in,
     )
     return environment

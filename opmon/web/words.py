@@ -65,6 +65,16 @@ def begun(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def measured_in(quantity: Quantity) -> str:
+    """What follows a heading over numbers of a quantity.
+
+    >>> measured_in(Quantity("MAE", "days")), measured_in(Quantity("accuracy", share=True))
+    (', in days', '')
+    """
+    unit = quantity.unit or quantity.scale
+    return f", in {unit}" if unit else ""
+
+
 def interval_of(estimate: Estimate) -> str:
     """An estimate with its bounds."""
     return estimate.quantity.interval(estimate.value, estimate.low, estimate.high)

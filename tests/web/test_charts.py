@@ -55,9 +55,10 @@ def test_rounds_of_one_moment_lie_side_by_side() -> None:
 
 
 def test_bands_end_where_a_version_does() -> None:
-    marks = [mark(number, version="1" if number < 4 else "2") for number in range(1, 8)]
+    marks = [mark(number, version="1" if number < 4 else "2", rolling=0.9) for number in range(1, 8)]
     svg = str(timeline(marks, "", quantity=ACCURACY, line=None, size=WIDE))
     assert svg.count('class="band"') == 2
+    assert svg.count('class="rolling"') == 2
     assert svg.count('class="version"') == 1
 
 

@@ -22,6 +22,12 @@ def test_every_document_is_rendered(client_of: Clients) -> None:
     assert "<table>" in ann.get("/docs/labelling").text or "<pre tabindex" in ann.get("/docs/labelling").text
 
 
+def test_documents_lead_to_each_other(client_of: Clients) -> None:
+    page = client_of(name="ann").get("/docs/pages").text
+    assert 'href="/docs/labelling"' in page
+    assert "](" not in page
+
+
 @pytest.mark.parametrize("name", ["nothing", "..%2F..%2Fsecrets", "reference.md"])
 def test_nothing_else_is_a_document(client_of: Clients, name: str) -> None:
     answer = client_of(name="ann").get(f"/docs/{name}")

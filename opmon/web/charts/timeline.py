@@ -60,9 +60,7 @@ def timeline(marks: Sequence[Mark], alt: str, *, quantity: Quantity, line: float
     parts = [*_grid(y, quantity, size), *_dates(marks, x, size), *_bands(marks, x, y), *_versions(marks, x, size)]
     if line is not None:
         parts += _threshold(line, y, quantity, size)
-    rolling = [(x[k], y(each.rolling)) for k, each in enumerate(marks) if each.rolling is not None]
-    if len(rolling) > 1:
-        parts.append(f'<path class="rolling" d="{path(rolling)}"/>')
+    parts += _rolling(marks, x, y)
     parts += _points(marks, x, y, quantity)
     return Markup(  # noqa: S704 - numbers, and text that is escaped
         f'<svg class="chart" viewBox="0 0 {size.width} {size.height}" role="img" aria-label="{escape(alt)}">'
@@ -142,6 +140,14 @@ def _bands(marks: Sequence[Mark], x: Sequence[float], y: Axis) -> Iterator[str]:
         lower = [(x[k], y(marks[k].low)) for k in reversed(places)]
         yield f'<path class="band" d="{path([*upper, *lower])}Z"/>'
         yield f'<path class="estimate" d="{path((x[k], y(marks[k].value)) for k in places)}"/>'
+
+
+def _rolling(marks: Sequence[Mark], x: Sequence[float], y: Axis) -> Iterator[str]:
+    """The rolling estimates, a line for each model version: each begins anew."""
+    for _, own in groupby(range(len(marks)), key=lambda k: marks[k].version):
+        known = [(x[k], y(rolling)) for k in own if (rolling := marks[k].rolling) is not None]
+        if len(known) > 1:
+            yield f'<path class="rolling" d="{path(known)}"/>'
 
 
 def _versions(marks: Sequence[Mark], x: Sequence[float], size: Size) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -17,6 +18,9 @@ from opmon.web.templating import page
 
 router = APIRouter()
 
+_BESIDE = re.compile(r"\]\(([\w-]+)\.md\)")
+"""A link from one document to another, as it stands in a repository."""
+
 
 @dataclass(frozen=True)
 class Document:
@@ -28,7 +32,8 @@ class Document:
 
     @functools.cached_property
     def html(self) -> Markup:
-        return Markup(html_of(self.text, first=1))  # noqa: S704 - the renderer escapes what the text says of HTML
+        text = _BESIDE.sub(r"](/docs/\1)", self.text)
+        return Markup(html_of(text, first=1))  # noqa: S704 - the renderer escapes what the text says of HTML
 
 
 @router.get("/docs")
