@@ -68,7 +68,7 @@ def _overview(views: Sequence[MonitorView]) -> Table:
     """One line for each monitor."""
     from rich.text import Text
 
-    table = _table(("monitor", "left"), ("status", "left"), ("estimate [interval]", "left"), ("round", "right"),
+    table = _table(("monitor", "left"), ("status", "left"), ("estimate", "left"), ("round", "right"),
                    ("tasks", "right"), ("last success", "left"), ("what needs a person", "left"))  # fmt: skip
     for view in views:
         table.add_row(

@@ -34,6 +34,7 @@ from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import draws, queue, revisions, rounds
 from opmon.store.engine import Connection
+from opmon.store.measured import Measured
 from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
@@ -261,12 +262,10 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *,
     now = work.clock()
     by_draws = whole is None and not estimate.method.endswith("/lags")
     tally = tally_of(round_, answers) if by_draws else None
-    beside = further(
-        round_,
-        answers,
-        lambda: _usual(round_, answers, provisional=estimate.provisional),
-        None if whole is None else whole.rows,
-    )
+    beside: list[Measured] = []
+    if round_.plan.measures:
+        rows = None if whole is None else whole.rows
+        beside = further(round_, answers, lambda: _usual(round_, answers, provisional=estimate.provisional), rows)
     found = None
     if by_draws and not estimate.provisional:
         with work.store.read() as connection:

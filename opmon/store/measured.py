@@ -28,6 +28,10 @@ class Measured:
     """Why it is not known; empty where it is."""
 
 
+IS_THERE = sa.exists().where(measured.c.estimate_id == estimates.c.id).label("has_further")
+"""Whether anything was measured beside an estimate: what a query of estimates takes along, so that few are asked."""
+
+
 def add(connection: Connection, estimate: int, some: Sequence[Measured]) -> None:
     """Keep what was measured beside an estimate, by the estimate's number, in the order in which it is shown."""
     if some:

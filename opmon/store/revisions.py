@@ -176,7 +176,9 @@ def _newest_of(which: sa.ColumnElement[bool], as_of: int | None = None) -> Query
 
 def _revisions() -> Query:
     of_round = (rounds.c.number, rounds.c.model_name, rounds.c.model_version, rounds.c.ends_at, rounds.c.opened_at)
-    found = sa.select(estimates, *of_round, *corrections.COLUMNS).join(rounds, rounds.c.id == estimates.c.round_id)
+    found = sa.select(estimates, *of_round, *corrections.COLUMNS, measured.IS_THERE).join(
+        rounds, rounds.c.id == estimates.c.round_id
+    )
     return found.outerjoin(corrections.TABLE, corrections.TABLE.c.estimate_id == estimates.c.id)
 
 
@@ -204,7 +206,9 @@ def first_final(connection: Connection, round_id: int) -> Revision | None:
 
 
 def _with_further(connection: Connection, row: Row | None) -> Revision | None:
-    return None if row is None else replace(_revision(row), further=measured.of(connection, row.id))
+    if row is None:
+        return None
+    return replace(_revision(row), further=measured.of(connection, row.id)) if row.has_further else _revision(row)
 
 
 def became_final(connection: Connection, monitor: str, first: int, last: int) -> dict[int, int]:
