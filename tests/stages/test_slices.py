@@ -209,3 +209,22 @@ def test_a_rule_on_slices_alarms_and_names_them(workbench: Any, sqlite: str) -> 
     assert verdict.details["slices_alarmed"] == ["channel app"]
     with pytest.raises(ConfigError, match="by: country is none of the columns in 'slices'"):
         workbench.monitor(sqlite, slices=["channel"], rules=[rules[0] | {"by": "country"}], **SRS)
+
+
+def test_further_measures_are_known_of_slices(workbench: Any, sqlite: str) -> None:
+    channel = np.where(np.random.default_rng(1).random(SIZE) < 0.4, "app", "web").tolist()
+    workbench.write_window(SIZE, channel=channel)
+    measures = ["accuracy", {"recall": {"class": "3"}}, "balanced_accuracy", "confusion_matrix"]
+    monitor = workbench.monitor(sqlite, slices=["channel"], measures=measures, main="recall[3]", rules=[], **SRS)
+    closed(workbench, monitor)
+    app = found(monitor)["channel app"]
+    assert set(app.further) == {"accuracy", "balanced accuracy"}, "a table is not one number"
+    value, low, high = app.further["accuracy"]
+    assert low is not None
+    assert high is not None
+    assert value is not None
+    assert low <= value <= high
+    assert app.value is None or 0 <= app.value <= 1
+    timeline = round_of(monitor).timeline_run_id
+    history = monitor.registry.metric_history(timeline, "slice/channel_app/recall_3")
+    assert [each for _, _, each in history] == ([] if app.value is None else [pytest.approx(app.value)])
