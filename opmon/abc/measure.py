@@ -148,6 +148,11 @@ class Measure(Plugin, ABC):
         """
         return None
 
+    def possible(self, rows: Labelled) -> Sequence[Ratio] | None:
+        """What :meth:`ratio` could be for every truth that the rows may have, whatever they are said to have, where
+        that is a matter of a few; None where it is not. ``measure_level`` bets more where it knows."""
+        return None
+
     def gaps(self, rows: Labelled) -> Sequence[Gap] | None:
         """The gaps the sum of whose sizes it is; None where it is no such sum."""
         return None

@@ -22,6 +22,15 @@ HIGHEST = 0.95
 """The largest share of a stake that is bet."""
 
 
+def bets_on(reach: float, largest: float) -> Floats:
+    """Bets as shares of ``1/reach``, on losses of up to ``largest`` that are rare: as many as :data:`BETS`, and lower.
+
+    The best bet is about ``(δ/m) / y`` where losses of the size ``y`` make up the mean ``m + δ``; the lowest here is
+    that for a mean a quarter above the line.
+    """
+    return np.asarray(np.geomspace(min(float(BETS[0]), reach / (4 * largest)), float(BETS[-1]), len(BETS)))
+
+
 def log_growth(drawn: DrawValues, line: float, bets: Floats = BETS) -> Floats:
     r"""``log Π_j (1 + λ_g c_j (v_j − m))`` for every bet :math:`\lambda_g = f_g/m`: the logarithms of e-values.
 

@@ -15,12 +15,13 @@ from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_recovery, unanswered, verdict
 from opmon.decisions._own import Own
 from opmon.decisions._sequential import advance
+from opmon.decisions._shortfall import shortfall, standing_for
 from opmon.decisions._watch import Growth
 from opmon.decisions.case import Case, carried
 from opmon.decisions.draw_values import terms
 from opmon.errors import InputError
 from opmon.quantities import Quantity
-from opmon.types import Document, Verdict
+from opmon.types import Document, Floats, Verdict
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,11 @@ class MeasureLevel(Rule):
 
     with the reach :math:`r` of the design. That is an e-value, exact for finite rounds whatever the sampler, except
     CES. Nothing is asymptotic, and the number of positives need not be known. Few answers that count for the measure
-    make the rule slow, and so does a sampler whose weights differ widely: recall at 1 % positives moves with the
-    positives that are drawn.
+    make the rule slow: recall at 1 % positives moves with the positives that are drawn.
+
+    Of accuracy, recall, precision and F1 of a class, and costs the predictions of all inputs say how good each of them
+    can be at best, and bets are larger by what that leaves out: only an input that is predicted as the class can speak
+    for its recall. Of other measures bets are held back by the largest weight of the design.
 
     An alarm ends when the rounds since are evidence of recovery, wrongly with probability ``1 / recovery`` at most.
     That takes a measure with a bound on the worse side too: an alarm on MAE or on a log loss does not end by evidence.
@@ -108,19 +112,29 @@ class MeasureLevel(Rule):
         return None if own is None else self._verdict(before, own)
 
     def _growth(self, case: Case, usable: NDArray[np.bool_], ratio: Ratio) -> Growth:
-        sample, surplus = case.sample, np.zeros(len(usable))
-        assert sample is not None
+        assert case.sample is not None
         assert case.estimate is not None
+        assert case.measure is not None
+        assert case.rows is not None
         below, above = stakes(ratio, case.estimate.quantity, self.threshold)
         sign = 1.0 if case.estimate.quantity.better == "lower" else -1.0
-        surplus[usable] = sign * (ratio.numerator - self.threshold * ratio.denominator)
-        heard = replace(sample, outcomes=np.where(usable, 0.0, np.nan), problem=None)
-        bettable = terms(heard, surplus, case.design)
-        values, staked = bettable.of(surplus)[usable], bettable.stakes[usable]
-        bets = np.minimum(BETS[:, None] * staked, HIGHEST) / (below * bettable.reach[usable])
+
+        def surplus(of: Ratio) -> Floats:
+            return np.asarray(sign * (of.numerator - self.threshold * of.denominator))
+
+        heard = replace(case.sample, outcomes=np.where(usable, 0.0, np.nan), problem=None)
+        own = np.zeros(len(usable))
+        own[usable] = surplus(ratio)
+        bettable = terms(heard, own, case.design)
+        values, staked = bettable.of(own)[usable], bettable.stakes[usable]
         room = bettable.highest(above)[usable] if math.isfinite(above) else None
-        back = recovery_growth(values, staked, room)
-        return Growth(np.log1p(bets * values).sum(axis=1), back, int(usable.sum()))
+        back, labels = recovery_growth(values, staked, room), int(usable.sum())
+        short = shortfall(case.measure, case.rows, heard.draw, usable, surplus)
+        standing = standing_for(heard, case.rows.predicted, usable) if short is not None else None
+        if short is not None and standing is not None:
+            return Growth(short.growth(standing, usable, case.design), back, labels)
+        bets = np.minimum(BETS[:, None] * staked, HIGHEST) / (below * bettable.reach[usable])
+        return Growth(np.log1p(bets * values).sum(axis=1), back, labels)
 
     def _verdict(self, before: Document, own: Own) -> Verdict:
         bound, quantity = Bound.of(self.alpha, self.false_alarms), own.estimate.quantity

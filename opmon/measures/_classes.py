@@ -59,6 +59,12 @@ class OfClass(Measure):
             return self._of(truly(rows, self.class_), said(rows, self.class_))
         return _pooled([self._of(truly(rows, name), said(rows, name)) for name in there(rows)]) if self._micro else None
 
+    def possible(self, rows: Labelled) -> Sequence[Ratio] | None:
+        if self.class_ is None or rows.predicted.ndim > 1:
+            return None
+        own = said(rows, self.class_)
+        return [self._of(np.full(len(rows), true), own) for true in (True, False)]
+
     def ratios(self, rows: Labelled) -> Sequence[Ratio] | None:
         if self.average != "macro":
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,3 +30,6 @@ class Accuracy(Measure):
 
     def ratio(self, rows: Labelled) -> Ratio:
         return Ratio((rows.truth == rows.predicted).astype(np.float64), np.ones(len(rows)))
+
+    def possible(self, rows: Labelled) -> Sequence[Ratio]:
+        return [Ratio(np.full(len(rows), right), np.ones(len(rows))) for right in (0.0, 1.0)]

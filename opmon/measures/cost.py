@@ -13,6 +13,7 @@ from opmon.abc import Measure, Ratio
 from opmon.errors import InputError
 from opmon.measures._classes import require_class
 from opmon.quantities import Problem, Quantity
+from opmon.types import Floats
 from opmon.types.labelled import Labelled
 
 
@@ -61,8 +62,18 @@ class Cost(Measure):
         costs = np.zeros(len(rows))
         for true, said in pairs:
             costs[(rows.truth == true) & (rows.predicted == said)] = self._of(true, said)
+        return self._ratio(costs)
+
+    def possible(self, rows: Labelled) -> Sequence[Ratio]:
+        """A truth of which the matrix does not say what the answer costs has been refused: it counts as a right one."""
+        answers = rows.predicted.tolist()
+        right = [self._of(said, said) for said in answers]
+        costs = [[row.get(said, own) for said, own in zip(answers, right, strict=True)] for row in self.matrix.values()]
+        return [self._ratio(np.array(each, dtype=np.float64)) for each in (right, *costs)]
+
+    def _ratio(self, costs: Floats) -> Ratio:
         every = [cost for row in self.matrix.values() for cost in row.values()] + [0.0]
-        return Ratio(costs, np.ones(len(rows)), min(every), max(every), levels=tuple(sorted(set(every))))
+        return Ratio(costs, np.ones(len(costs)), min(every), max(every), levels=tuple(sorted(set(every))))
 
     def _of(self, true: str, said: str) -> float:
         return float(self.matrix.get(true, {}).get(said, 0.0))

@@ -24,7 +24,7 @@ from opmon.stages.asking import as_met
 from opmon.stages.beside import fetch_table, frame_path
 from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
-from opmon.stages.frames import VARIABLE, read_frame, read_inputs
+from opmon.stages.frames import VARIABLE, read_frame, read_inputs, read_predicted
 from opmon.stages.payloads import payload_of
 from opmon.stages.promises import reserved_of
 from opmon.stages.proxies import with_proxy
@@ -39,6 +39,9 @@ from opmon.store.truths import Known
 from opmon.types import Draw, Frame, Numbers, Sample
 
 log = logging.getLogger(__name__)
+
+MOST_PREDICTED = 1000
+"""Of a model that predicts more classes it is not kept how many inputs each has: rules then bet less."""
 
 
 def draw_round(work: Toolbox, round_: Round) -> None:
@@ -107,6 +110,9 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
         drawn = with_proxy(work, round_, path, drawn)
     if round_.slicing is not None:
         drawn = with_slices(round_.slicing, path, drawn)
+    if round_.plan.measures and round_.plan.problem == "classification":
+        predicted = read_predicted(path)
+        drawn = drawn.with_predicted(predicted) if len(predicted) <= MOST_PREDICTED else drawn
     ordered = np.sort(chosen)
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)

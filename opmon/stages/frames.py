@@ -10,12 +10,14 @@ memory as a whole.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -70,6 +72,16 @@ def read_frame(path: Path, *, activations: bool = False, predictions: bool = Fal
         activations=_levels(path) if activations and ACTIVATIONS in names else None,
         size=rows,
     )
+
+
+def read_predicted(path: Path) -> Counter[str]:
+    """How many inputs are predicted as each class."""
+    found: Counter[str] = Counter()
+    with pq.ParquetFile(path, read_dictionary=["prediction"]) as file:
+        for batch in file.iter_batches(_ROW_GROUP, columns=["prediction"]):
+            for each in pc.value_counts(batch.column("prediction")).to_pylist():
+                found[str(each["values"])] += int(each["counts"])
+    return found
 
 
 def read_chances(path: Path) -> Columns:

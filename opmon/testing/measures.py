@@ -65,12 +65,25 @@ def _check(measure: Measure, frame: Labelled) -> None:
     assert measure.quantity("days").key, f"nothing of the name {name!r} is left for MLflow's keys"
     rows = frame.only(np.arange(len(frame)) < DRAWS)
     _says_one_thing(measure, rows)
+    _knows_what_is_possible(measure, rows)
     if not measure.needs_scores:
         without = Labelled(rows.answered, rows.truth, rows.predicted, None, rows.classes)
         same = measure.value(without, np.ones(DRAWS)), measure.value(rows, np.ones(DRAWS))
         assert math.isclose(*same), f"{name} looks at scores, and does not say that it needs_scores"
     _influences(measure, rows)
     _estimates(measure, frame)
+
+
+def _knows_what_is_possible(measure: Measure, rows: Labelled) -> None:
+    ratio, possible = measure.ratio(rows), measure.possible(rows)
+    if ratio is None or possible is None:
+        return
+    found = [
+        np.isclose(each.numerator, ratio.numerator) & np.isclose(each.denominator, ratio.denominator)
+        for each in possible
+    ]
+    name = measure.quantity().name
+    assert np.any(found, axis=0).all(), f"{name} has a value that possible() leaves out"
 
 
 def _says_one_thing(measure: Measure, rows: Labelled) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from opmon.types.arrays import Array, Positions
 KIND = "stratum_kind"
 """The constant of a draw that says of each stratum which kind of input it holds: with the same truth all of them have
 the same value for the measure that was aimed at."""
+PREDICTED, PREDICTED_COUNT = "predicted", "predicted_count"
+"""The constants of a draw that say which classes the model predicts in the frame, and how many inputs each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +51,14 @@ class Draw:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def with_predicted(self, counts: Mapping[str, int]) -> Draw:
+        """The draw with the number of inputs of its frame that are predicted as each class."""
+        known = {
+            PREDICTED: np.array(list(counts), dtype=np.str_),
+            PREDICTED_COUNT: np.array(list(counts.values()), dtype=np.int64),
+        }
+        return replace(self, constants={**self.constants, **known})
 
     @property
     def unique_positions(self) -> Positions:

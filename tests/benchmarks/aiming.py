@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,7 +67,12 @@ class Population:
             foreseen = foresee(measure, frame, wanted, self.classes, known)
         return Frame(self.variables, predictions=self.predicted, size=len(self), foreseen=foreseen)
 
+    @cached_property
+    def predicted_as(self) -> Counter[str]:
+        return Counter(self.predicted.tolist())
+
     def sample(self, draw: Draw) -> Sample:
+        draw = draw.with_predicted(self.predicted_as) if self.classes else draw
         return Sample(draw, self.outcomes[draw.positions], "classification" if self.classes else "regression")
 
 

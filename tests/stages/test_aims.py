@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from opmon.cli.plan import plan
 from opmon.stages.frames import NAME, read_chances, read_frame
 from opmon.store import draws, queue, revisions, rounds
-from opmon.types.draw import KIND
+from opmon.types.draw import KIND, PREDICTED, PREDICTED_COUNT
 
 CLASSES = [str(digit) for digit in range(10)]
 OF_EIGHT: dict[str, Any] = {
@@ -53,6 +53,9 @@ def test_a_monitor_aims_at_the_recall_of_a_class(workbench: Any, database: str, 
     assert len(draw.constants["wave_share"]) == 2
 
     frame = monitor.registry.download(round_.run_id, NAME, tmp_path / "got")
+    names, counts = np.unique(read_frame(frame, predictions=True).predictions, return_counts=True)
+    told = dict(zip(draw.constants[PREDICTED].tolist(), draw.constants[PREDICTED_COUNT].tolist(), strict=True))
+    assert told == dict(zip(names.tolist(), counts.tolist(), strict=True))
     chances, predicted = read_chances(frame), read_frame(frame, predictions=True).predictions
     assert [*chances] == ["8"]
     kinds = draw.constants[KIND][draw.columns["stratum"]]
