@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-import numpy as np
-
 from opmon.decisions._betting import log_growth, recovery_growth
 from opmon.decisions._bound import Bound
 from opmon.decisions._watch import Growth, Watch
@@ -45,14 +43,10 @@ class Step:
                 f"watch begins anew"
             )
         text = f"the evidence against {hypothesis} is {share_of_line(self.watch.evidence)}"
-        more = labels_to_go(self.watch.evidence, float(self.growth.alarm[self._strongest]), self.growth.labels)
+        more = labels_to_go(self.watch.capital, self.growth.alarm.tolist(), self.growth.labels)
         if more is None:
             return f"{text}; rounds like this one do not raise it"
         return f"{text}; about {more:,} more labels like these would make an alarm, good ones lower it"
-
-    @property
-    def _strongest(self) -> int:
-        return int(np.argmax(self.watch.capital if self.watch.evidence > 0 else self.growth.alarm))
 
 
 def weigh(drawn: DrawValues, line: float) -> Growth:

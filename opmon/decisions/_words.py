@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from opmon.types import Estimate
 from opmon.wording import counted, percent
@@ -31,12 +32,21 @@ def share_of_line(evidence: float, what: str = "an alarm") -> str:
     return f"{100 * evidence:.2g} % of what {what} takes"
 
 
-def labels_to_go(evidence: float, growth: float, labels: int) -> int | None:
+def labels_to_go(capital: Sequence[float], growth: Sequence[float], labels: int) -> int | None:
     """About how many more labels like these reach the line; None where they lead away from it.
 
-    >>> labels_to_go(0.1, 1.0, 100)
-    231
+    The capital of every bet grows by its own ``growth`` with each ``labels`` of them: a bold bet that holds little now
+    may be the first to reach it.
+
+    >>> labels_to_go([0.1], [1.0], 100), labels_to_go([0.1, 0.001], [0.1, 3.0], 100)
+    (231, 226)
     """
-    if evidence >= 1 or growth <= 1e-9 or evidence <= 0:
+    growing = [(have, more) for have, more in zip(capital, growth, strict=True) if have > 0 and more > 1e-9]
+    if sum(capital) >= 1 or not growing:
         return None
-    return math.ceil(-math.log(evidence) / growth * labels)
+    few, many = 0.0, min(-math.log(have) / more for have, more in growing)
+    for _ in range(60):
+        middle = (few + many) / 2
+        reached = math.fsum(have * math.exp(more * middle) for have, more in growing) >= 1
+        few, many = (few, middle) if reached else (middle, many)
+    return math.ceil(many * labels)

@@ -131,7 +131,7 @@ def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Compariso
 def _more(wealth: dict[Winner, NDArray[np.float64]], labels: int, alpha: float) -> int | None:
     """About how many more labels it takes, by how fast the stronger side's best bet has grown."""
     best = max(float(grown.max()) for grown in wealth.values())
-    return labels_to_go(min(math.exp(best) * alpha / 2, 0.999), best / max(labels, 1), 1)
+    return labels_to_go([min(math.exp(best) * alpha / 2, 0.999)], [best / max(labels, 1)], 1)
 
 
 def _difference(rounds: Sequence[Paired]) -> tuple[float, float]:
