@@ -257,6 +257,7 @@ class Monitor:
                 lease=lease,
                 registry=self.registry,
                 source=self.settings.reads,
+                looks=self.settings.reads.for_cycle(),
                 folder=self.folder,
                 clock=self.clock,
                 progress=self.progress,

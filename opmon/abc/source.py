@@ -84,6 +84,11 @@ class Source(Plugin, ABC):
         About ``limit`` rows at the most, where it is given.
         """
 
+    def for_cycle(self) -> Source:
+        """What one cycle asks for :meth:`pending` and :meth:`flaws`, round after round: it may remember what it has
+        listed, so that what comes meanwhile waits for the next cycle. It never leaves the process."""
+        return self
+
     @abstractmethod
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """The rows of the slices in order, the same ones every time it is asked.

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
+from opmon.jobs.gathering import Gathered, Rows
 from opmon.jobs.job import ScoreJob
 from opmon.jobs.moments import Span
 from opmon.jobs.versions import rows_of
@@ -27,7 +28,8 @@ class Beside:
 
     first: int
     """The number of its first row, counted over the rows of the job that are scored."""
-    slice_index: int
+    slice: NDArray[np.int32]
+    """The number of the slice that each row is of, and below its number in it."""
     row: NDArray[np.int64]
     ids: pa.Array
     prediction: pa.Array | None
@@ -46,8 +48,8 @@ class Reading:
     """The batches of a job's slices from row ``skip`` on; those that are no inputs, or that another model
     version answered, are passed over.
 
-    The model sees each batch under the number of its first row. What is kept beside it waits in :attr:`beside`, one
-    for each batch and in their order: batches are read ahead.
+    Few rows of many slices go to the model together. It sees each batch under the number of its first row. What is
+    kept beside it waits in :attr:`beside`, one for each batch and in their order: batches are read ahead.
     """
 
     def __init__(self, job: ScoreJob, skip: int = 0) -> None:
@@ -58,23 +60,33 @@ class Reading:
         """Why rows after the last batch could not be read, and how many."""
 
     def __iter__(self) -> Iterator[Batch]:
-        count = 0
+        count, waiting = 0, Gathered()
         for batch in self._batches():
-            rows, numbers = self._ours(batch)
-            first, count = count, count + len(numbers)
-            if count <= self.skip and len(numbers):
+            piece = Rows.of(batch.slice_index, *self._ours(batch))
+            first, count = count, count + len(piece)
+            if count <= self.skip and len(piece):
                 self.unreadable.clear()  # told by the part that has the row
                 continue
+            if not waiting.takes(piece):
+                yield from self._given(waiting, first)
             self.unreadable.update(batch.unreadable)
-            if not len(numbers):
+            if not len(piece):
                 continue
             over = max(0, self.skip - first)
             if over:
                 self.unreadable.clear()
-            for start in range(over, len(numbers), self.most):
-                piece, those = rows.slice(start, self.most), numbers[start : start + self.most]
-                self.beside.append(self._beside(first + start, batch.slice_index, those, piece))
-                yield Batch(0, first + start, piece)
+            waiting.add(piece.slice(over, len(piece)))
+            if waiting.is_full:
+                yield from self._given(waiting, count)
+        yield from self._given(waiting, count)
+
+    def _given(self, waiting: Gathered, stop: int) -> Iterator[Batch]:
+        """All that waited, of which the last is row ``stop - 1`` of the job."""
+        first = stop - waiting.count
+        for piece in waiting.given(self.most):
+            self.beside.append(self._beside(first, piece))
+            yield Batch(0, first, piece.rows)
+            first += len(piece)
 
     def _batches(self) -> Iterator[Batch]:
         job = self.job
@@ -101,15 +113,15 @@ class Reading:
             )
         return batch.rows.filter(pa.array(mask)), numbers[mask]
 
-    def _beside(self, first: int, index: int, numbers: NDArray[np.int64], rows: pa.RecordBatch) -> Beside:
-        columns = self.job.columns
-        ids = _places(self.job, index, numbers) if columns.id is None else self._column(rows, columns.id)
+    def _beside(self, first: int, piece: Rows) -> Beside:
+        columns, rows = self.job.columns, piece.rows
+        ids = _places(self.job, piece) if columns.id is None else self._column(rows, columns.id)
         unreadable = dict(self.unreadable)
         self.unreadable.clear()
         return Beside(
             first,
-            index,
-            numbers,
+            piece.slices,
+            piece.numbers,
             ids,
             None if columns.prediction is None else self._column(rows, columns.prediction),
             self._span(rows),
@@ -149,10 +161,11 @@ class Reading:
         return rows.select(names).take(pa.array(self.job.sampled[low:high] - first))
 
 
-def _places(job: ScoreJob, index: int, numbers: NDArray[np.int64]) -> pa.Array:
+def _places(job: ScoreJob, piece: Rows) -> pa.Array:
     """An id for each input of a log without ids: where it stands."""
-    piece = job.slices[index]
-    return pc.binary_join_element_wise(f"{piece.part}#{piece.start}+", pc.cast(pa.array(numbers), pa.string()), "")
+    indices, inverse = np.unique(piece.slices, return_inverse=True)
+    named = pa.array([f"{job.slices[index].part}#{job.slices[index].start}+" for index in indices.tolist()])
+    return pc.binary_join_element_wise(named.take(pa.array(inverse)), pc.cast(pa.array(piece.numbers), pa.string()), "")
 
 
 def _is_scalar(kind: pa.DataType) -> bool:

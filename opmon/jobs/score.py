@@ -138,7 +138,7 @@ class _Making:
         columns: dict[str, pa.Array | Array] = {
             "id": ids_of(_joined([beside.ids.take(at) for at, (_, beside) in zip(taken, pairs, strict=True)]),
                          self.job.columns.id),
-            "slice": np.repeat(np.array([beside.slice_index for _, beside in pairs], np.int32), list(map(len, taken))),
+            "slice": np.concatenate([beside.slice[at] for at, (_, beside) in zip(taken, pairs, strict=True)]),
             "row": np.concatenate([beside.row[at] for at, (_, beside) in zip(taken, pairs, strict=True)]),
         }  # fmt: skip
         if self.job.columns.id is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +26,8 @@ _OF_RECORDER = ("prediction", "scores", "model_version")
 _PARSED = 50
 _COUNTED = 1_000_000
 """So many rows are counted at most."""
+_FILES = 100
+"""Of a log in more files than that, no more are opened than it takes to see what is in them."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Log:
 
     rows: pa.Table
     total: int
+    more: bool = False
+    """Whether it has more than that."""
     layout: str | None = None
     """The layout, if it is a log of requests to a model server."""
     recorded: bool = False
@@ -112,7 +116,7 @@ def _is_files(keys: Keys) -> bool:
 
 def _look(keys: Keys, folder: Path, damage: str | None) -> Log:
     source = source_of(keys, folder)
-    slices = source.pending({}, _COUNTED)
+    slices, more = _first(source)
     if not slices and _is_files(keys):
         raise InputError("there are no rows: name a file, a folder or a glob of Parquet, CSV or JSONL files")
     if not slices:
@@ -120,14 +124,27 @@ def _look(keys: Keys, folder: Path, damage: str | None) -> Log:
     rows = first_rows(source, slices, _LOOKED_AT)
     total = sum(piece.rows for piece in slices)
     if not _is_files(keys):
-        return _with_inner(source, slices, rows, total)
+        return replace(_with_inner(source, slices, rows, total), more=more)
     if all(is_recorded(piece.part) for piece in slices):
         kept = [name for name in rows.column_names if name not in _OF_RECORDER or rows[name].null_count < rows.num_rows]
-        return Log(rows.select(kept).drop_columns("inclusion"), total, recorded=True)
+        return Log(rows.select(kept).drop_columns("inclusion"), total, more, recorded=True)
     layout = layout_of(rows)
     if layout is not None:
         return _of_requests(keys, folder, layout, damage)
-    return _with_inner(source, slices, rows, total, damage)
+    return replace(_with_inner(source, slices, rows, total, damage), more=more)
+
+
+def _first(source: Source) -> tuple[list[Slice], bool]:
+    """The slices of the log as far as they are counted, and whether it goes on: of many small files some are enough."""
+    some = source.pending({}, _LOOKED_AT)
+    if sum(piece.rows for piece in some) < _LOOKED_AT:
+        return some, False
+    return (some, True) if len(some) > _FILES else _counted(source)
+
+
+def _counted(source: Source) -> tuple[list[Slice], bool]:
+    slices = source.pending({}, _COUNTED)
+    return slices, sum(piece.rows for piece in slices) >= _COUNTED
 
 
 def _with_inner(source: Source, slices: Sequence[Slice], rows: pa.Table, total: int, damage: str | None = None) -> Log:
@@ -141,14 +158,14 @@ def _with_inner(source: Source, slices: Sequence[Slice], rows: pa.Table, total: 
 def _of_requests(keys: Keys, folder: Path, layout: str, damage: str | None) -> Log:
     """The inputs that requests asked about, without columns that hold nothing, and answers that others tell."""
     source = source_of({**keys, "type": "requests", "layout": layout}, folder)
-    slices = source.pending({}, _COUNTED)
+    slices, more = _first(source)
     rows = first_rows(source, slices, _LOOKED_AT)
     empty = [name for name in rows.column_names if rows[name].null_count == rows.num_rows]
     told = {"prediction", "scores"} - set(empty)
     kept = [name for name in rows.column_names if name not in empty and not (name == "response" and told)]
     if not kept:
         raise InputError(f"{keys['path']} holds requests that cannot be understood; see opmon explain source requests")
-    return Log(rows.select(kept), sum(piece.rows for piece in slices), layout, damage=damage)
+    return Log(rows.select(kept), sum(piece.rows for piece in slices), more, layout, damage=damage)
 
 
 def _inside(rows: pa.Table) -> tuple[tuple[str, ...], list[str]]:

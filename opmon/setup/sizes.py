@@ -18,7 +18,7 @@ def sizes(log: Log, timestamp: str | None) -> Iterator[Choice]:
     pace = _a_day(log, timestamp)
     wanted = _USUAL if pace is None else min(max(pace, _LEAST), _MOST)
     least = _round(min(wanted, log.total))
-    there = f"{log.total:,} inputs are logged"
+    there = f"{'more than ' if log.more else ''}{log.total:,} inputs are logged"
     why = there if pace is None else f"{there}, about {_round(pace):,} a day"
     yield Choice(("round", "min_inputs"), least, why)
     days = 1 if pace is None or pace >= least else min(30, math.ceil(least / max(pace, 1)))

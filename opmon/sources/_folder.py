@@ -32,7 +32,8 @@ class Entry:
     """A file that was found: ``part`` is its path below the root, with forward slashes."""
 
     part: str
-    path: Path | StoredFile
+    path: str | Path | StoredFile
+    """Text where it was listed: a folder of a hundred thousand files is listed without taking paths apart."""
     size: int
     modified_ns: int
     content: bytes | None = field(default=None, repr=False)
@@ -40,7 +41,9 @@ class Entry:
 
     def open(self) -> BinaryIO:
         """Its bytes."""
-        return io.BytesIO(self.content) if self.content is not None else self.path.open("rb")
+        if self.content is not None:
+            return io.BytesIO(self.content)
+        return open(self.path, "rb") if isinstance(self.path, str) else self.path.open("rb")  # noqa: PTH123
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,28 @@ class Place(Protocol):
     def entries(self, leave_out: LeaveOut) -> list[Entry]:
         """All files there are, oldest first."""
         ...
+
+
+@dataclass(slots=True)
+class ListedOnce:
+    """A place whose files are listed the first time that they are asked for; what comes later is not among them."""
+
+    place: Place
+    _found: list[Entry] | None = None
+    _problems: list[SourceError] = field(default_factory=list)
+
+    def entry(self, part: str) -> Entry:
+        """One file by its part, as it is now."""
+        return self.place.entry(part)
+
+    def entries(self, leave_out: LeaveOut) -> list[Entry]:
+        """The files that there were."""
+        if self._found is None:
+            self._problems.clear()
+            self._found = self.place.entries(self._problems.append)
+        for problem in self._problems:
+            leave_out(problem)
+        return self._found
 
 
 def magic_at(parts: Sequence[str]) -> int | None:
@@ -185,7 +210,7 @@ def _entry_of(root: Path, item: os.DirEntry[str], part: str) -> Entry | None:
         return None
     if len(part) > LONGEST_PART:
         raise SourceError(f"{part[:80]}… in {root} has a path of {len(part)} characters; {LONGEST_PART} is the most")
-    return Entry(part, Path(item.path), status.st_size, status.st_mtime_ns)
+    return Entry(part, item.path, status.st_size, status.st_mtime_ns)
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:

@@ -40,7 +40,7 @@ def held(entry: Entry) -> Entry:
     if entry.size > _SMALL_BYTES:
         return entry
     try:
-        with entry.path.open("rb") as stream:
+        with entry.open() as stream:
             content = stream.read(_SMALL_BYTES + 1)
     except OSError as exc:
         raise SourceError(f"{entry.part} cannot be opened: {exc.strerror or exc}") from exc

@@ -11,7 +11,7 @@ import functools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from opmon.abc import Flaw, Source
 from opmon.errors import InputError, SourceError
 from opmon.sources._csv import Csv
-from opmon.sources._folder import Place, match_path
+from opmon.sources._folder import ListedOnce, Place, match_path
 from opmon.sources._format import Format
 from opmon.sources._jsonl import Jsonl
 from opmon.sources._looking import Looking
@@ -148,6 +148,10 @@ class Files(Source):
             _log.warning("left out: %s", looking.told())
         return slices
 
+    def for_cycle(self) -> Source:
+        """The same files, listed once: a log of a hundred thousand files makes many rounds of one cycle."""
+        return _ListedOnce(**{each.name: getattr(self, each.name) for each in fields(self)})
+
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """The rows of the slices in order; all batches have the same columns and types."""
         reading = self._reading(slices)
@@ -221,3 +225,15 @@ class Files(Source):
         raise SourceError(
             f"{part}: the format cannot be told from the name {Path(part).name!r}; say format: parquet, csv or jsonl"
         )
+
+
+@dataclass(frozen=True)
+class _ListedOnce(Files):
+    """The files as they were when they were first listed."""
+
+    @functools.cached_property
+    def _place(self) -> Place:
+        return ListedOnce(super()._folder())
+
+    def _folder(self) -> Place:
+        return self._place

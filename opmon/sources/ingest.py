@@ -81,6 +81,9 @@ class Ingest(Source):
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self._files.pending(positions, limit) if self._is_there else []
 
+    def for_cycle(self) -> Source:
+        return self._files.for_cycle() if self._is_there else self
+
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         return self._files.read(slices, columns)
 
@@ -110,13 +113,13 @@ class Ingest(Source):
         files: list[tuple[str, Path]] = []
         empty: list[tuple[str, Path]] = []
         for entry in sorted(self._entries() if self._is_there else [], key=lambda entry: entry.part):
-            if entry.modified_ns > before * 1e9 or not isinstance(entry.path, Path):
+            if entry.modified_ns > before * 1e9 or not isinstance(entry.path, str):
                 break
             if parse(positions.get(entry.part), entry.part).finished_with(entry.size, entry.modified_ns):
-                files += [*empty, (entry.part, entry.path)]
+                files += [*empty, (entry.part, Path(entry.path))]
                 empty = []
             elif _told(entry)[0] == 0:
-                empty.append((entry.part, entry.path))
+                empty.append((entry.part, Path(entry.path)))
             else:
                 empty = []
         return files

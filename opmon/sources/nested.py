@@ -60,6 +60,9 @@ class Nested(Source):
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self.source.pending(positions, limit)
 
+    def for_cycle(self) -> Source:
+        return replace(self, source=self.source.for_cycle())
+
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         outer = None if columns is None else self._outer(slices, columns)
         for batch in self.source.read(slices, outer):

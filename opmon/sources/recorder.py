@@ -79,6 +79,9 @@ class Recorder(Source):
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self._files.pending(positions, limit)
 
+    def for_cycle(self) -> Source:
+        return self._files.for_cycle()
+
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         return self._files.read(slices, columns)
 

@@ -44,7 +44,7 @@ def open_round(work: Toolbox) -> Opened | None:
     """Open the next round, or one for each model version that answered; None where there is nothing to open yet."""
     if _is_full(work):
         return None
-    slices = work.source.pending(set_flaws_aside(work, _stands(work)), work.settings.round.max_inputs)
+    slices = work.looks.pending(set_flaws_aside(work, _stands(work)), work.settings.round.max_inputs)
     if not slices:
         _forget_wait(work)
         return None

@@ -23,7 +23,7 @@ def pass_over(work: Toolbox, slices: Sequence[Slice]) -> None:
 
 def set_flaws_aside(work: Toolbox, stands: Mapping[str, str]) -> Mapping[str, str]:
     """Note the parts of the log that cannot be read, and stand behind them; gives where the monitor stands now."""
-    flaws = work.source.flaws(stands, work.settings.round.max_inputs)
+    flaws = work.looks.flaws(stands, work.settings.round.max_inputs)
     with work.store.read() as connection:
         noted = {each.part: each for each in set_aside.of_monitors(connection, [work.name]).get(work.name, [])}
     if any(stands.get(part) != each.passing for part, each in noted.items()):

@@ -49,6 +49,8 @@ class Toolbox:
     lease: Lease
     registry: Registry
     source: Source
+    looks: Source
+    """What says which inputs are pending, for this cycle."""
     folder: Path
     """Where models are cached and files are made before they go to MLflow: losing it loses nothing."""
     clock: Callable[[], datetime]

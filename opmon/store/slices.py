@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store import positions
+from opmon.store._inserting import insert
 from opmon.store.schema import rounds, slices
 from opmon.store.states import RoundState
 from opmon.types import Slice
@@ -25,23 +26,13 @@ def cover(
     place: int,
 ) -> None:
     """Give a round these slices, from ``place`` on, and move the cursor behind them."""
-    connection.execute(
-        slices.insert(),
-        [
-            {
-                "round_id": round_id,
-                "monitor": monitor,
-                "place": number,
-                "part": piece.part,
-                "start": piece.start,
-                "stop": piece.stop,
-                "rows": piece.rows,
-                "arrived_at": piece.arrived_at,
-                "only_version": only_version or "",
-            }
-            for number, piece in enumerate(pieces, place)
-        ],
-    )
+    of_version = only_version or ""
+    columns = ("round_id", "monitor", "place", "part", "start", "stop", "rows", "arrived_at", "only_version")
+    rows = [
+        (round_id, monitor, number, piece.part, piece.start, piece.stop, piece.rows, piece.arrived_at, of_version)
+        for number, piece in enumerate(pieces, place)
+    ]
+    insert(connection, slices, columns, rows)
     positions.move(connection, monitor, {piece.part: piece.stop for piece in pieces})
 
 

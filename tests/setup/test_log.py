@@ -13,6 +13,7 @@ from opmon.errors import InputError
 from opmon.setup.choice import nested
 from opmon.setup.log import Log, look
 from opmon.setup.roles import place_columns
+from opmon.setup.sizes import sizes
 
 LINES = [json.dumps({"key": f"r{number}", "payload": json.dumps({"a": {"b": number}})}) for number in range(30)]
 
@@ -48,3 +49,15 @@ def test_ids_of_which_some_come_twice_are_ids_and_a_customer_is_none() -> None:
 def test_text_with_times_is_the_time_whatever_it_is_called() -> None:
     times = [f"2026-03-01T{number // 60:02}:{number % 60:02}:00Z" for number in range(100)]
     assert placed(zeit=times, number=list(range(100))) == {"timestamp": "zeit"}
+
+
+def test_of_very_many_small_files_some_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opmon.setup.log._LOOKED_AT", 120)
+    for number in range(150):
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps({"key": number}) + "\n")
+    log = look({"path": str(tmp_path)}, tmp_path)
+    assert (log.total, log.more, log.rows.num_rows) == (120, True, 120)
+    assert any(choice.why.startswith("more than 120 inputs are logged") for choice in sizes(log, None))
+    (tmp_path / "large.csv").write_text("key\n" + "1\n" * 500)
+    large = look({"path": str(tmp_path / "large.csv")}, tmp_path)
+    assert (large.total, large.more) == (500, False), "one file is counted to its end"

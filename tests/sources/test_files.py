@@ -235,3 +235,26 @@ def test_files_part_outside_of_the_folder_is_an_error(log) -> None:
     piece = Slice("../secret.csv", "0", "2/2@2-0#00000000", 1, datetime.now(UTC))
     with pytest.raises(SourceError, match="not a file below"):
         list(log.files().read([piece]))
+
+
+def test_files_of_one_cycle_are_listed_once_and_what_comes_meanwhile_waits(log, rows_of) -> None:
+    log.write("a.jsonl", _jsonl(ROWS[:2]), age=200)
+    log.write("b.jsonl", _jsonl(ROWS[2:4]), age=100)
+    files = log.files()
+    cycle = files.for_cycle()
+    (first,) = cycle.pending({}, 2)
+    log.write("c.jsonl", _jsonl(ROWS[4:]))
+    (second,) = cycle.pending({first.part: first.stop})
+    assert rows_of(files, [first, second]) == ROWS[:4]
+    stands = {piece.part: piece.stop for piece in (first, second)}
+    assert cycle.pending(stands) == []
+    assert [piece.part for piece in files.pending(stands)] == ["c.jsonl"]
+
+
+def test_files_of_one_cycle_tell_what_cannot_be_listed_each_time(log) -> None:
+    log.write("a.jsonl", _jsonl(ROWS))
+    (log.folder / "outside.jsonl").symlink_to("/etc/hostname")
+    cycle = log.files().for_cycle()
+    for _ in range(2):
+        with pytest.raises(SourceError, match="outside"):
+            cycle.pending({})

@@ -81,6 +81,11 @@ class Requests(Source):
             return counted
         return self._counted(self._files.pending(before, max(1, limit * requests // total)), positions)
 
+    def for_cycle(self) -> Source:
+        one = replace(self)
+        object.__setattr__(one, "_files", self._files.for_cycle())
+        return one
+
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         yield from self._batches(slices, range(len(slices)), columns)
 
