@@ -137,13 +137,17 @@ class Quantity:
         value_text, low_text, high_text = self.texts(value, low, high)
         return f"{value_text} [{low_text}, {high_text}]"
 
-    def difference(self, value: float) -> str:
-        """How far two of its values are apart, without a sign.
+    def difference(self, value: float, digits: int | None = None) -> str:
+        """How far two of its values are apart, without a sign; with ``digits`` decimals, where they do not make it 0.
 
         >>> ACCURACY.difference(-0.267), mean_squared_error("days").difference(1.5)
         ('26.7 points', '1.5 days²')
+        >>> MEAN_SQUARED_ERROR.difference(-1.8964, 1), MEAN_SQUARED_ERROR.difference(0.0012, 1)
+        ('1.9', '0.0012')
         """
-        return wording.points(value) if self.percent else self.text(abs(value))
+        if self.percent:
+            return wording.points(value, 1 if digits is None else digits)
+        return self.text(abs(value), digits if digits is not None and round(abs(value), digits) else None)
 
     def digits(self, low: float, high: float) -> int | None:
         """The decimals that an interval of this width bears; None where it has no width to tell."""

@@ -143,7 +143,8 @@ class OnLine(Rule):
         line = self.threshold if quantity.better != "zero" else math.copysign(self.threshold, decides)
         distance = decides - line
         side = "below" if distance < 0 else "above" if distance > 0 else "away from"
-        text = f"{in_words(last)}; {what} is {quantity.difference(distance)} {side} the line of {quantity.text(line)}"
+        far = quantity.difference(distance, quantity.digits(last.low, last.high))
+        text = f"{in_words(last)}; {what} is {far} {side} the line of {quantity.text(line)}"
         if held:
             worse = _WORSE[quantity.better]
             return f"{text}; the alarm ends after {self.recovery} rounds running that are not {worse}"

@@ -59,6 +59,14 @@ def test_an_error_above_the_line_is_told_in_its_unit() -> None:
     assert "the interval's lower end is 0.1 days above the line of 3.5 days, 1 round running" in told
 
 
+def test_how_far_it_is_from_the_line_has_as_many_digits_as_the_interval() -> None:
+    told = MeasureWorse(5.0).decide([estimate(3.1036, 4.4, 5.5, MAE.measured_in("days"))]).message
+    assert "interval 3.1 to 5.5" in told
+    assert "the interval's lower end is 1.9 days below the line of 5 days" in told
+    near = MeasureWorse(3.1).decide([estimate(3.1036, 4.4, 5.5, MAE.measured_in("days"))]).message
+    assert "the interval's lower end is 0.0036 days above the line" in near
+
+
 COST = Cost({"fraud": {"ok": 100.0}, "ok": {"fraud": 5.0}}, unit="EUR")
 RARE, BUDGET, INPUTS = 0.1, 150, 5000
 SRS, SUPS = {"type": "srs"}, {"type": "sups", "variable": "guess"}
