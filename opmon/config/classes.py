@@ -12,13 +12,14 @@ from opmon.spellings import Spellings
 from opmon.values import canonical_class
 
 
-def _name(value: object) -> object:
+def class_name(value: object) -> object:
+    """The name of a class as it is compared: 0 in YAML is the class ``"0"``."""
     if isinstance(value, bool):
         raise ValueError("must be text: put yes, no, true, false in quotes")
     return canonical_class(value) if isinstance(value, int | float | str) else value
 
 
-ClassName = Annotated[str, BeforeValidator(_name)]
+ClassName = Annotated[str, BeforeValidator(class_name)]
 Spelt: TypeAlias = tuple[ClassName, ...] | dict[ClassName, tuple[ClassName, ...]] | None
 
 

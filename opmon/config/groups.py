@@ -116,7 +116,7 @@ class ColumnSettings(Part):
     threshold: Number | None = None
     """Where ``prediction`` is a score: from this value on the second of two classes was answered."""
     scores: tuple[str, ...] = ()
-    """Production's own scores: one column for each class, or one that holds them all."""
+    """Production's own scores: one column for each class, in order or by name, or one that holds them all."""
     model_version: str | None = None
     inclusion: str | None = None
     """With which probability each row was logged, where production logs a sample of its traffic."""

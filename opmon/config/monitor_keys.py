@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from opmon.config import scores_by_class
 from opmon.config.actions import ActionSettings
 from opmon.config.address import ModelAddress
 from opmon.config.classes import ClassNames
@@ -83,9 +84,10 @@ class MonitorKeys(Part):
     @classmethod
     def _defaults(cls, data: object) -> object:
         """opmon's own sampler, or the plain random one where no variable is there to draw by; outputs that people judge
-        are those that were logged."""
+        are those that were logged. Scores that are named by class come in the order of the classes."""
         if not isinstance(data, Mapping):
             return data
+        data = scores_by_class.in_order(data)
         problem = data.get("problem")
         known = traits(problem) if problem in PROBLEMS else traits("classification")
         if not known.compares and data.get("scoring") is None:

@@ -82,6 +82,27 @@ def test_what_production_logged_is_judged_and_no_model_is_loaded(
     assert estimate.low <= workbench.true_accuracy(monitor, 1) <= estimate.high
 
 
+def test_scores_are_named_by_class_and_the_classes_are_known_by_it(workbench: Any, sqlite: str, digits: Any) -> None:
+    path = workbench.write_window()
+    logged(path, digits)
+    table = pq.read_table(path)
+    scores = np.stack(table["scores"].to_numpy(zero_copy_only=False))
+    for place in range(10):
+        table = table.append_column(f"p{place}", pa.array(scores[:, place]))
+    pq.write_table(table.drop_columns("scores"), path)
+    by_class = {str(place): f"p{place}" for place in (3, 1, 4, 0, 5, 9, 2, 6, 8, 7)}
+    monitor = workbench.monitor(
+        sqlite,
+        scoring={"by": "logged"},
+        columns={"id": "input_id", "timestamp": "at", "prediction": None, "scores": by_class},
+        sampler={"type": "adaptive", "budget": 60},
+    )
+    round_, _, predictions, estimate = closed(workbench, monitor)
+    assert (round_.inputs, round_.classes) == (200, list(by_class))
+    assert list(predictions) == [str(place) for place in scores.argmax(axis=1).tolist()]
+    assert estimate.low <= workbench.true_accuracy(monitor, 1) <= estimate.high
+
+
 def test_answers_in_other_words_are_refused_before_a_label_is_asked_for(workbench: Any, database: str) -> None:
     workbench.write_window(said=["four"] * 200)
     monitor = workbench.monitor(
