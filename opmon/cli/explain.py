@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
@@ -55,20 +56,26 @@ class Entry:
 def explain(name: str | None, second: str | None, kind: str | None, everything: bool, as_json: bool) -> None:
     """What a rule promises; what a sampler, a source, an action ... does; and the parameters that it takes.
 
-    NAME is the "type:" in opmon.yaml, such as accuracy_level. Its kind may stand before it: source files.
+    NAME is the "type:" in opmon.yaml, such as accuracy_level. Its kind may stand before it: source files. Without a
+    NAME all that there is is listed.
     """
     from opmon import plugins
 
     if everything:
         click.echo(page())
         return
-    if name is None:
-        raise click.UsageError("name what to explain, such as accuracy_level, or give --all")
-    if second is not None:
+    if name is not None and second is not None:
         kind, name = name.replace("-", "_"), second
     if kind is not None and kind not in plugins.GROUPS:
         raise click.UsageError(f"there is no kind {kind!r}; the kinds are: {', '.join(plugins.GROUPS)}")
     kinds = [kind] if kind is not None else list(plugins.GROUPS)
+    if name is None:
+        there = {each: list(plugins.names(each)) for each in kinds}
+        if as_json:
+            print_json(there)
+        else:
+            click.echo(_overview(there))
+        return
     entries = [_explained(each, name) for each in kinds if name in plugins.names(each)]
     if not entries:
         raise click.UsageError(_unknown(name, kinds))
@@ -77,6 +84,16 @@ def explain(name: str | None, second: str | None, kind: str | None, everything: 
             print_json(entry.as_json())
         return
     click.echo("\n\n".join(_told(entry) for entry in entries))
+
+
+def _overview(there: Mapping[str, Sequence[str]]) -> str:
+    """The names of each kind, as wide as a terminal."""
+    width = max(map(len, there)) + 2
+    lines = [
+        textwrap.fill(f"{kind:{width}}{', '.join(names)}", 100, subsequent_indent=" " * width, break_on_hyphens=False)
+        for kind, names in there.items()
+    ]
+    return "\n".join([*lines, "", "Next: opmon explain NAME, such as opmon explain accuracy_level."])
 
 
 def page() -> str:

@@ -44,12 +44,23 @@ OWN = [
     (kind, name)
     for kind, name in EVERY
     if plugins.load(kind, name).__module__.startswith("opmon.")
-    and kind not in ("estimator", "registry", "perturbation", "measure")
+    and kind not in ("estimator", "registry", "perturbation")
 ]
 
 
+def of_problem(measure: str) -> dict[str, Any]:
+    """What a monitor says of the problem that a measure is for."""
+    problem = plugins.class_of("measure", measure).problems[0]
+    if problem != "judged":
+        return {"problem": problem}
+    scale = "score" if measure == "mean_score" else "pass_fail"
+    return {"problem": problem, "columns": {"prediction": "answer"}, "labels": {"scale": scale}}
+
+
 @pytest.mark.parametrize(("kind", "name"), OWN)
-def test_every_key_is_explained_and_the_example_is_read(kind: str, name: str, tmp_path: Path) -> None:
+def test_every_key_is_explained_and_the_example_is_read(
+    kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = json.loads(explain(kind, name, "--json").output)
     assert all(about["text"] for about in told["parameters"].values())
     key, given = next(iter(yaml.safe_load(told["example"]).items()))
@@ -58,7 +69,26 @@ def test_every_key_is_explained_and_the_example_is_read(kind: str, name: str, tm
         monitor |= {"labels": {"provider": given}}
     elif key != "executor":
         monitor |= {key: given}
+    if kind == "measure":
+        monitor |= of_problem(name)
+        own = tmp_path / "mine"  # the module that the example of a function of one's own names
+        own.mkdir()
+        (own / "measures.py").write_text("def gain(truth, prediction, scores, weight):\n    return 0.0\n")
+        monkeypatch.syspath_prepend(tmp_path)
     Settings.from_mapping({"monitors": {"digits": monitor}}, tmp_path, environment={})
+
+
+def test_without_a_name_all_that_there_is_is_listed() -> None:
+    shown = explain()
+    assert shown.exit_code == 0
+    words = re.split(r"[\s,]+", shown.output)
+    assert {*plugins.GROUPS, *(name for _, name in EVERY)} <= set(words)
+    assert max(map(len, shown.output.splitlines())) <= 100
+    assert json.loads(explain("--json").output) == {kind: list(plugins.names(kind)) for kind in plugins.GROUPS}
+    rules = explain("--kind", "rule").output
+    assert rules.startswith("rule  accuracy_")
+    assert "files" not in rules
+    assert explain("--kind", "y").exit_code != 0
 
 
 def test_a_rule_says_what_it_promises_and_what_it_does_not() -> None:
