@@ -11,7 +11,7 @@ from opmon.queries.events import newest_events
 from opmon.store import outbox
 from opmon.web.api.asking import Operator, TheSite, Watcher
 from opmon.web.api.models import Taken, Text
-from opmon.web.api.views import AcknowledgedOut, EventOut, EventsOut, ReplayedOut
+from opmon.web.api.views.events import AcknowledgedOut, EventOut, EventsOut, ReplayedOut
 from opmon.web.identity import Person
 from opmon.web.refused import Refused
 from opmon.web.site import Site

@@ -10,13 +10,10 @@ from opmon.queries.monitors import monitor_view
 from opmon.queries.rounds import round_views
 from opmon.store import rounds as kept
 from opmon.web.api.asking import TheSite, Watcher
-from opmon.web.api.views import (
-    ConfigurationOut,
+from opmon.web.api.views.monitors import ConfigurationOut, LineOut, LinesOut, OneOut
+from opmon.web.api.views.plans import PlanOut
+from opmon.web.api.views.rounds import (
     FailuresOut,
-    LineOut,
-    LinesOut,
-    OneOut,
-    PlanOut,
     PointOut,
     RoundOut,
     RoundsOut,

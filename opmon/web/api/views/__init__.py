@@ -1,0 +1,1 @@
+"""What the API tells of monitors, rounds, events and plans, with quantities in words."""

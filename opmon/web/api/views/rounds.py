@@ -1,0 +1,144 @@
+"""Rounds, model versions and the timeline as the API tells them, with quantities in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from opmon.web.api.models import FieldOut
+from opmon.web.api.views.estimates import Bound, Estimated, MaybeEstimated, State, View, title_of
+
+
+class VerdictOut(View):
+    """What a rule said of a round."""
+
+    rule: str
+    state: State
+    advice: bool = Field(description="whether it stands for no alarm, whatever it says")
+    message: str
+
+
+class MeasureOut(View):
+    """A further measure from the same labels."""
+
+    measure: str = Field(description="the measure of the configuration that it belongs to")
+    quantity: Annotated[str, BeforeValidator(title_of)]
+    estimate: MaybeEstimated
+    why: str = Field(description="why it is not known; empty where it is")
+
+
+class SliceOut(View):
+    """What is known of one slice of a round, such as one country."""
+
+    name: str
+    levels: Mapping[str, str] = Field(description="by what divides the inputs, its value")
+    inputs: int
+    share: float
+    answers: int
+    value: Bound
+    low: Bound
+    high: Bound
+    note: str
+    worse_by: Bound = Field(description="by how much it is worse than all other inputs; null: not known to be")
+
+
+class RoundOut(View):
+    """A round: what it asked, what came of it."""
+
+    number: int
+    state: str
+    model: str
+    opened_at: datetime
+    ends_at: datetime | None
+    received: int
+    inputs: int | None
+    unscorable: int | None
+    duplicates: int | None
+    losses: Mapping[str, Mapping[str, int]]
+    skew: float | None = Field(description="the share that production answered otherwise than the registered model")
+    drift_share: float | None
+    asked: int
+    spoken: int
+    due_at: datetime | None
+    estimate: MaybeEstimated
+    failures: int | None
+    verdicts: list[VerdictOut]
+    measures: list[MeasureOut]
+    slices: list[SliceOut]
+    run_id: str | None = Field(description="its run in MLflow")
+    problem: str | None
+    waits_for: str | None
+
+
+class FailureOut(View):
+    """A labelled input on which the model is wrong."""
+
+    key: str = Field(description="names its task")
+    input_id: str
+    truth: str
+    prediction: str
+    confidence: Bound
+    weight: Bound = Field(description="how many inputs of the round it stands for")
+    error: Bound = Field(description="how far off a regression is")
+    annotators: list[str]
+    fields: list[FieldOut]
+
+
+class FailuresOut(View):
+    """What the model got wrong in a round."""
+
+    round: int
+    total: int
+    answered: int = Field(description="so many of its inputs have a truth")
+    failures: list[FailureOut]
+    compares: bool = Field(description="whether people said what is true, and not how good an output is")
+
+
+class RoundsOut(View):
+    rounds: list[RoundOut] = Field(description="newest first")
+
+
+class RollingOut(View):
+    """The last rounds of one model version together."""
+
+    round_number: int
+    rounds: list[int]
+    estimate: Estimated
+
+
+class VersionOut(View):
+    """A model version, over the last rounds that it answered itself."""
+
+    model: str
+    version: str
+    rounds: int
+    first: int
+    last: int
+    since: datetime
+    until: datetime
+    labels: int
+    failures: int
+    estimate: Estimated
+
+
+class VersionsOut(View):
+    versions: list[VersionOut] = Field(description="newest first")
+
+
+class PointOut(View):
+    """A round on the timeline."""
+
+    round: int
+    at: datetime
+    model_version: str
+    alarm: bool
+    rolling: Bound = Field(description="the estimate over the last rounds, as of this one")
+    estimate: Estimated
+
+
+class TimelineOut(View):
+    threshold: float | None
+    points: list[PointOut] = Field(description="oldest first")
