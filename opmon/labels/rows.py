@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from opmon.types import Json
 
@@ -27,9 +28,8 @@ class RowError(ValueError):
     """What is wrong with one row."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedLabel:
-    """What one line of a label file says of a task. ``truth`` is None for a skip.
+class ImportedLabel(NamedTuple):
+    """What one line of a label file says of a task: a tuple, for there may be a million. ``truth`` is None for a skip.
 
     All that the line says of its task is kept, because it must all agree (:func:`opmon.store.matching.match`).
     """
@@ -177,7 +177,7 @@ def _blank(value: object) -> bool:
 
 def as_truth(value: object) -> str | None:
     """An answer as text; None where there is none."""
-    if _empty(value):
+    if value is None or _empty(value):
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -191,6 +191,8 @@ def as_truth(value: object) -> str | None:
 
 
 def _skip(value: object) -> bool:
+    if value is None:  # here and below what a row does not say: there may be a million of them
+        return False
     plain = "" if _empty(value) else str(value).strip().lower()
     if plain not in (*_YES, *_NO):
         raise RowError(f"skip must be true or false; got {_shown(value)}")
@@ -199,7 +201,7 @@ def _skip(value: object) -> bool:
 
 def _whole(row: Mapping[str, object], key: str) -> int | None:
     value = row.get(key)
-    if _empty(value):
+    if value is None or _empty(value):
         return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -222,11 +224,11 @@ def name_in(row: Mapping[str, object], key: str) -> str | None:
 
 
 def _why(value: object) -> str | None:
-    return None if _empty(value) else _text("why", str(value).strip(), _LONGEST_WHY)
+    return None if value is None or _empty(value) else _text("why", str(value).strip(), _LONGEST_WHY)
 
 
 def _seconds(value: object) -> float | None:
-    if _empty(value):
+    if value is None or _empty(value):
         return None
     try:
         seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
@@ -238,7 +240,7 @@ def _seconds(value: object) -> float | None:
 
 
 def _at(value: object) -> datetime | None:
-    if _empty(value):
+    if value is None or _empty(value):
         return None
     try:
         moment = datetime.fromisoformat(value.strip() if isinstance(value, str) else "")

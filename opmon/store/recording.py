@@ -72,7 +72,9 @@ def record_each(
     problems = [problem_of(label, terms.get(label.task_id)) for label in given]
     possible = [label for label, problem in zip(given, problems, strict=True) if problem is None]
     words = _words(connection, {label.task_id: terms[label.task_id] for label in possible})
-    new = [label for label in possible if not words.hold(label, terms[label.task_id].canonical(label.truth), by_time)]
+    new = possible
+    if words.moments:
+        new = [each for each in possible if not words.hold(each, terms[each.task_id].canonical(each.truth), by_time)]
     recorded = _add(connection, new, terms, words, at)
     return Recorded(recorded.new, len(possible) - recorded.new), problems
 
@@ -152,16 +154,14 @@ def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms
         for some in portions(numbers)
         for row in connection.execute(query.where(among(connection, tasks.c.id, some)))
     ]
-    rows, of_round = [row[: len(_ASKED.selected_columns)] for row in found], {}
-    if len(numbers) <= _FEW:
-        of_round = {row.round_id: _round_terms(row) for row in found}
+    of_round = {row.round_id: _round_terms(row) for row in found} if len(numbers) <= _FEW else {}
     asked = sa.select(rounds.c.id, *_OF_ROUND)
-    for some in portions(sorted({row[1] for row in rows} - of_round.keys())):
+    for some in portions(sorted({row[1] for row in found} - of_round.keys())):
         for row in connection.execute(asked.where(among(connection, rounds.c.id, some))):
             of_round[row.id] = _round_terms(row)
     return {
         task_id: Terms(round_id, of_round[round_id], prediction, needs, confirm, bool(is_gold))
-        for task_id, round_id, prediction, needs, confirm, is_gold in rows
+        for task_id, round_id, prediction, needs, confirm, is_gold, *_ in found
     }
 
 

@@ -44,7 +44,7 @@ def asked(store: Store, inputs: list[str], monitor: str = "digits", at: datetime
 def said_of(task: Task, **changes: Any) -> ImportedLabel:
     """The line that an export of the task comes back as."""
     line = ImportedLabel(2, "7", task.id, task.monitor, task.input_id, task_key=task.key, round=task.round)
-    return replace(line, **changes)
+    return line._replace(**changes)
 
 
 def matched(store: Store, *lines: ImportedLabel) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
@@ -120,7 +120,7 @@ def test_an_input_that_was_asked_twice_is_of_the_newest_round_or_of_the_one_name
     (first,), (second,) = asked(lite, ["a-1"]), asked(lite, ["a-1"])
     line = said_of(first, task_key=None, task_id=None, round=None)
     assert matched(lite, line)[0] == (second.id,)
-    assert matched(lite, replace(line, round=1))[0] == (first.id,)
+    assert matched(lite, line._replace(round=1))[0] == (first.id,)
 
 
 def test_two_lines_of_one_task_under_different_names_are_told(lite: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
@@ -73,3 +74,30 @@ def test_where_monitors_stood_in_their_logs_is_kept(database: str) -> None:
         found = positions.read(connection, "m")
         assert positions.read(connection, "n") == {"part-7": "1"}
     assert found == {f"part-{k}": "5" for k in range(1203)} | {"part-7": "9"}
+
+
+def test_labels_are_kept_when_their_rounds_are_checked_no_more(database: str) -> None:
+    """They still belong to tasks that there are, and are numbered on."""
+    label = (
+        "INSERT INTO labels (task_id, round_id, annotator, truth, at, received_at)"
+        " VALUES (:task, 1, :who, '7', '2026-01-01 00:00:00+00:00', '2026-01-01 00:00:00+00:00')"
+    )
+    store = at_revision(database, "0019")
+    with store.write() as connection:
+        add_round(connection, 1, "classification", 0.9, 0.8, 0.95)
+        connection.execute(
+            sa.text(
+                "INSERT INTO tasks (id, monitor, round_id, wave, place, position, input_id, prediction, variables,"
+                " payload, created_at) VALUES (5, 'm', 1, 0, 0, 0, 'a', '7', '{}', '{}', '2026-01-01 00:00:00+00:00')"
+            )
+        )
+        connection.execute(sa.text(label), [{"task": 5, "who": "ann"}, {"task": 5, "who": "ben"}])
+    upgrade(store)
+    with store.write() as connection:
+        connection.execute(sa.text(label), {"task": 5, "who": "eve"})
+        found = connection.execute(sa.text("SELECT id, task_id, round_id, annotator, truth, gold FROM labels")).all()
+        checked = [key["referred_table"] for key in sa.inspect(connection).get_foreign_keys("labels")]
+    assert sorted(map(tuple, found)) == [(k, 5, 1, who, "7", False) for k, who in enumerate(("ann", "ben", "eve"), 1)]
+    assert checked == ["tasks"]
+    with pytest.raises(sa.exc.IntegrityError), store.write() as connection:
+        connection.execute(sa.text(label), {"task": 6, "who": "ann"})

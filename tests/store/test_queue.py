@@ -12,6 +12,7 @@ from opmon.errors import InputError
 from opmon.store import queue, readiness, revisions, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.plans import RoundPlan
+from opmon.store.schema import labels
 from opmon.types import Label, Slice
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -152,3 +153,22 @@ def test_late_labels_make_a_closed_round_unfinished_again(store: Store) -> None:
 def test_labels_need_a_time_zone() -> None:
     with pytest.raises(InputError, match="time zone"):
         Label(1, "ann", "7", datetime(2026, 3, 1) + timedelta(0))  # noqa: DTZ001
+
+
+def test_many_labels_at_once_are_kept_as_they_were_said(store: Store) -> None:
+    """Enough of them that each database takes them its own way, with all that a text may hold."""
+    odd = ["\\", "\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "", "NULL", '"', "'", "é😀", "{7,8}", "\x7f\u2028", "%s"]
+    _, ids = open_round(store, tasks=210)
+    moments = [NOW + timedelta(microseconds=k) for k in range(len(ids))]
+    given = [
+        Label(task, f"ann\\{k % 3}\t{k % 2}", None if k % 2 else "7", moments[k], odd[k % 14] if k % 2 else None, k / 7)
+        for k, task in enumerate(ids)
+    ]
+    with store.write() as connection:
+        assert queue.record(connection, given, NOW).new == len(given)
+    with store.read() as connection:
+        rows = connection.execute(sa.select(labels).order_by(labels.c.id)).all()
+        found = [Label(row.task_id, row.annotator, row.truth, row.at, row.why, row.seconds) for row in rows]
+    assert found == given
+    with store.write() as connection:
+        assert queue.record(connection, given, NOW).new == 0

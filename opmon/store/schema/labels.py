@@ -65,7 +65,7 @@ labels = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     sa.Column("task_id", Key, sa.ForeignKey("tasks.id"), nullable=False),
-    round_id(),
+    sa.Column("round_id", Key, nullable=False),  # its task's, whose constraint it has: one of its own is slow
     sa.Column("annotator", sa.String(200), nullable=False),
     sa.Column("truth", sa.Text),  # NULL: a skip
     sa.Column("why", sa.Text),  # why it was skipped
