@@ -184,7 +184,10 @@ def _revisions() -> Query:
 
 def _is(quantity: Quantity) -> tuple[sa.ColumnElement[bool], ...]:
     definition = estimates.c.meaning["definition"].as_string()
-    same = definition == quantity.definition if quantity.definition else definition.is_(None)
+    if quantity.definition:
+        same = definition == quantity.definition
+    else:  # PostgreSQL knows how many have no meaning at all, and takes a key inside one to be there nearly always
+        same = sa.or_(estimates.c.meaning.is_(None), definition.is_(None))
     return estimates.c.quantity == quantity.name, estimates.c.unit == quantity.unit, same
 
 
