@@ -1,0 +1,151 @@
+"""What a model's own answers mean: labels, scores or both become predictions in the words of the configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from opmon.errors import ModelError
+from opmon.problems import traits
+from opmon.scoring.inputs.classes import class_names
+from opmon.scoring.inputs.sets import logged_sets
+from opmon.scoring.outputs.meaning import Meaning, Outputs, Scores
+from opmon.scoring.outputs.planning import chosen_classes
+from opmon.spellings import Spellings
+from opmon.types import Array, Document, Numbers, Problem
+from opmon.values import canonical_class
+
+Read: TypeAlias = tuple[
+    Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, tuple[str, ...] | None, Numbers | None
+]
+"""Predictions, which of them hold, variables, how many differ from their scores, the classes, and the scores."""
+
+
+@dataclass(frozen=True)
+class AnswerReader:
+    """Reads tables with ``labels``, ``scores`` or both."""
+
+    problem: Problem
+    classes: tuple[str, ...] | None
+    spellings: Spellings
+    meaning: Scores
+    threshold: float
+    keeps_scores: bool
+    own: tuple[str, ...] | None
+    """The model's own names of its classes, where it says them."""
+
+    def read(self, table: pa.Table, header: Document) -> Read:
+        """What the answers are."""
+        if traits(self.problem).of_numbers:
+            predictions, good = self._numbers(table)
+            return predictions, good, {}, 0, None, None
+        return self._classified(table, header) if traits(self.problem).one_class else self._several(table, header)
+
+    def known(self) -> tuple[str, ...] | None:
+        """The names of the classes in the order of the model's scores, where they are known."""
+        return self._chosen(self.own or None)
+
+    def _chosen(self, own: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if own is None:
+            return self.classes
+        if self.classes is None:
+            return own
+        return chosen_classes(self.classes, own, self.spellings)
+
+    def _numbers(self, table: pa.Table) -> tuple[Array, NDArray[np.bool_]]:
+        name = "labels" if "labels" in table.column_names else "scores"
+        column = table[name].combine_chunks()
+        if pa.types.is_fixed_size_list(column.type):
+            raise ModelError(
+                f"the model gives {column.type.list_size} numbers for each input; a regression monitor watches one"
+            )
+        try:
+            values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as exc:
+            raise ModelError(f"the model does not answer with numbers ({exc}); set problem: classification") from exc
+        return values, np.isfinite(values)
+
+    def _several(self, table: pa.Table, header: Document) -> Read:
+        """The classes that hold, by the model's scores or yes and no for each, or as it lists them."""
+        own = header.get("classes")
+        classes = self.known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
+        if "scores" not in table.column_names:
+            said = logged_sets("the model's label", table["labels"].combine_chunks(), classes, self.spellings)
+            return said.sets, said.known, {}, 0, classes, None
+        column = table["scores"].combine_chunks()
+        matrix = np.asarray(column.flatten()).reshape(table.num_rows, column.type.list_size)
+        meaning: Meaning = "logits" if self.meaning == "logits" else "independent"
+        outputs = Outputs(
+            self.problem, "scores", None, meaning, classes, threshold=self.threshold, keeps_scores=self.keeps_scores
+        )
+        found = outputs.read([matrix])
+        return found.predictions, found.valid, dict(found.variables), 0, found.classes, found.scores
+
+    def _classified(self, table: pa.Table, header: Document) -> Read:
+        count = table.num_rows
+        kept: Numbers | None = None
+        good = np.ones(count, dtype=bool)
+        variables: dict[str, NDArray[np.float32]] = {}
+        best: Array | None = None
+        own = header.get("classes")
+        classes = self.known() if own is None else self._chosen(tuple(canonical_class(name) for name in own))
+        if "scores" in table.column_names:
+            scores = table["scores"].combine_chunks()
+            width = scores.type.list_size
+            matrix = np.asarray(scores.flatten()).reshape(count, width)
+            meaning: Meaning = "probabilities" if self.meaning == "auto" else self.meaning
+            outputs = Outputs(self.problem, "scores", None, meaning, classes, keeps_scores=self.keeps_scores)
+            answers = outputs.read([matrix])
+            variables, good, best, classes, kept = (
+                dict(answers.variables),
+                answers.valid,
+                answers.predictions,
+                answers.classes,
+                answers.scores,
+            )
+        if "labels" not in table.column_names:
+            if best is None:
+                raise ModelError("the model gives neither a label nor scores")
+            return best, good, variables, 0, classes, kept
+        labels = table["labels"].combine_chunks()
+        if best is None and _are_shares(labels):
+            outputs = Outputs(self.problem, "labels", None, "probabilities", classes, keeps_scores=self.keeps_scores)
+            answers = outputs.read([labels.to_numpy(zero_copy_only=False)])
+            return (
+                answers.predictions,
+                answers.valid,
+                dict(answers.variables),
+                0,
+                answers.classes,
+                answers.scores,
+            )
+        known = np.asarray(labels.is_valid())
+        names = self._named(class_names("the model's label", labels.filter(pa.array(known)), self.spellings))
+        predictions = np.full(count, "", names.dtype if len(names) else np.dtype("<U1"))
+        predictions[known] = names
+        unlike = 0 if best is None else int((best != predictions)[good & known].sum())
+        return predictions, good & known, variables, unlike, classes, kept
+
+    def _named(self, names: NDArray[np.str_]) -> NDArray[np.str_]:
+        """The model's own names, or numbers of its classes, as the configuration calls them."""
+        own, chosen = self.own or (), self.known()
+        different = set(np.unique(names).tolist())
+        if not own and chosen is not None and not different <= set(chosen) and all(map(str.isdigit, different)):
+            own = tuple(map(str, range(len(chosen))))  # numbers of classes
+        if not own or chosen is None or set(own) == set(chosen):
+            return names
+        called = dict(zip(own, chosen, strict=True))
+        return np.array([called.get(name, name) for name in names.tolist()], dtype=np.str_)
+
+
+def _are_shares(labels: pa.Array) -> bool:
+    """Whether answers are fractions between 0 and 1: no names of classes, but probabilities of the second of two."""
+    if not pa.types.is_floating(labels.type):
+        return False
+    values = labels.to_numpy(zero_copy_only=False)
+    known = values[np.isfinite(values)]
+    return bool(len(known) and ((known >= 0) & (known <= 1)).all() and (known != np.floor(known)).any())
