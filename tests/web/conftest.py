@@ -35,7 +35,8 @@ def client_of(server: Server) -> Iterator[Callable[..., httpx.Client]]:
     def client(token: str | None = None, name: str | None = None, **more: Any) -> httpx.Client:
         headers: dict[str, str | bytes] = {"authorization": f"Bearer {token}"} if token else {}
         headers |= {"opmon-annotator": name.encode()} if name else {}
-        made.append(httpx.Client(base_url=server.url, headers={**headers, **more.pop("headers", {})}, **more))
+        headers |= more.pop("headers", {})
+        made.append(httpx.Client(base_url=server.url, headers=headers, timeout=60, **more))
         return made[-1]
 
     yield client
