@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from opmon.errors import SourceError
-from opmon.jobs.gathering import Gathered, Rows
+from opmon.jobs.gathering import FEW, Gathered, Rows
 from opmon.jobs.job import ScoreJob
 from opmon.jobs.moments import Span
 from opmon.jobs.versions import rows_of
@@ -62,29 +62,41 @@ class Reading:
     def __iter__(self) -> Iterator[Batch]:
         count, waiting = 0, Gathered()
         for batch in self._batches():
-            piece = Rows.of(batch.slice_index, *self._ours(batch))
-            first, count = count, count + len(piece)
-            if count <= self.skip and len(piece):
+            rows, numbers = self._ours(batch)
+            first, count = count, count + len(numbers)
+            if count <= self.skip and len(numbers):
                 self.unreadable.clear()  # told by the part that has the row
                 continue
-            if not waiting.takes(piece):
+            over = max(0, self.skip - first) if len(numbers) else 0
+            if over:
+                rows, numbers = rows.slice(over), numbers[over:]
+            piece = Rows.of(batch.slice_index, rows, numbers) if len(numbers) < FEW else None
+            if waiting.pieces and (piece is None or not waiting.takes(piece)):
                 yield from self._given(waiting, first)
             self.unreadable.update(batch.unreadable)
-            if not len(piece):
-                continue
-            over = max(0, self.skip - first)
             if over:
                 self.unreadable.clear()
-            waiting.add(piece.slice(over, len(piece)))
-            if waiting.is_full:
-                yield from self._given(waiting, count)
+            if piece is None:
+                yield from self._alone(first + over, batch.slice_index, rows, numbers)
+            elif len(piece):
+                waiting.add(piece)
+                if waiting.is_full:
+                    yield from self._given(waiting, count)
         yield from self._given(waiting, count)
+
+    def _alone(self, first: int, index: int, rows: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[Batch]:
+        """Rows of one slice that are many by themselves; ``first`` is the number of the first of them in the job."""
+        slices = np.full(len(numbers), index, np.int32)
+        for start in range(0, len(numbers), self.most):
+            part, of = rows.slice(start, self.most), slice(start, start + self.most)
+            self.beside.append(self._beside(first + start, part, slices[of], numbers[of]))
+            yield Batch(0, first + start, part)
 
     def _given(self, waiting: Gathered, stop: int) -> Iterator[Batch]:
         """All that waited, of which the last is row ``stop - 1`` of the job."""
         first = stop - waiting.count
         for piece in waiting.given(self.most):
-            self.beside.append(self._beside(first, piece))
+            self.beside.append(self._beside(first, piece.rows, piece.slices, piece.numbers))
             yield Batch(0, first, piece.rows)
             first += len(piece)
 
@@ -113,15 +125,17 @@ class Reading:
             )
         return batch.rows.filter(pa.array(mask)), numbers[mask]
 
-    def _beside(self, first: int, piece: Rows) -> Beside:
-        columns, rows = self.job.columns, piece.rows
-        ids = _places(self.job, piece) if columns.id is None else self._column(rows, columns.id)
+    def _beside(
+        self, first: int, rows: pa.RecordBatch, slices: NDArray[np.int32], numbers: NDArray[np.int64]
+    ) -> Beside:
+        columns = self.job.columns
+        ids = _places(self.job, slices, numbers) if columns.id is None else self._column(rows, columns.id)
         unreadable = dict(self.unreadable)
         self.unreadable.clear()
         return Beside(
             first,
-            piece.slices,
-            piece.numbers,
+            slices,
+            numbers,
             ids,
             None if columns.prediction is None else self._column(rows, columns.prediction),
             self._span(rows),
@@ -161,11 +175,11 @@ class Reading:
         return rows.select(names).take(pa.array(self.job.sampled[low:high] - first))
 
 
-def _places(job: ScoreJob, piece: Rows) -> pa.Array:
+def _places(job: ScoreJob, slices: NDArray[np.int32], numbers: NDArray[np.int64]) -> pa.Array:
     """An id for each input of a log without ids: where it stands."""
-    indices, inverse = np.unique(piece.slices, return_inverse=True)
+    indices, inverse = np.unique(slices, return_inverse=True)
     named = pa.array([f"{job.slices[index].part}#{job.slices[index].start}+" for index in indices.tolist()])
-    return pc.binary_join_element_wise(named.take(pa.array(inverse)), pc.cast(pa.array(piece.numbers), pa.string()), "")
+    return pc.binary_join_element_wise(named.take(pa.array(inverse)), pc.cast(pa.array(numbers), pa.string()), "")
 
 
 def _is_scalar(kind: pa.DataType) -> bool:
