@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -117,13 +118,13 @@ class OfClass(Measure):
             raise InputError(f"{self.quantity().name} is undefined: no answer counts for any class")
         return parts
 
+    @abstractmethod
     def _base(self) -> Quantity:
         """The quantity without the class."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _of(self, true: Members, said: Members) -> Ratio:
         """The ratio of one class."""
-        raise NotImplementedError
 
 
 def require_class(name: str, classes: Sequence[str]) -> None:
