@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import httpx
 import pytest
@@ -14,29 +14,12 @@ from opmon.types import Estimate
 from opmon.types.slicing import Sliced
 from opmon.web.server import Server
 from tests.made_once import new_opmon_database
-from tests.web.past import FLOOR, Past, live_through, watched_world
+from tests.web.past import FLOOR, Past, live_through
 from tests.web.world import DIGITS, World, encoded, monitor, picture
 
 Clients = Callable[..., httpx.Client]
 API = "/api/v1"
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """One for all of these tests."""
-    return watched_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def olga(world: World) -> str:
-    return world.invite("olga", "operator")
 
 
 def test_the_page_says_why(client_of: Clients, olga: str) -> None:

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import httpx
-import pytest
 
 from opmon.queries.monitors import monitor_views
 from opmon.queries.overview import SHOWN, overview
-from opmon.web.server import Server
-from tests.web.past import watched_world
 from tests.web.world import World
 
 Clients = Callable[..., httpx.Client]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """One for all of these tests, which change nothing in it."""
-    return watched_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def olga(world: World) -> str:
-    return world.invite("olga", "operator")
 
 
 def test_lines_say_what_the_views_of_each_monitor_say(world: World) -> None:

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import httpx
 import pytest
 
-from opmon.web.server import Server
-from tests.web.past import watched_world
-from tests.web.world import World
-
 Clients = Callable[..., httpx.Client]
 API = "/api/v1/monitors"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return watched_world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
 
 
 def test_a_narrower_interval_needs_more_labels(client_of: Clients) -> None:
