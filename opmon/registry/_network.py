@@ -186,38 +186,27 @@ def by_graph(
 
     size = torch.export.Dim.DYNAMIC, torch.export.Dim.AUTO
     shapes = tuple({at: size[at > 0] for at in sorted(places)} for places in free)
-    torch.onnx.export(
-        network,
-        given,
-        str(path),
-        input_names=list(names),
-        output_names=list(outputs),
-        dynamo=True,
-        verbose=False,
-        dynamic_shapes=(shapes,),
-        external_data=False,
-    )
+    how = {"dynamo": True, "verbose": False, "dynamic_shapes": (shapes,), "external_data": False}
+    _export(network, given, names, outputs, path, how)
 
 
 def by_trace(
     network: Any, given: Any, free: Sequence[set[int]], names: Sequence[str], outputs: Sequence[str], path: Path
 ) -> None:
     """Export what the network does to the example: older, and it takes some networks that the compiler does not."""
-    import torch
-
     axes = {
         name: {at: f"{name}_{at}" if at else "batch" for at in places} for name, places in zip(names, free, strict=True)
     }
     axes |= {name: {0: "batch"} for name in outputs}
-    torch.onnx.export(
-        network,
-        given,
-        str(path),
-        input_names=list(names),
-        output_names=list(outputs),
-        dynamo=False,
-        dynamic_axes=axes,
-    )
+    _export(network, given, names, outputs, path, {"dynamo": False, "dynamic_axes": axes})
+
+
+def _export(
+    network: Any, given: Any, names: Sequence[str], outputs: Sequence[str], path: Path, how: dict[str, Any]
+) -> None:
+    import torch
+
+    torch.onnx.export(network, given, str(path), input_names=list(names), output_names=list(outputs), **how)
 
 
 def require_alike(network: Any, given: Mapping[str, np.ndarray[Any, Any]], path: Path) -> None:
