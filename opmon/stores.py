@@ -70,6 +70,7 @@ def store_url(text: str) -> str:
 
 def open_filesystem(url: str) -> tuple[FileSystem, str]:
     """The store of a URL, and the path in it. Nothing is asked of it yet, but for the region of a bucket of AWS."""
+    from pyarrow import ArrowNotImplementedError
     from pyarrow.fs import FileSystem
 
     checked = store_url(url)
@@ -79,7 +80,7 @@ def open_filesystem(url: str) -> tuple[FileSystem, str]:
         return _s3(endpoint, _region(path.partition("/")[0], endpoint), os.environ.get("AWS_ACCESS_KEY_ID")), path
     try:
         filesystem, path = FileSystem.from_uri(checked)
-    except (OSError, ValueError, NotImplementedError) as exc:
+    except (OSError, ValueError, ArrowNotImplementedError) as exc:  # the last: pyarrow was built without this store
         raise InputError(f"{checked} cannot be opened: {_first_line(exc)}") from exc
     return filesystem, path
 
