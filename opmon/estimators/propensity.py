@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
-from scipy.stats import rankdata
 
 from opmon._ridge import fit
 from opmon.errors import InputError
@@ -84,9 +83,15 @@ def _features(variables: Mapping[str, Floats]) -> Floats:
     """Rank and tail of every variable among the draws, with standard deviation about 1."""
     columns = []
     for values in variables.values():
-        rank = (rankdata(values) - 0.5) / len(values)
+        rank = _middle_ranks(values)
         columns += [(rank - 0.5) * np.sqrt(12.0), np.minimum(-np.log1p(-rank), TAIL) - 1.0]
     return np.stack(columns, axis=1)
+
+
+def _middle_ranks(values: Floats) -> Floats:
+    """The share of the values below each, with half of those that are the same."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - counts / 2)[place] / len(values))
 
 
 def _levels(sample: Sample) -> Floats:

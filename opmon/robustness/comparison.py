@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from opmon.errors import InputError
 from opmon.robustness.outcomes import Outcomes
@@ -56,7 +56,7 @@ def compared(first: Tomography, second: Tomography, question: str = "all") -> Co
     else:
         sampling = first.sampling_variance(one.value) + second.sampling_variance(other.value)
     error = math.sqrt(sampling + first.error_of_mean(rows) ** 2 + second.error_of_mean(rows) ** 2)
-    difference, half = other.value - one.value, float(norm.ppf(0.5 + level / 2)) * error
+    difference, half = other.value - one.value, float(ndtri(0.5 + level / 2)) * error
     return Comparison(question, one, other, difference, difference - half, difference + half, level, paired)
 
 

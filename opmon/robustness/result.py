@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from opmon.errors import InputError
 from opmon.robustness.outcomes import Outcomes
@@ -122,7 +122,7 @@ class Tomography:
         rows = self.asked(text)
         value = float(self.share[rows].mean())
         error = self.error_of_mean(rows)
-        half = float(norm.ppf(0.5 + self.level / 2))
+        half = float(ndtri(0.5 + self.level / 2))
         wide = half * math.sqrt(error**2 + self.sampling_variance(value))
         measured = int(self.measured[rows].sum())
         lowest = rows[np.argsort(self.share[rows], kind="stable")[:worst]]

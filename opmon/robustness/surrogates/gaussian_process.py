@@ -173,10 +173,10 @@ def _prior(scales: Scales) -> float:
 
 
 def _stretch(left_out: NDArray[np.float64], level: float) -> float:
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     n = len(left_out)
     rank = min(n, int(np.ceil((n + 1) * level)))
-    stretch = np.sort(np.abs(left_out))[rank - 1] / norm.ppf(0.5 + level / 2)
+    stretch = np.sort(np.abs(left_out))[rank - 1] / ndtri(0.5 + level / 2)
     trust = n / (n + 10)  # few residuals say little
     return float(np.clip(stretch, 1, 3) ** trust)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from opmon.robustness.space import Tests
 from opmon.robustness.surrogates.gaussian_process import Fitted, Interactions, choose, fit
@@ -62,7 +62,7 @@ def interactions(known: Known, tests: Tests, levels: int, level: float = 0.9) ->
     shared = _shared_error(known, value)
     own = known.outcomes.own / known.measured.right.shape[1]  # of a finite set of inputs no share is quite smooth
     error = _apart(tests) * np.sqrt(fitted.variance * fitted.stretch**2 + shared**2 + own)
-    half = norm.ppf(0.5 + level / 2) * error
+    half = ndtri(0.5 + level / 2) * error
     predicted = Predicted(value, error, np.maximum(value - half, 0), np.minimum(value + half, 1))
     return Surrogate(tests, predicted, shared, fitted, rows)
 
