@@ -47,5 +47,5 @@ def test_every_command_and_file_named_is_there() -> None:
 
     for command in set(re.findall(r"opmon (\w+)", " ".join(blocks("bash")))) - {"demo"}:
         assert command in COMMANDS
-    for path in re.findall(r"\]\((\.[^)]+)\)", README):
+    for path in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
         assert (ROOT / path).exists(), path
