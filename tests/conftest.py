@@ -16,12 +16,14 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import settings
 
+from opmon import tokens
 from opmon.store import _connections
 from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store, new_opmon_database
 
 settings.register_profile("opmon", deadline=None, derandomize=True)  # the same cases every time, however busy
 settings.load_profile("opmon")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, and pytest-xdist uses both
+tokens.LOG2_COST = 4  # what is checked is who is let in; tests/test_tokens.py checks what guessing costs
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -41,6 +41,7 @@ COMMANDS = {
     "inputs": ("opmon.cli.inputs:inputs", "What of the log cannot be read, and give it back."),
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
     "annotators": ("opmon.cli.annotators:annotators", "Who may use the pages and the API."),
+    "audit": ("opmon.cli.audit:audit", "Who signed in, was refused, changed answers, took events on."),
     "prune": ("opmon.cli.prune:prune", "Erase what annotators saw, when it was kept long enough."),
     "robustness": ("opmon.cli.robustness:robustness", "How right the model stays under combined perturbations."),
     "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),

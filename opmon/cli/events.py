@@ -95,12 +95,14 @@ def show(path: Path | None, event: str) -> None:
 @click.argument("event")
 def replay(path: Path | None, event: str) -> None:
     """Send an event again to every action that has not taken it; the next "opmon run" does it."""
-    from opmon.store import outbox
+    from opmon.store import audit, outbox
     from opmon.store.engine import open_store
 
-    store = open_store(settings_of(path).database.get_secret_value())
+    store, now = open_store(settings_of(path).database.get_secret_value()), datetime.now(UTC)
     with store.write() as connection:
-        count = outbox.replay(connection, event, datetime.now(UTC))
+        count = outbox.replay(connection, event, now)
+        if count:
+            audit.note(connection, audit.of_command(now, audit.Act.REPLAYED, event))
     click.echo(
         f"{count} deliveries of {event} will be tried by the next 'opmon run' or by 'opmon serve'"
         if count
@@ -117,10 +119,13 @@ def ack(path: Path | None, event: str, by: str | None, note: str | None) -> None
     """Note that somebody deals with an event; it is then gone from "opmon events list --open"."""
     import getpass
 
-    from opmon.store import outbox
+    from opmon.store import audit, outbox
     from opmon.store.engine import open_store
 
-    store = open_store(settings_of(path).database.get_secret_value())
+    store, now = open_store(settings_of(path).database.get_secret_value()), datetime.now(UTC)
     with store.write() as connection:
-        new = outbox.acknowledge(connection, event, (by or getpass.getuser())[:200], note, datetime.now(UTC))
+        new = outbox.acknowledge(connection, event, (by or getpass.getuser())[:200], note, now)
+        if new:
+            about = f"{event}, for {by}" if by else event
+            audit.note(connection, audit.of_command(now, audit.Act.ACKNOWLEDGED, about))
     click.echo(f"{event} is acknowledged" if new else f"{event} was acknowledged before; nothing was changed")

@@ -72,6 +72,15 @@ class Settings(Part):
         return named
 
     @model_validator(mode="after")
+    def _groups_are_of_monitors(self) -> Self:
+        identity = self.web.identity
+        for group, may in ({} if identity is None else identity.roles).items():
+            for name in may.monitors or ():
+                if name not in self.monitors:
+                    raise at_key("web", unknown(name, self.monitors, "monitor"), "identity", "roles", group)
+        return self
+
+    @model_validator(mode="after")
     def _registry_is_able(self) -> Self:
         """Actions that the registry cannot carry out would be found out at the first alarm."""
         for name, monitor in self.monitors.items():

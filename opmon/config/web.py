@@ -7,6 +7,7 @@ import re
 from pydantic import Field, field_validator
 
 from opmon.config.fields import Count, Duration
+from opmon.config.identity import IdentitySettings
 from opmon.config.listening import Listening
 
 _URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?\Z")
@@ -23,6 +24,12 @@ class WebSettings(Listening):
     """Bytes of one request."""
     session: Duration = Field(default="14d")  # type: ignore[assignment]
     """How long a browser stays signed in."""
+    rate: Count = 200
+    """Requests a second that one person may send; ten times as many at once."""
+    identity: IdentitySettings | None = None
+    """Headers in which a proxy says who asks; None: people sign in with tokens."""
+    keep_audit: Duration = Field(default="365d")  # type: ignore[assignment]
+    """How long it is known who did what."""
 
     @field_validator("url")
     @classmethod

@@ -6,6 +6,7 @@ changes nothing: a page that was reloaded, or did not hear the answer, asks once
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,13 +14,14 @@ from datetime import UTC, datetime
 from opmon.adjudication import TRUTH
 from opmon.errors import InputError, NotFoundError
 from opmon.labels.terms import QueueTerms
-from opmon.store import assigning, attachments, speaking
+from opmon.store import assigning, attachments, audit, speaking
 from opmon.store import queue as tasks_queue
+from opmon.store.audit import Act, Entry
 from opmon.store.engine import Store
 from opmon.store.speaking import Progress, Spoken
 from opmon.types import Label, Task
 
-__all__ = ["Answer", "LabelQueue", "Progress", "QueueTerms", "Recorded", "Spoken", "Taken"]
+__all__ = ["Answer", "Known", "LabelQueue", "Progress", "QueueTerms", "Recorded", "Spoken", "Taken"]
 
 MOST = 500
 """So many tasks are taken at once at most."""
@@ -60,6 +62,14 @@ class Recorded:
     """By key why an answer cannot be taken; sending it again would not help."""
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How it is known who an annotator is, and where they answer from."""
+
+    by: str = ""
+    origin: str = ""
+
+
 @dataclass(frozen=True)
 class LabelQueue:
     """The tasks of the monitors, for annotators: ``LabelQueue(store, settings.queue_terms)``."""
@@ -95,12 +105,15 @@ class LabelQueue:
         recorded, refused = self._record([(annotator, answers)])
         return Recorded(recorded.new, recorded.unchanged, refused[0])
 
-    def answer_together(self, said: Sequence[tuple[str, Sequence[Answer]]]) -> list[dict[str, str]]:
+    def answer_together(
+        self, said: Sequence[tuple[str, Sequence[Answer]]], known: Mapping[str, Known] | None = None
+    ) -> list[dict[str, str]]:
         """Record what several annotators say, in one transaction: for each, by key, why an answer cannot be taken.
 
-        Where many answer at once this is several times quicker than a transaction for each.
+        Where many answer at once this is several times quicker than a transaction for each. ``known`` tells of the
+        annotators what is noted beside a correction.
         """
-        return self._record(said)[1]
+        return self._record(said, known)[1]
 
     def give_back(self, annotator: str, keys: Sequence[str]) -> int:
         """Let others have these tasks; gives how many of them the annotator had."""
@@ -132,7 +145,7 @@ class LabelQueue:
         raise NotFoundError(f"task {key} has no picture in its field {field[:60]!r}")
 
     def _record(
-        self, said: Sequence[tuple[str, Sequence[Answer]]]
+        self, said: Sequence[tuple[str, Sequence[Answer]]], asked: Mapping[str, Known] | None = None
     ) -> tuple[tasks_queue.Recorded, list[dict[str, str]]]:
         for annotator, _ in said:
             _check_name(annotator)
@@ -150,6 +163,8 @@ class LabelQueue:
                     refused[place][answer.key] = problem
             labels = [_label(known[answer.key], annotator, answer, now) for _, annotator, answer in taken]
             recorded, problems = tasks_queue.record_each(connection, labels, now, by_time=True)
+            if recorded.changed:
+                audit.note(connection, *_corrections(recorded.changed, known, asked or {}, now))
         for (place, _, answer), found in zip(taken, problems, strict=True):
             if found is not None:
                 refused[place][answer.key] = found
@@ -157,6 +172,22 @@ class LabelQueue:
 
 
 _NO_TASK = "there is no task {} in this database; was it given out by another one?"
+
+
+def _corrections(
+    changed: Sequence[tuple[int, str]],
+    tasks: Mapping[str, speaking.Named],
+    asked: Mapping[str, Known],
+    at: datetime,
+) -> list[Entry]:
+    """What is noted of answers that correct others: for each annotator and monitor how many."""
+    monitors = {task.id: task.monitor for task in tasks.values()}
+    many = Counter((annotator, monitors[task_id]) for task_id, annotator in changed)
+    entries = []
+    for (annotator, monitor), times in sorted(many.items()):
+        known = asked.get(annotator, Known())
+        entries.append(Entry(at, Act.ANSWERS_CHANGED, annotator, known.by, known.origin, monitor, times=times))
+    return entries
 
 
 def _check_name(annotator: str) -> None:

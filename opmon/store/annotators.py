@@ -1,7 +1,6 @@
 """People and programs that may use the pages and the API: their roles, and proofs of who they are.
 
-Of tokens and sessions only a SHA-256 is kept. A slow hash protects what people make up and attackers can guess; a token
-of 256 random bits can be guessed by nobody, whatever a guess costs, and its hash is computed with every request.
+Of tokens a slow hash is kept (:mod:`opmon.tokens`), of sessions, which are as random and soon over, a SHA-256.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon import tokens
 from opmon.errors import InputError, NotFoundError
 from opmon.store.schema import Row, annotators, sessions
 
@@ -29,6 +29,12 @@ class Annotator:
     """None: all of them."""
     created_at: datetime
     revoked_at: datetime | None = None
+    expires_at: datetime | None = None
+    """None: the token is good until it is taken away."""
+
+    def is_let_in(self, at: datetime) -> bool:
+        """Whether the token is good at that moment."""
+        return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +47,14 @@ class Session:
 
 
 def add(connection: Connection, new: Annotator, token_hash: str) -> None:
-    """Add somebody, or give somebody who was revoked a new token; the old one stays worthless."""
+    """Add somebody, or give somebody whose token is worth nothing any more a new one; the old one stays worthless.
+
+    ``token_hash`` is the SHA-256 of the token.
+    """
     if new.role not in ROLES:
         raise InputError(f"there is no role {new.role!r}; the roles are: {', '.join(ROLES)}")
     known = get(connection, new.name)
-    if known is not None and known.revoked_at is None:
+    if known is not None and known.is_let_in(new.created_at):
         raise InputError(
             f"{new.name} has a token already, and opmon cannot show it again: "
             f"run opmon annotators revoke {new.name}, then add them again"
@@ -53,21 +62,24 @@ def add(connection: Connection, new: Annotator, token_hash: str) -> None:
     values = {
         "role": new.role,
         "monitors": None if new.monitors is None else list(new.monitors),
-        "token_hash": token_hash,
+        "found_by": tokens.found_by(token_hash),
+        "token_hash": tokens.kept_of(token_hash),
         "created_at": new.created_at,
         "revoked_at": None,
+        "expires_at": new.expires_at,
     }
     if known is None:
         connection.execute(annotators.insert().values(name=new.name, **values))
     else:
         connection.execute(annotators.update().where(annotators.c.name == new.name).values(**values))
+        connection.execute(sessions.delete().where(sessions.c.annotator == new.name))
 
 
 def revoke(connection: Connection, name: str, at: datetime) -> None:
     """Take somebody's token and sessions away, from now on; what they said stays."""
     there = annotators.c.name == name, annotators.c.revoked_at.is_(None)
     if not connection.execute(annotators.update().where(*there).values(revoked_at=at)).rowcount:
-        names = [each.name for each in everybody(connection) if each.revoked_at is None]
+        names = [each.name for each in everybody(connection) if each.is_let_in(at)]
         raise NotFoundError(f"nobody called {name!r} has a token; those who have: {', '.join(names) or 'nobody'}")
     connection.execute(sessions.delete().where(sessions.c.annotator == name))
 
@@ -87,17 +99,29 @@ def is_guarded(connection: Connection) -> bool:
     return connection.scalar(sa.select(sa.literal(1)).select_from(annotators).limit(1)) is not None
 
 
-def has_tokens(connection: Connection) -> bool:
-    """Whether anybody has a token that is good now."""
-    query = sa.select(sa.literal(1)).select_from(annotators).where(annotators.c.revoked_at.is_(None)).limit(1)
-    return connection.scalar(query) is not None
+def has_tokens(connection: Connection, at: datetime) -> bool:
+    """Whether anybody has a token that is good then."""
+    return any(each.is_let_in(at) for each in everybody(connection))
 
 
-def by_token(connection: Connection, token_hash: str) -> Annotator | None:
-    """Whose token it is; None where it is nobody's, or was revoked."""
-    query = sa.select(annotators).where(annotators.c.token_hash == token_hash, annotators.c.revoked_at.is_(None))
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """Whose token it may be, and what is kept of that token: see :meth:`whose`."""
+
+    annotator: Annotator
+    kept: str
+
+    def whose(self, token_hash: str, at: datetime) -> Annotator | None:
+        """Whose token it is; None where it is nobody's, was revoked or is over. The first time it takes a while."""
+        good = self.annotator.is_let_in(at) and tokens.is_kept(token_hash, self.kept)
+        return self.annotator if good else None
+
+
+def claimed(connection: Connection, token_hash: str) -> Claimed | None:
+    """Whose token it may be, by its SHA-256; None where it is nobody's."""
+    query = sa.select(annotators).where(annotators.c.found_by == tokens.found_by(token_hash))
     row = connection.execute(query).one_or_none()
-    return None if row is None else _annotator(row)
+    return None if row is None else Claimed(_annotator(row), row.token_hash)
 
 
 def open_session(connection: Connection, session_hash: str, session: Session, at: datetime) -> None:
@@ -116,7 +140,9 @@ def open_session(connection: Connection, session_hash: str, session: Session, at
 def session_of(connection: Connection, session_hash: str, at: datetime) -> Session | None:
     """The session that a browser is in; None where it is over, or its annotator has no token any more."""
     query = (
-        sa.select(sessions.c.name.label("called"), sessions.c.expires_at, sessions.c.annotator, annotators)
+        sa.select(
+            sessions.c.name.label("called"), sessions.c.expires_at.label("ends_at"), sessions.c.annotator, annotators
+        )
         .outerjoin(annotators, annotators.c.name == sessions.c.annotator)
         .where(sessions.c.session_hash == session_hash, sessions.c.expires_at > at)
     )
@@ -124,10 +150,10 @@ def session_of(connection: Connection, session_hash: str, at: datetime) -> Sessi
     if row is None:
         return None
     if row.annotator is None:
-        return Session(row.called, row.expires_at, None)
-    return (
-        None if row.name is None or row.revoked_at is not None else Session(row.called, row.expires_at, _annotator(row))
-    )
+        return Session(row.called, row.ends_at, None)
+    if row.name is None or not (whose := _annotator(row)).is_let_in(at):
+        return None
+    return Session(row.called, row.ends_at, whose)
 
 
 def close_session(connection: Connection, session_hash: str) -> None:
@@ -136,4 +162,4 @@ def close_session(connection: Connection, session_hash: str) -> None:
 
 def _annotator(row: Row) -> Annotator:
     monitors = None if row.monitors is None else tuple(row.monitors)
-    return Annotator(row.name, row.role, monitors, row.created_at, row.revoked_at)
+    return Annotator(row.name, row.role, monitors, row.created_at, row.revoked_at, row.expires_at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -40,6 +40,8 @@ class Recorded:
 
     new: int
     unchanged: int
+    changed: tuple[tuple[int, str], ...] = field(default=(), compare=False)
+    """The new ones that correct what was said: the task, and the annotator."""
 
 
 def record(connection: Connection, given: Sequence[Label], at: datetime) -> Recorded:
@@ -76,7 +78,7 @@ def record_each(
     if words.moments:
         new = [each for each in possible if not words.hold(each, terms[each.task_id].canonical(each.truth), by_time)]
     recorded = _add(connection, new, terms, words, at)
-    return Recorded(recorded.new, len(possible) - recorded.new), problems
+    return Recorded(recorded.new, len(possible) - recorded.new, recorded.changed), problems
 
 
 @dataclass(slots=True)
@@ -200,7 +202,8 @@ def _add(
     now: dict[int, dict[str, str | None]] = {}
     reasons = dict(before.reasons)
     rows: list[tuple[object, ...]] = []
-    changed: set[int] = set()
+    touched: set[int] = set()
+    changed: list[tuple[int, str]] = []
     for label in given:
         task_id, annotator = label.task_id, label.annotator
         asked, key = terms[task_id], (task_id, annotator)
@@ -211,13 +214,15 @@ def _add(
         why = label.why if truth is None else None
         if words.get(annotator, _NOTHING) == truth and reasons.get(key) == why:
             continue
+        if annotator in words:
+            changed.append(key)
         words[annotator], reasons[key] = truth, why
-        changed.add(task_id)
+        touched.add(task_id)
         rows.append((task_id, asked.round_id, annotator, truth, why, label.seconds, asked.is_gold, label.at, at))
     if rows:
         insert(connection, labels, _COLUMNS, rows)
-        _settle(connection, terms, before.last, {task_id: now[task_id] for task_id in changed})
-    return Recorded(len(rows), len(given) - len(rows))
+        _settle(connection, terms, before.last, {task_id: now[task_id] for task_id in touched})
+    return Recorded(len(rows), len(given) - len(rows), tuple(changed))
 
 
 _COLUMNS = ("task_id", "round_id", "annotator", "truth", "why", "seconds", "gold", "at", "received_at")

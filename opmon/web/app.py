@@ -14,13 +14,14 @@ from starlette.exceptions import HTTPException
 
 import opmon
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, UnavailableError
-from opmon.web import assets
+from opmon.web import access, assets
 from opmon.web.api import events, monitors, tasks, watching
 from opmon.web.api.models import Failure
 from opmon.web.guards import Application, Guarded
+from opmon.web.identity import Person
 from opmon.web.pages import documents, label, monitor, overview, plan, round, signing_in, versions
 from opmon.web.refused import Refused
-from opmon.web.site import Site
+from opmon.web.site import Site, site_of
 from opmon.web.squeezed import Squeezed
 from opmon.web.templating import page
 
@@ -35,7 +36,7 @@ _FAILURES: dict[int | str, dict[str, object]] = {
     404: {"model": Failure, "description": "there is no such thing for who asks"},
     413: {"model": Failure, "description": "the body is too large"},
     422: {"model": Failure, "description": "what was sent cannot be right"},
-    429: {"model": Failure, "description": "too many wrong tokens came from this address"},
+    429: {"model": Failure, "description": "too many requests of one person, or wrong tokens from one address"},
     503: {"model": Failure, "description": "the database does not answer; try again"},
 }
 
@@ -60,6 +61,7 @@ def application(site: Site) -> Application:
         app.include_router(module.router, include_in_schema=False)
     app.add_api_route("/healthz", _healthz, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_api_route("/static/{version}/{name}", _static, methods=["GET", "HEAD"], include_in_schema=False)
+    access.require_stated(app.routes)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
     return Guarded(Squeezed(app), site.settings.web.max_body)
@@ -96,6 +98,12 @@ def _answered(request: Request, refused: Refused) -> Response:
 
 async def _refused(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, Refused)
+    if exc.status in (403, 429) or (exc.status == 401 and "authorization" in request.headers):
+        person: Person | None = request.scope.get("opmon.person")
+        who, by = ("", "") if person is None else (person.name, person.by)
+        site = site_of(request)
+        about = f"{request.method} {request.url.path[:150]}: {exc.words}"
+        site.audited.refused(who, by, site.door.origin(request), about)
     return _answered(request, exc)
 
 

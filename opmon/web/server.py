@@ -7,6 +7,7 @@ import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
@@ -39,7 +40,9 @@ class Server:
         require_guard(self.settings, self.store)
         self._socket = listen(web.host, web.port, "web")
         self.address = self._socket.getsockname()[:2]
-        self._server = server_of(application(Site(self.settings, self.store)), _CONNECTIONS, _LAST_SECONDS)
+        self._site = Site(self.settings, self.store)
+        self._site.audited.start()
+        self._server = server_of(application(self._site), _CONNECTIONS, _LAST_SECONDS)
         self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
         self._thread.start()
         log.info("pages at %s, labelling at %s/label", self.url, self.url)
@@ -60,6 +63,7 @@ class Server:
         """Take no more requests, and let those under way end, for a second."""
         self._server.should_exit = True
         self._thread.join(2 * _LAST_SECONDS + 1)
+        self._site.audited.close()
         self._socket.close()
 
     def _serve(self) -> None:
@@ -73,11 +77,11 @@ class Server:
 
 
 def require_guard(settings: Settings, store: Store) -> None:
-    """An error where other machines could reach the pages and nobody has a token."""
-    if settings.web.is_loopback:
+    """An error where other machines could reach the pages, nobody has a token, and no proxy says who asks."""
+    if settings.web.is_loopback or settings.web.identity is not None:
         return
     with store.read() as connection:
-        if not annotators.has_tokens(connection):
+        if not annotators.has_tokens(connection, datetime.now(UTC)):
             raise ConfigError(
                 f"web: listen: {settings.web.listen} can be reached from other machines, and nobody has a token: "
                 f"run opmon annotators add NAME first, or listen on 127.0.0.1:{settings.web.port}"

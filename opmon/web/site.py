@@ -11,6 +11,7 @@ from fastapi import Request
 from opmon.config import MonitorSettings, Settings
 from opmon.labels.queue import LabelQueue
 from opmon.store.engine import Store
+from opmon.web.audited import Audited
 from opmon.web.identity import Door, Person
 from opmon.web.refused import Refused
 from opmon.web.thresholds import threshold_of
@@ -31,6 +32,7 @@ class Site:
     queue: LabelQueue = field(init=False)
     door: Door = field(init=False)
     answers: Together = field(init=False)
+    audited: Audited = field(init=False)
     thresholds: dict[str, float | None] = field(init=False)
     """By monitor the line that charts of it draw."""
 
@@ -38,6 +40,7 @@ class Site:
         self.queue = LabelQueue(self.store, self.settings.queue_terms, self.clock)
         self.door = Door(self.settings, self.store, self.clock)
         self.answers = Together(self.queue)
+        self.audited = Audited(self.store, self.settings.web.keep_audit, self.clock)
         self.thresholds = {name: threshold_of(each) for name, each in self.settings.monitors.items()}
 
     def monitors_of(self, person: Person) -> list[MonitorSettings]:

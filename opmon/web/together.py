@@ -16,7 +16,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from opmon.errors import UnavailableError
-from opmon.labels.queue import Answer, LabelQueue
+from opmon.labels.queue import Answer, Known, LabelQueue
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ Refusals: TypeAlias = Mapping[str, str]
 class _Call:
     annotator: str
     answers: Sequence[Answer]
+    known: Known
     done: asyncio.Future[Refusals]
 
 
@@ -43,9 +44,9 @@ class Together:
     _waiting: list[_Call] = field(default_factory=list, repr=False)
     _work: asyncio.Task[None] | None = field(default=None, repr=False)
 
-    async def answer(self, annotator: str, answers: Sequence[Answer]) -> Refusals:
+    async def answer(self, annotator: str, answers: Sequence[Answer], known: Known | None = None) -> Refusals:
         """By key, why some answers cannot be taken; all others are in the database when this returns."""
-        call = _Call(annotator, answers, asyncio.get_running_loop().create_future())
+        call = _Call(annotator, answers, known or Known(), asyncio.get_running_loop().create_future())
         self._waiting.append(call)
         if self._work is None:
             self._work = asyncio.create_task(self._write())
@@ -61,7 +62,8 @@ class Together:
         """All at once; where that fails, but for a database that is down, each alone, so that a fault is one call's."""
         try:
             said = [(each.annotator, each.answers) for each in calls]
-            told = await run_sync(self.queue.answer_together, said, limiter=self._own)
+            known = {each.annotator: each.known for each in calls}
+            told = await run_sync(self.queue.answer_together, said, known, limiter=self._own)
         except Exception as exc:  # noqa: BLE001 - whatever it is, it is for whoever waits for the answer
             if len(calls) > 1 and not isinstance(exc, UnavailableError):
                 log.warning("answers could not be written together, and are written one by one: %s", exc)

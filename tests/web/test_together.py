@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from opmon.errors import DatabaseUnavailable, InputError
-from opmon.labels.queue import Answer
+from opmon.labels.queue import Answer, Known
 from opmon.web.together import Together
 
 ANSWER = (Answer("k", "1"),)
@@ -21,7 +21,7 @@ class Queue:
         self.calls: list[list[str]] = []
         self.fault = fault
 
-    def answer_together(self, said: Sequence[tuple[str, object]]) -> list[dict[str, str]]:
+    def answer_together(self, said: Sequence[tuple[str, object]], known: Mapping[str, Known]) -> list[dict[str, str]]:
         names = [name for name, _ in said]
         self.calls.append(names)
         if self.fault is not None and "bad" in names:

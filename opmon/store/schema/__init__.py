@@ -9,6 +9,7 @@ A task is settled where it ``lacks`` nothing: as many annotators as it needs hav
 
 from __future__ import annotations
 
+from opmon.store.schema.audit import audit
 from opmon.store.schema.base import Key, Query, Row, UtcDateTime, metadata
 from opmon.store.schema.estimates import corrections, deliveries, estimates, events, measured, sliced, tallies, verdicts
 from opmon.store.schema.labels import (
@@ -32,6 +33,7 @@ __all__ = [
     "annotators",
     "assignments",
     "attachments",
+    "audit",
     "corrections",
     "cycles",
     "deliveries",

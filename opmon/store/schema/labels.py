@@ -115,10 +115,12 @@ annotators = sa.Table(
     sa.Column("name", sa.String(200), primary_key=True),
     sa.Column("role", sa.String(20), nullable=False),
     sa.Column("monitors", sa.JSON(none_as_null=True)),  # NULL: all of them
-    sa.Column("token_hash", sa.String(64), nullable=False),
+    sa.Column("found_by", sa.String(16), nullable=False),  # the beginning of the token's SHA-256
+    sa.Column("token_hash", sa.String(200), nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("revoked_at", UtcDateTime),
-    sa.UniqueConstraint("token_hash"),
+    sa.Column("expires_at", UtcDateTime),  # NULL: never
+    sa.UniqueConstraint("found_by"),
 )
 
 sessions = sa.Table(

@@ -25,7 +25,7 @@ async def _site(request: Request) -> Site:
     return site_of(request)
 
 
-async def _person(
+async def somebody(
     request: Request,
     token: Annotated[object, Security(_BEARER)],
     session: Annotated[object, Security(_SESSION)],
@@ -35,26 +35,26 @@ async def _person(
     return door.whoever(request) if door.knows(request) else await run_in_threadpool(door.whoever, request)
 
 
-async def _labeller(person: Annotated[Person, Depends(_person)]) -> Person:
+async def labeller(person: Annotated[Person, Depends(somebody)]) -> Person:
     if not person.labels:
         raise Refused(403, f"{person.name} is a {person.role}, who may look and not label")
     return person
 
 
-async def _watcher(person: Annotated[Person, Depends(_person)]) -> Person:
+async def watcher(person: Annotated[Person, Depends(somebody)]) -> Person:
     if not person.watches:
         raise Refused(403, f"{person.name} is an annotator, who labels and does not see how models do")
     return person
 
 
-async def _operator(person: Annotated[Person, Depends(_person)]) -> Person:
+async def operator(person: Annotated[Person, Depends(somebody)]) -> Person:
     if not person.acts:
         raise Refused(403, f"{person.name} is a {person.role}, who may look and not act; operators may")
     return person
 
 
 TheSite = Annotated[Site, Depends(_site)]
-Somebody = Annotated[Person, Depends(_person)]
-Labeller = Annotated[Person, Depends(_labeller)]
-Watcher = Annotated[Person, Depends(_watcher)]
-Operator = Annotated[Person, Depends(_operator)]
+Somebody = Annotated[Person, Depends(somebody)]
+Labeller = Annotated[Person, Depends(labeller)]
+Watcher = Annotated[Person, Depends(watcher)]
+Operator = Annotated[Person, Depends(operator)]

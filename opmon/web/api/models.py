@@ -53,7 +53,7 @@ class Me(BaseModel):
     name: str
     role: Literal["annotator", "operator", "viewer"]
     monitors: list[str] | None = Field(description="null: all of them")
-    by: Literal["token", "session", "name"] = Field(description="how that is known")
+    by: Literal["token", "session", "proxy", "name"] = Field(description="how that is known")
 
 
 class ProgressOut(BaseModel):

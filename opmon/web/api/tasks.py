@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from opmon.config import MonitorSettings
-from opmon.labels.queue import Answer
+from opmon.labels.queue import Answer, Known
 from opmon.store import handing_out
 from opmon.types import Task
 from opmon.web.api.asking import Labeller, Somebody, TheSite
@@ -59,7 +59,9 @@ async def answer(site: TheSite, person: Labeller, body: Answers) -> RecordedOut:
         foreign = await run_in_threadpool(_foreign, site, person, [each.key for each in body.answers])
     own = [each for each in body.answers if each.key not in foreign]
     refused = await site.answers.answer(
-        person.name, [Answer(each.key, each.truth, each.why, each.seconds, each.at) for each in own]
+        person.name,
+        [Answer(each.key, each.truth, each.why, each.seconds, each.at) for each in own],
+        Known(person.by, person.origin),
     )
     return RecordedOut(recorded=len(own) - len(refused), refused={**refused, **foreign})
 

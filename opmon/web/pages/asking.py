@@ -16,17 +16,17 @@ async def _site(request: Request) -> Site:
     return site_of(request)
 
 
-async def _person(request: Request) -> Person:
+async def somebody(request: Request) -> Person:
     door = site_of(request).door
     return door.whoever(request) if door.knows(request) else await run_in_threadpool(door.whoever, request)
 
 
-async def _watcher(person: Annotated[Person, Depends(_person)]) -> Person:
+async def watcher(person: Annotated[Person, Depends(somebody)]) -> Person:
     if not person.watches:
         raise Refused(403, f"{person.name} is an annotator, who labels and does not see how models do")
     return person
 
 
 TheSite = Annotated[Site, Depends(_site)]
-Somebody = Annotated[Person, Depends(_person)]
-Watcher = Annotated[Person, Depends(_watcher)]
+Somebody = Annotated[Person, Depends(somebody)]
+Watcher = Annotated[Person, Depends(watcher)]

@@ -48,12 +48,13 @@ def _signed_in(site: Site, request: Request, given: dict[str, str]) -> Response:
     target = _inside(given.get("next", _HOME))
     try:
         person = _person(site, request, given)
+        secret, seconds = site.door.open_session(person)
     except Refused as exc:
+        site.audited.refused("", "", site.door.origin(request), f"POST /sign-in: {exc.words}")
         answer = _form(site, target, exc.words, exc.status)
         if exc.retry_after is not None:
             answer.headers["retry-after"] = str(exc.retry_after)
         return answer
-    secret, seconds = site.door.open_session(person)
     done = RedirectResponse(target, 303)
     secure = site.settings.web.address.startswith("https://")
     done.set_cookie(COOKIE, secret, max_age=seconds, httponly=True, samesite="strict", secure=secure, path="/")
@@ -71,7 +72,7 @@ def _signed_out(site: Site, request: Request, given: dict[str, str]) -> Response
     secret = request.cookies.get(COOKIE, "")
     if not hmac.compare_digest(given.get("csrf", "").encode(), csrf_of(secret).encode()):
         raise Refused(403, "this page is out of date: reload it and sign out again")
-    site.door.close_session(secret)
+    site.door.close_session(request, secret)
     done = RedirectResponse("/sign-in", 303)
     done.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return done
