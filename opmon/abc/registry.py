@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from opmon.abc.plugin import Plugin
-from opmon.errors import DeliveryError, ModelError
+from opmon.errors import DeliveryError, InputError, ModelError
 from opmon.types import ModelVersion, Signature
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Converter = Callable[[object, Signature | None], bytes]
 """``(scikit-learn model, ModelFile or Network, what it was logged to take) -> ONNX``."""
 RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
-Ability = Literal["move aliases", "run projects"]
+Ability = Literal["move aliases", "remove files", "run projects"]
 """What not every registry can do."""
 
 
@@ -196,6 +196,19 @@ class Registry(Plugin, ABC):
     @abstractmethod
     def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
         """A file or folder of the run, copied below ``into``."""
+
+    def files(self, run_id: str) -> Mapping[str, int]:
+        """The bytes of each file that is kept with a run, by its path there; of a registry that can ``remove files``.
+
+        None where there is no such run any more."""
+        return {}
+
+    def remove_file(self, run_id: str, path: str) -> None:
+        """Remove one of the :meth:`files` of a run for good; one that is not there is no error.
+
+        By a registry that can ``remove files``.
+        """
+        raise InputError(f"{type(self).__name__} removes no files; remove {path} of run {run_id} there")
 
     def publish(self, model: ModelVersion, tag: str, experiment: str, path: Path) -> str:
         """Keep a file that belongs to the version, in a run of its own, and name it in the version's ``tag``."""

@@ -42,6 +42,7 @@ COMMANDS = {
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),
     "annotators": ("opmon.cli.annotators:annotators", "Who may use the pages and the API."),
     "audit": ("opmon.cli.audit:audit", "Who signed in, was refused, changed answers, took events on."),
+    "db": ("opmon.cli.db:db", "Bring the database up to date, check it, back it up, restore it."),
     "prune": ("opmon.cli.prune:prune", "Erase what annotators saw, when it was kept long enough."),
     "robustness": ("opmon.cli.robustness:robustness", "How right the model stays under combined perturbations."),
     "events": ("opmon.cli.events:events", "What rules raised, and whether it was delivered."),

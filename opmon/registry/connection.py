@@ -8,11 +8,15 @@ import threading
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opmon.errors import ConfigError
 from opmon.redaction import redacted
 from opmon.registry._calls import Bounded, Calls
 from opmon.registry.translation import translated
+
+if TYPE_CHECKING:
+    from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 _DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -103,14 +107,22 @@ class Connection:
         """Copy what is behind the address of artifacts, or a part of it, below ``into``."""
 
         def fetch() -> str:
-            from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-            repository = get_artifact_repository(
-                uri, tracking_uri=self.tracking_uri, registry_uri=self._registry_uri or self.tracking_uri
-            )
-            return str(repository.download_artifacts(artifact_path, str(into)))
+            return str(self._artifacts(uri).download_artifacts(artifact_path, str(into)))
 
         return Path(self.calls.download(fetch, lambda: _size(into)))
+
+    def remove(self, run_id: str, artifact_path: str) -> None:
+        """Remove a file of a run from the store of artifacts."""
+        uri = self.client.get_run(run_id).info.artifact_uri
+        self.calls.ask(lambda: self._artifacts(uri).delete_artifacts(artifact_path))
+
+    def _artifacts(self, uri: str) -> ArtifactRepository:
+        """What reads and writes the artifacts at an address."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        return get_artifact_repository(
+            uri, tracking_uri=self.tracking_uri, registry_uri=self._registry_uri or self.tracking_uri
+        )
 
 
 def _size(folder: Path) -> int:

@@ -28,7 +28,7 @@ class MlflowRegistry(Tracking):
     InputError. May be used from several threads.
     """
 
-    abilities: ClassVar[frozenset[Ability]] = frozenset({"move aliases", "run projects"})
+    abilities: ClassVar[frozenset[Ability]] = frozenset({"move aliases", "remove files", "run projects"})
 
     def __init__(self, tracking_uri: str | None, registry_uri: str | None = None) -> None:
         super().__init__(Connection(tracking_uri, registry_uri))

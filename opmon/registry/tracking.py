@@ -147,12 +147,34 @@ class Tracking(Registry):
 
     def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
         """An artifact, file or folder, copied below ``into``."""
-        path = PurePosixPath(artifact_path)
-        if path.is_absolute() or ".." in path.parts:
-            raise InputError(f"an artifact's path stays inside its run; got {artifact_path!r}")
+        _require_inside(artifact_path)
         into.mkdir(parents=True, exist_ok=True)
         with self._translated(f"downloading {artifact_path} of run {run_id}"):
             return self._connection.download(run_id, artifact_path, into)
+
+    def files(self, run_id: str) -> dict[str, int]:
+        """The bytes of each file that is kept with a run, by its path; none where the run is gone."""
+        found: dict[str, int] = {}
+        folders: list[str | None] = [None]
+        with self._translated(f"listing the files of run {run_id}"):
+            while folders:
+                try:
+                    entries = self._client.list_artifacts(run_id, folders.pop())
+                except Exception as exc:
+                    if getattr(exc, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
+                        raise
+                    continue
+                folders += [entry.path for entry in entries if entry.is_dir]
+                found |= {entry.path: int(entry.file_size or 0) for entry in entries if not entry.is_dir}
+        return found
+
+    def remove_file(self, run_id: str, path: str) -> None:
+        """Remove a file from the store that holds the artifacts of a run."""
+        _require_inside(path)
+        with self._translated(f"removing {path} of run {run_id}"):
+            folder, _, _ = path.rpartition("/")
+            if path in {entry.path for entry in self._client.list_artifacts(run_id, folder or None)}:
+                self._connection.remove(run_id, path)
 
     # -------------------------------------------------------------------------------------------------------------
 
@@ -194,6 +216,12 @@ def _metric_key(key: str) -> str:
             f"a metric's name is letters, digits and _ - . / or blank, at most 250, such as accuracy/low; got {key!r}"
         )
     return key
+
+
+def _require_inside(path: str) -> None:
+    inside = PurePosixPath(path)
+    if inside.is_absolute() or ".." in inside.parts:
+        raise InputError(f"an artifact's path stays inside its run; got {path!r}")
 
 
 def _require_file(path: Path, there: bool, what: str) -> None:

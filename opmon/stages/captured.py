@@ -33,7 +33,7 @@ POSITION = "opmon.position"
 def capture(work: Toolbox, round_: Round, positions: NDArray[np.int64], rows: pa.Table) -> None:
     """Keep the rows of the inputs that the next wave has drawn; done again, it gives the same file."""
     kept = _with_pictures(work.settings, rows).append_column(POSITION, pa.array(positions))
-    path = work.round_folder(round_) / _name(round_.waves)
+    path = work.round_folder(round_) / name_of(round_.waves)
     partial = path.with_suffix(".partial")
     pq.write_table(kept, partial, compression="zstd")
     partial.replace(path)
@@ -86,15 +86,16 @@ def payloads(work: Toolbox, round_: Round, tasks: Sequence[Asked]) -> list[Mappi
 
 
 def _file(work: Toolbox, round_: Round, wave: int) -> Path:
-    path = work.round_folder(round_) / _name(wave)
+    path = work.round_folder(round_) / name_of(wave)
     if path.exists():
         return path
     if round_.run_id is None:
         raise NotFoundError(f"round {round_.number} of {round_.monitor} has no run")
-    return Path(work.registry.download(round_.run_id, _name(wave), path.parent))
+    return Path(work.registry.download(round_.run_id, name_of(wave), path.parent))
 
 
-def _name(wave: int) -> str:
+def name_of(wave: int) -> str:
+    """The file of a wave."""
     return f"drawn-{wave:03}.parquet"
 
 

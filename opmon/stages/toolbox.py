@@ -132,7 +132,7 @@ class Toolbox:
 
     def round_folder(self, round_: Round) -> Path:
         """Where a round's files are made; another database's round of the same number has another."""
-        folder = self.folder / "rounds" / self.name / f"{round_.number}-{zlib.crc32(round_.key.encode()):08x}"
+        folder = folder_of(self.folder, round_)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
@@ -159,6 +159,11 @@ class Toolbox:
             tags={**tags, "opmon.kind": "round", "opmon.round": str(round_.number)},
         )
         return timeline, own
+
+
+def folder_of(state: Path, round_: Round) -> Path:
+    """Where the files of a round are made, below the folder of opmon's state."""
+    return state / "rounds" / round_.monitor / f"{round_.number}-{zlib.crc32(round_.key.encode()):08x}"
 
 
 def sampler_of(plan: RoundPlan) -> Sampler:

@@ -31,9 +31,9 @@ class Store:
     engine: Engine
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A transaction that only reads."""
-        with self._transaction("DEFERRED") as connection:
+    def read(self, *, unhurried: bool = False) -> Iterator[Connection]:
+        """A transaction that only reads; one that is ``unhurried`` may take minutes."""
+        with self._transaction("DEFERRED", unhurried) as connection:
             yield connection
 
     @contextmanager

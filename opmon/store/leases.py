@@ -17,7 +17,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -92,6 +92,32 @@ def hold(store: Store, name: str) -> Iterator[Lease]:
         lease._stop.set()
         keeper.join(timeout=5)
         _release(lease)
+
+
+def holders(connection: Connection) -> list[str]:
+    """Who is at work on this database now, in words: one sentence for each lease that is held."""
+    found, now = connection.execute(sa.select(leases).order_by(leases.c.name)).all(), _now(connection)
+    return [_who(row, now) for row in found if not _is_over(row, now)]
+
+
+def tokens(connection: Connection) -> dict[str, int]:
+    """The last token of each lease."""
+    return {row.name: int(row.token) for row in connection.execute(sa.select(leases.c.name, leases.c.token))}
+
+
+def begin_anew(connection: Connection, before: Mapping[str, int]) -> None:
+    """Let nobody hold a lease, nor write with a token of ``before``: these rows came out of a backup."""
+    now, known = _now(connection), tokens(connection)
+    for name in sorted({*known, *before}):
+        row = {
+            "token": max(known.get(name, 0), before.get(name, 0)) + 1,
+            "holder": _holder(os.getpid()),
+            "expires_at": now - timedelta(seconds=1),
+        }
+        if name in known:
+            connection.execute(leases.update().where(leases.c.name == name).values(row))
+        else:
+            connection.execute(leases.insert().values(name=name, **row))
 
 
 def _take(store: Store, name: str) -> int:

@@ -25,14 +25,13 @@ def upgrade(store: Store) -> None:
     with store.write(unhurried=True) as connection:  # large tables take their time, and whoever starts meanwhile waits
         if not store.is_sqlite:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-        if _revision(store, connection) != HEAD:
-            _run_alembic(connection)
+        if revision_of(store, connection) != HEAD:
+            migrate(connection)
 
 
 def state(store: Store) -> str:
     """How the tables stand, in words; they are not touched."""
-    with store.read() as connection:
-        found = _revision(store, connection)
+    found = schema_of(store)
     if found == HEAD:
         return "its tables are up to date"
     return (
@@ -40,13 +39,18 @@ def state(store: Store) -> str:
     )
 
 
+def schema_of(store: Store) -> str | None:
+    """At which of opmon's schemas the tables are; None where there are none yet."""
+    with store.read() as connection:
+        return revision_of(store, connection)
+
+
 def is_current(store: Store) -> bool:
     """Whether the tables are there and up to date."""
-    with store.read() as connection:
-        return _revision(store, connection) == HEAD
+    return schema_of(store) == HEAD
 
 
-def _revision(store: Store, connection: Connection) -> str | None:
+def revision_of(store: Store, connection: Connection) -> str | None:
     """At which of opmon's schemas the tables are; None where there are none yet."""
     names = set(sa.inspect(connection).get_table_names())
     marked = "alembic_version" in names
@@ -81,11 +85,12 @@ def _unknown(store: Store, mark: str, ours: list[str]) -> str:
     )
 
 
-def _run_alembic(connection: Connection) -> None:
+def migrate(connection: Connection, revision: str = "head") -> None:
+    """Run the migrations up to a revision, in the transaction of the connection."""
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)

@@ -134,6 +134,20 @@ def _keeps_files(registry: Registry, run: str, folder: Path) -> None:
     assert (whole / "inner" / "second.txt").read_text() == "inside", "download() of a folder lacks what is in it"
     _refused(NotFoundError, partial(registry.download, run, "nothing.txt", folder / "none"), "download() of no file")
     _refused(InputError, partial(registry.download, run, "../first.txt", folder / "none"), "download('../first.txt')")
+    if "remove files" in registry.abilities:
+        _removes_files(registry, run)
+
+
+def _removes_files(registry: Registry, run: str) -> None:
+    kept = dict(registry.files(run))
+    for path, size in (("first.txt", 3), ("all/first.txt", 3), ("all/inner/second.txt", 6)):
+        assert kept.get(path) == size, f"files() says {kept.get(path)} bytes for {path}, which has {size}"
+    for path in ("first.txt", "all/inner/second.txt"):
+        for _ in range(2):
+            registry.remove_file(run, path)
+        del kept[path]
+    assert registry.files(run) == kept, "remove_file() left the file, or took another"
+    _refused(InputError, partial(registry.remove_file, run, "../first.txt"), "remove_file('../first.txt')")
 
 
 def _publishes(registry: Registry, model: ModelVersion, folder: Path) -> None:

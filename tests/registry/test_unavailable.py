@@ -49,6 +49,8 @@ def calls(registry: MlflowRegistry, folder: Path) -> dict[str, Callable[[], Any]
         "log_artifact": lambda: registry.log_artifact("0" * 32, file),
         "log_artifacts": lambda: registry.log_artifacts("0" * 32, folder),
         "download": lambda: registry.download("0" * 32, "a.txt", folder / "in"),
+        "files": lambda: registry.files("0" * 32),
+        "remove_file": lambda: registry.remove_file("0" * 32, "a.txt"),
         "publish": lambda: registry.publish(MODEL, "opmon.reference", "opmon/x", file),
         "published": lambda: registry.published(MODEL, "opmon.reference", folder / "in"),
         "registered_at": lambda: registry.registered_at(MODEL),

@@ -32,7 +32,7 @@ class Folder(Registry):
     """
 
     local_paths: ClassVar[tuple[str, ...]] = ("path",)
-    abilities: ClassVar[frozenset[Ability]] = frozenset({"move aliases"})
+    abilities: ClassVar[frozenset[Ability]] = frozenset({"move aliases", "remove files"})
 
     path: str
 
@@ -143,9 +143,7 @@ class Folder(Registry):
             shutil.copyfile(path, working)
 
     def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
-        inside = PurePosixPath(artifact_path)
-        if inside.is_absolute() or ".." in inside.parts:
-            raise InputError(f"an artifact's path stays inside its run; got {artifact_path!r}")
+        inside = _require_inside(artifact_path)
         source, target = self._run(run_id) / "artifacts" / inside, into / inside
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
@@ -156,8 +154,23 @@ class Folder(Registry):
             raise NotFoundError(f"run {run_id} has no artifact {artifact_path!r}")
         return target
 
+    def files(self, run_id: str) -> dict[str, int]:
+        root = self._run(run_id) / "artifacts"
+        return {path.relative_to(root).as_posix(): path.stat().st_size for path in root.rglob("*") if path.is_file()}
+
+    def remove_file(self, run_id: str, path: str) -> None:
+        _require_inside(path)
+        (self._run(run_id) / "artifacts" / path).unlink(missing_ok=True)
+
     def _run(self, run_id: str) -> Path:
         return self._root / ".runs" / run_id
+
+
+def _require_inside(artifact_path: str) -> PurePosixPath:
+    inside = PurePosixPath(artifact_path)
+    if inside.is_absolute() or ".." in inside.parts:
+        raise InputError(f"an artifact's path stays inside its run; got {artifact_path!r}")
+    return inside
 
 
 def _read(path: Path) -> dict[str, Any]:
