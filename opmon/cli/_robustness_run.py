@@ -53,8 +53,8 @@ def mapped(
     from opmon.reports.robustness import robustness_report
     from opmon.scoring.scorer import Scorer
     from opmon.stages.checkpoints import CheckpointFile, content_key
-    from opmon.stages.tomography import gallery
     from opmon.stages.tomography import mapped as tomography
+    from opmon.stages.tomography_examples import gallery, shown_inputs
     from opmon.stages.tomography_model import open_traced, prepared
 
     rows = _rows(data, settings.max_inputs, label, seed)
@@ -73,7 +73,7 @@ def mapped(
     kept = CheckpointFile(output / "checkpoint.npz", content_key(subject.path, ready, settings, seed))
     result = tomography(ready, settings, seed, progress=progress, kept=kept)
     robustness_report(result, output, title=f"Robustness of {subject.title}", queries=settings.questions,
-                      gallery=gallery(ready, settings, result, seed))  # fmt: skip
+                      gallery=gallery(ready, shown_inputs(ready, settings, result, seed)))  # fmt: skip
     kept.path.unlink(missing_ok=True)
     return result
 

@@ -83,7 +83,7 @@ def query(question: str, folder: Path, worst: int, as_json: bool) -> None:
 
     Names of perturbations or P1 to Pk, and or not, comparisons, order, severity_sum, quality; Q1 to Q12 by name.
     """
-    from opmon.reports.robustness import read_tomography
+    from opmon.reports.robustness_files import read_tomography
 
     result = read_tomography(folder)
     answer = result.ask(question, worst)
@@ -103,7 +103,7 @@ def compare(first: Path, second: Path, queries: tuple[str, ...], as_json: bool) 
 
     Two that used the same inputs are compared input by input, which tells smaller differences from chance.
     """
-    from opmon.reports.robustness import read_tomography
+    from opmon.reports.robustness_files import read_tomography
     from opmon.robustness.comparison import compared
 
     before, after = read_tomography(first), read_tomography(second)

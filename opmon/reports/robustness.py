@@ -1,111 +1,21 @@
-"""A tomography as files: kept as Parquet and JSON, read back to be asked again, shown as figures and a page."""
+"""A tomography as its report: files, figures, answers, and a page that shows them."""
 
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from opmon.errors import InputError, OpmonError
 from opmon.reports._page import data_uri, write_page
 from opmon.reports.robustness_figures import curve_figure, heat_figure, voxel_figure
+from opmon.reports.robustness_files import write_tomography
 from opmon.reports.text import percent
-from opmon.robustness.outcomes import Outcomes
 from opmon.robustness.query.named import question
 from opmon.robustness.result import Answer, Tomography
-from opmon.robustness.space import Space, Tests
-from opmon.types import Array, Document
-
-TESTS, FACTS, OUTCOMES = "robustness.parquet", "robustness.json", "robustness-outcomes.npz"
-FORMAT = 1
-_COLUMNS = ("share", "error", "shared", "low", "high")
-
-
-def write_tomography(result: Tomography, folder: Path) -> None:
-    """The files: one row per test, what belongs to all of them, and what each input did where that is known."""
-    folder.mkdir(parents=True, exist_ok=True)
-    names = result.space.names
-    columns: dict[str, Array] = {f"severity/{name}": result.tests.severities[:, j] for j, name in enumerate(names)}
-    columns |= {f"place/{name}": result.tests.ranks[:, j] for j, name in enumerate(names)}
-    columns |= {name: getattr(result, name) for name in _COLUMNS}
-    columns |= {"seen": result.seen, "measured": result.measured}
-    if result.quality is not None and result.quality_error is not None:
-        columns |= {"quality": result.quality, "quality_error": result.quality_error}
-    pq.write_table(pa.table(columns), folder / TESTS)
-    facts = {
-        "format": FORMAT,
-        "space": asdict(result.space),
-        "inputs": result.inputs,
-        "effective_inputs": result.effective_inputs,
-        "level": result.level,
-        "reach": result.reach,
-        "inferences": result.inferences,
-        "saved": result.saved,
-        "facts": dict(result.facts),
-    }
-    (folder / FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    (folder / OUTCOMES).unlink(missing_ok=True)
-    if result.outcomes is not None:
-        outcomes = {item.name: getattr(result.outcomes, item.name) for item in fields(Outcomes)}
-        np.savez_compressed(folder / OUTCOMES, **{**outcomes, "values": outcomes["values"].astype(np.float16)})
-
-
-def read_tomography(folder: Path) -> Tomography:
-    """What :func:`write_tomography` kept; nothing is run."""
-    try:
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        table = pq.read_table(folder / TESTS)
-        outcomes = _outcomes(folder / OUTCOMES)
-    except FileNotFoundError as exc:
-        raise InputError(
-            f"there is no tomography in {folder}: {TESTS} and {FACTS} must be there; make one with 'opmon robustness "
-            f"run'"
-        ) from exc
-    except (OSError, ValueError, KeyError, pa.ArrowInvalid, zipfile.BadZipFile) as exc:
-        raise InputError(f"the tomography in {folder} cannot be read: {exc}; run it again") from exc
-    try:
-        return _restored(facts, table, outcomes)
-    except OpmonError:
-        raise
-    except (KeyError, TypeError, ValueError) as exc:
-        raise InputError(f"the tomography in {folder} is not whole: {exc!r}; run it again") from exc
-
-
-def _outcomes(path: Path) -> Outcomes | None:
-    if not path.exists():
-        return None
-    with np.load(path, allow_pickle=False) as stored:
-        values = {item.name: stored[item.name] for item in fields(Outcomes)}
-    return Outcomes(**{**values, "values": values["values"].astype(np.float32)})
-
-
-def _restored(facts: Document, table: pa.Table, outcomes: Outcomes | None) -> Tomography:
-    if facts["format"] != FORMAT:
-        raise InputError(f"the tomography is of format {facts['format']}, and this opmon reads {FORMAT}: run it again")
-    space = Space(**{**facts["space"], "names": tuple(facts["space"]["names"])})
-    columns = {name: np.asarray(table[name].to_numpy()) for name in table.column_names}
-    severities = np.stack([columns[f"severity/{name}"] for name in space.names], axis=1).astype(np.int8)
-    ranks = np.stack([columns[f"place/{name}"] for name in space.names], axis=1).astype(np.int8)
-    return Tomography(
-        space=space,
-        tests=Tests(severities, ranks),
-        seen=columns["seen"].astype(np.int64),
-        inputs=int(facts["inputs"]),
-        effective_inputs=float(facts["effective_inputs"]),
-        level=float(facts["level"]),
-        reach=float(facts["reach"]),
-        quality=columns.get("quality"),
-        quality_error=columns.get("quality_error"),
-        facts=facts["facts"],
-        outcomes=outcomes,
-        **{name: columns[name].astype(np.float64) for name in _COLUMNS},
-    )
+from opmon.types import Json
 
 
 def robustness_metrics(result: Tomography, queries: Mapping[str, str]) -> dict[str, float]:
@@ -127,6 +37,30 @@ def robustness_metrics(result: Tomography, queries: Mapping[str, str]) -> dict[s
             f"robustness/query/{name}.high": answer.high,
         }
     return found
+
+
+def robustness_summary(result: Tomography, queries: Mapping[str, str]) -> dict[str, Json]:
+    """What a tomography came to, for its history: the mean over all tests, the worst test, every saved query."""
+    whole = result.ask("all", worst=1)
+    answers = {name: result.ask(text, worst=0) for name, text in queries.items()}
+    return {
+        "names": list(result.space.names),
+        "relation": str(result.facts.get("relation", "")),
+        "tests": len(result.tests),
+        "measured": whole.measured,
+        "inputs": result.inputs,
+        "saved": result.saved,
+        "unperturbed": float(result.share[0]),
+        "level": result.level,
+        "value": whole.value,
+        "low": whole.population_low,
+        "high": whole.population_high,
+        "worst": {"test": whole.worst[0].label, "share": whole.worst[0].share},
+        "queries": {
+            name: {"question": queries[name], "value": each.value, "low": each.low, "high": each.high}
+            for name, each in answers.items()
+        },
+    }
 
 
 def robustness_report(

@@ -65,11 +65,8 @@ def voxel_figure(result: Tomography, three: Sequence[int], *, colours: Palette =
     if len(set(three)) != 3:
         raise InputError(f"a cube has three different perturbations; got {list(three)}")
     side = result.space.levels + 1
-    share, measured = np.full((side,) * 3, np.nan), np.zeros((side,) * 3, bool)
-    others = np.delete(result.tests.severities, list(three), axis=1)
-    for row in np.flatnonzero(~others.any(axis=1)).tolist():
-        at = tuple(int(result.tests.severities[row, j]) for j in three)
-        share[at], measured[at] = result.share[row], result.seen[row] > 0
+    rows = result.grid(*three)
+    share, measured = np.where(rows < 0, np.nan, result.share[rows]), (rows >= 0) & result.measured[rows]
     scale = Normalize(float(np.nanmin(share)), 1.0)
     figure = Figure(figsize=(7.6, 6.4), facecolor=colours.paper)
     axes: Any = figure.add_axes((0.02, 0.03, 0.8, 0.86), projection="3d")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -147,18 +148,23 @@ class Tomography:
         numbers = (float(self.share[row]), float(self.low[row]), float(self.high[row]))
         return Case(label, *numbers, bool(self.seen[row] > 0), quality)
 
+    def grid(self, *numbers: int) -> NDArray[np.int64]:
+        """The number of the test at each combination of severities of some perturbations, the others at 0; −1: there is
+        none. In an ordered space they are applied in the order given."""
+        rows = np.full((self.space.levels + 1,) * len(numbers), -1, np.int64)
+        wanted = ~np.delete(self.tests.severities, list(numbers), axis=1).any(axis=1)
+        if self.space.ordered:
+            for one, later in itertools.combinations(numbers, 2):
+                ranks = self.tests.ranks[:, one], self.tests.ranks[:, later]
+                wanted &= ~((ranks[0] > ranks[1]) & (ranks[1] > 0))
+        rows[tuple(self.tests.severities[wanted][:, list(numbers)].T)] = np.flatnonzero(wanted)
+        return rows
+
     def pair(self, first: int, second: int) -> tuple[Floats, NDArray[np.bool_]]:
         """(share, measured) by severity of two perturbations, the others at 0: a table (levels + 1)². In an ordered
         space ``first`` is applied first."""
-        side = self.space.levels + 1
-        share, measured = np.full((side, side), np.nan), np.zeros((side, side), bool)
-        others = np.delete(self.tests.severities, [first, second], axis=1)
-        ranks = self.tests.ranks
-        wanted = ~others.any(axis=1) & ~((ranks[:, first] > ranks[:, second]) & (ranks[:, second] > 0))
-        for row in np.flatnonzero(wanted).tolist():
-            at = int(self.tests.severities[row, first]), int(self.tests.severities[row, second])
-            share[at], measured[at] = self.share[row], self.seen[row] > 0
-        return share, measured
+        rows = self.grid(first, second)
+        return np.where(rows < 0, np.nan, self.share[rows]), (rows >= 0) & self.measured[rows]
 
     def by_severity_sum(self) -> list[tuple[int, float, float, float, float | None]]:
         """(severity sum, mean share, lowest, highest, mean quality) of the tests with each sum."""

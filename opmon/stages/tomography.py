@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from opmon.adjudication import Asked
 from opmon.config.robustness import PerturbationSettings, RobustnessSettings
 from opmon.errors import InputError, OpmonError
-from opmon.reports.robustness import robustness_metrics, robustness_report
-from opmon.reports.robustness_figures import gallery_figure
-from opmon.robustness.codecs import Pictures
+from opmon.reports.robustness import robustness_metrics, robustness_report, robustness_summary
+from opmon.reports.robustness_examples import packed as packed_examples
+from opmon.reports.robustness_files import packed
 from opmon.robustness.measured import Plan
 from opmon.robustness.result import Tomography
-from opmon.robustness.run import Progress, Subject
+from opmon.robustness.run import Progress
 from opmon.robustness.running import Budget
 from opmon.robustness.tomography import tomography
 from opmon.stages.captured import payloads
@@ -28,17 +26,17 @@ from opmon.stages.checkpoints import CheckpointFile, content_key
 from opmon.stages.estimate import read_answers
 from opmon.stages.models import model_file
 from opmon.stages.payloads import row_of
+from opmon.stages.tomography_examples import examples, gallery, shown_inputs
 from opmon.stages.tomography_model import Prepared, open_traced, prepared
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
-from opmon.store import rounds
+from opmon.store import rounds, tomographies
 from opmon.store.attachments import is_erased
 from opmon.store.rounds import Round
 from opmon.types import Document
 
 log = logging.getLogger(__name__)
 
-PICTURES = 6
 _LONGEST = 300
 
 
@@ -49,6 +47,8 @@ class Labelled:
     rows: Sequence[Document]
     truth: Sequence[str | None]
     weights: Sequence[float]
+    first_round: int
+    """The oldest round they are of."""
 
 
 def map_round(work: Toolbox, round_: Round, folder: Path) -> Tomography | None:
@@ -80,8 +80,21 @@ def _map(work: Toolbox, round_: Round, settings: RobustnessSettings, folder: Pat
     kept = CheckpointFile(work.round_folder(round_) / "robustness-checkpoint.npz", key)
     result = mapped(ready, settings, work.settings.seed, progress=work.progress, kept=kept)
     title = f"Robustness of {round_.model_name} v{round_.model_version}, round {round_.number}"
-    robustness_report(result, folder, title=title, queries=_answerable(result, settings),
-                      gallery=gallery(ready, settings, result, work.settings.seed))  # fmt: skip
+    shown = shown_inputs(ready, settings, result, work.settings.seed)
+    queries = _answerable(result, settings)
+    robustness_report(result, folder, title=title, queries=queries, gallery=gallery(ready, shown))
+    seen = examples(ready, shown, work.settings.inputs.features)
+    with work.write() as connection:
+        tomographies.keep(
+            connection,
+            work.name,
+            round_.id,
+            robustness_summary(result, queries),
+            packed(result),
+            packed_examples(seen),
+            found.first_round,
+            work.clock(),
+        )
     return result
 
 
@@ -119,23 +132,6 @@ def _described(entry: PerturbationSettings) -> str:
     return text if len(text) <= _LONGEST else f"{entry.type} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def gallery(ready: Prepared, settings: RobustnessSettings, result: Tomography, seed: int) -> bytes | None:
-    """Some inputs under the worst test of each order; None where they are no pictures."""
-    if not isinstance(ready.codec, Pictures):
-        return None
-    plugged = [entry.plugin for entry in settings.perturbations]
-    subject = Subject.of(ready.model, ready.evaluation, plugged, ready.codec, Plan(seed=seed))
-    shown = []
-    for order in range(min(result.space.highest, 4) + 1):
-        rows = np.flatnonzero(result.tests.order == order)
-        ranked = rows[np.argsort(result.share[rows])]
-        for row in dict.fromkeys((int(ranked[len(ranked) // 2]), int(ranked[0]))):
-            steps = result.tests.steps(row)
-            pictures = ready.codec.encode(subject.perturbed(steps, min(PICTURES, result.inputs)))
-            shown.append((result.space.label(steps), float(result.share[row]), pictures))
-    return gallery_figure(shown, title="Inputs under a middling and the worst test of each order")
-
-
 def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labelled:
     """The answered tasks of this and earlier rounds of the same model version, newest first, each with its weight."""
     drawn: list[tuple[Round, list[Asked]]] = []
@@ -159,7 +155,8 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
     truth = [task.truth for _, tasks in drawn for task in tasks]
     if not rows:
         raise InputError("no input of this model version has a label yet, drawn by a design whose weights are known")
-    return Labelled(rows[: settings.max_inputs], truth[: settings.max_inputs], weights[: settings.max_inputs])
+    most, first = settings.max_inputs, min(other.number for other, _ in drawn)
+    return Labelled(rows[:most], truth[:most], weights[:most], first)
 
 
 def tomography_metrics(result: Tomography, settings: RobustnessSettings) -> dict[str, float]:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store import rounds as kept
+from opmon.store import tomographies
 from opmon.store.rounds import Round
 from opmon.store.schema import attachments, rounds, tasks
 from opmon.store.states import RoundState
@@ -49,6 +50,7 @@ def erase(connection: Connection, round_id: int, at: datetime) -> int:
     """Erase what annotators saw of a round's inputs; gives of how many. What they said, and the estimate, stay."""
     own = sa.select(tasks.c.id).where(tasks.c.round_id == round_id)
     connection.execute(attachments.delete().where(attachments.c.task_id.in_(own)))
+    tomographies.erase_examples(connection, round_id)
     there = tasks.c.round_id == round_id, tasks.c.erased_at.is_(None)
     return connection.execute(tasks.update().where(*there).values(payload={}, erased_at=at)).rowcount
 

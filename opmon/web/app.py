@@ -15,11 +15,12 @@ from starlette.exceptions import HTTPException
 import opmon
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, UnavailableError
 from opmon.web import access, assets
-from opmon.web.api import events, monitors, tasks, watching
+from opmon.web.api import events, monitors, robustness, tasks, watching
 from opmon.web.api.models import Failure
 from opmon.web.guards import Application, Guarded
 from opmon.web.identity import Person
 from opmon.web.pages import documents, label, monitor, overview, plan, round, signing_in, versions
+from opmon.web.pages import robustness as robustness_page
 from opmon.web.refused import Refused
 from opmon.web.site import Site, site_of
 from opmon.web.squeezed import Squeezed
@@ -41,7 +42,7 @@ _FAILURES: dict[int | str, dict[str, object]] = {
 }
 
 
-_PAGES = (signing_in, overview, monitor, round, plan, versions, documents, label)
+_PAGES = (signing_in, overview, monitor, round, plan, versions, robustness_page, documents, label)
 
 
 def application(site: Site) -> Application:
@@ -55,7 +56,7 @@ def application(site: Site) -> Application:
         redoc_url=None,
     )
     app.state.site = site
-    for router in (monitors.router, tasks.router, watching.router, events.router):
+    for router in (monitors.router, tasks.router, watching.router, robustness.router, events.router):
         app.include_router(router, prefix=API, responses=_FAILURES)
     for module in _PAGES:
         app.include_router(module.router, include_in_schema=False)

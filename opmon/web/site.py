@@ -14,6 +14,7 @@ from opmon.store.engine import Store
 from opmon.web.audited import Audited
 from opmon.web.identity import Door, Person
 from opmon.web.refused import Refused
+from opmon.web.robust import Tomographies
 from opmon.web.thresholds import threshold_of
 from opmon.web.together import Together
 
@@ -33,6 +34,7 @@ class Site:
     door: Door = field(init=False)
     answers: Together = field(init=False)
     audited: Audited = field(init=False)
+    tomographies: Tomographies = field(init=False)
     thresholds: dict[str, float | None] = field(init=False)
     """By monitor the line that charts of it draw."""
 
@@ -41,6 +43,7 @@ class Site:
         self.door = Door(self.settings, self.store, self.clock)
         self.answers = Together(self.queue)
         self.audited = Audited(self.store, self.settings.web.keep_audit, self.clock)
+        self.tomographies = Tomographies(self.store)
         self.thresholds = {name: threshold_of(each) for name, each in self.settings.monitors.items()}
 
     def monitors_of(self, person: Person) -> list[MonitorSettings]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fastapi.responses import HTMLResponse
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def page(template: str, status: int = 200, **values: object) -> HTMLResponse:
-    """The page that ``template`` makes of ``values``."""
-    return HTMLResponse(_environment().get_template(template).render(**values), status)
+def page(
+    template: str, status: int = 200, *, values: Mapping[str, object] | None = None, **more: object
+) -> HTMLResponse:
+    """The page that ``template`` makes of values."""
+    return HTMLResponse(_environment().get_template(template).render({**(values or {}), **more}), status)
 
 
 @functools.cache
@@ -41,6 +44,7 @@ def _environment() -> jinja2.Environment:
         counted=wording.counted,
         bounds=words.bounds_of,
         percent=wording.percent,
+        signed_points=wording.signed_points,
         capitalize_first=words.begun,
         measured_in=words.measured_in,
     )

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from opmon.errors import InputError
-from opmon.reports.robustness import read_tomography, robustness_metrics, robustness_report, write_tomography
+from opmon.reports.robustness import robustness_metrics, robustness_report
 from opmon.reports.robustness_figures import curve_figure, gallery_figure, heat_figure, voxel_figure
+from opmon.reports.robustness_files import read_tomography, write_tomography
 from opmon.robustness.outcomes import Outcomes
 from opmon.robustness.result import Tomography
 from opmon.robustness.space import Space

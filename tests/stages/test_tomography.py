@@ -12,7 +12,8 @@ import pytest
 from opmon.config import Settings
 from opmon.config.robustness import RobustnessSettings
 from opmon.errors import ConfigError
-from opmon.reports.robustness import read_tomography
+from opmon.reports.robustness_examples import unpacked as examples_of
+from opmon.reports.robustness_files import read_tomography, unpacked
 from opmon.robustness.measured import Plan
 from opmon.robustness.result import Tomography
 from opmon.robustness.running import Budget, Checkpoint, Running
@@ -20,7 +21,7 @@ from opmon.robustness.space import Space
 from opmon.scoring.scorer import Scorer
 from opmon.stages.checkpoints import CheckpointFile
 from opmon.stages.tomography_model import prepared
-from opmon.store import rounds
+from opmon.store import rounds, tomographies
 
 SAMPLER = {"type": "srs", "budget": 120}
 SECTION = {
@@ -67,6 +68,14 @@ def test_tomography_of_a_round(workbench: Any, tmp_path: Path) -> None:
     tags = monitor.registry.version_tags(monitor.registry.resolve(workbench.model))
     assert float(tags["opmon.robustness"]) == pytest.approx(result.ask("all").value, abs=1e-4)
     assert float(tags["opmon.robustness.both"]) < float(tags["opmon.robustness.far"])
+    with monitor.store.read() as connection:
+        beside = tomographies.of_round(connection, workbench.name, 1)
+        assert beside is not None
+        assert unpacked(tomographies.tests_of(connection, beside.round_id) or b"").ask("all") == result.ask("all")
+        shown = examples_of(tomographies.examples_of(connection, beside.round_id) or b"")
+    assert (beside.summary["value"], beside.summary["queries"].keys()) == (result.ask("all").value, {"far", "both"})
+    assert [each.label for each in shown][:1] == ["unperturbed"]
+    assert all(len(each.pictures) == 6 for each in shown)
     for artifact in ("robustness/robustness.html", "robustness/gallery.png", "robustness/voxels.png"):
         assert monitor.registry.download(round_.run_id, artifact, tmp_path / "one").is_file()
 

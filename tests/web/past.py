@@ -19,6 +19,7 @@ from opmon.store.engine import Connection, Store
 from opmon.store.plans import RoundPlan
 from opmon.types import Draw
 from tests.made_once import new_opmon_database
+from tests.web.maps import map_rounds
 from tests.web.world import DIGITS, World, monitor
 
 LABELS, INPUTS = 60, 1000
@@ -230,6 +231,7 @@ def _drift(past: Past, number: int) -> dict[str, Any] | None:
             "skipped": {}, "problem": None}  # fmt: skip
 
 
+ROBUSTNESS = {"kind": "image", "perturbations": ["zoom", "brightness"]}
 FLOOR = {"type": "accuracy_below", "threshold": 0.9, "name": "floor"}
 
 
@@ -238,7 +240,7 @@ def watched_world(folder: Path) -> World:
     monitors = {
         "fresh": monitor(classes=list(DIGITS)),
         "calm": monitor(classes=list(DIGITS), rules=[FLOOR]),
-        "sinking": monitor(classes=list(DIGITS), rules=[FLOOR]),
+        "sinking": monitor(classes=list(DIGITS), rules=[FLOOR], robustness=ROBUSTNESS),
         "prices": monitor(problem="regression", unit="€"),
     }
     made = World.of(new_opmon_database(folder / "opmon.db"), folder, monitors)
@@ -248,4 +250,5 @@ def watched_world(folder: Path) -> World:
         Past("sinking", 60, drop=0.4),
         Past("prices", 5, classes=(), unit="€", problem="regression", waits=False, rule=None),
     )
+    map_rounds(made.store, "sinking", (30, 40, 50))
     return made

@@ -23,6 +23,7 @@ from opmon.store.schema.labels import (
     tasks,
     truths,
 )
+from opmon.store.schema.robustness import tomographies
 from opmon.store.schema.rounds import cycles, leases, positions, rounds, seen, set_aside, slices, ticks, waits
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "tallies",
     "tasks",
     "ticks",
+    "tomographies",
     "truths",
     "verdicts",
     "waits",

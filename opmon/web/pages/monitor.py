@@ -48,6 +48,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         older=seen.view.newest[-1].number if len(seen.view.newest) == ROUNDS else None,
         configuration=as_yaml(settings),
         labels=person.labels,
+        has_robustness=settings.robustness is not None,
     )
 
 
