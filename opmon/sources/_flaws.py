@@ -39,11 +39,13 @@ def no_object(block: Block) -> dict[int, str]:
     for _ in range(2):
         last = last - ((letters[last] == _NEWLINE) | (letters[last] == _RETURN))
     braced = (letters[block.starts] == ord("{")) & (letters[last] == ord("}"))
-    more = block.data.count(b"{") + block.data.count(b"[") - int(braced.sum())
-    if more < MOST_LEVELS:  # than the one that each row begins with
+    opens = letters == ord("{")
+    if b"[" in block.data:
+        opens |= letters == ord("[")
+    if np.count_nonzero(opens) - np.count_nonzero(braced) < MOST_LEVELS:  # beside the one that each row begins with
         many = np.zeros(len(braced), dtype=bool)
     else:
-        opened = np.flatnonzero((letters | 32) == ord("{"))  # "[" and "{" differ in that one bit
+        opened = np.flatnonzero(opens)
         many = np.searchsorted(opened, block.ends) - np.searchsorted(opened, block.starts) > MOST_LEVELS
     flaws = {}
     for row in np.flatnonzero(~braced | many).tolist():
@@ -67,6 +69,8 @@ def nested(text: bytes) -> int:
 
 
 def _not_utf8(block: Block) -> dict[int, str]:
+    if block.data.isascii():
+        return {}
     try:
         block.data.decode()
         return {}

@@ -23,7 +23,6 @@ from opmon.types import Json
 FEW_COLUMNS, MOST_EMPTY = 5000, 100
 """Of more columns than this, one cell in a hundred must be filled: else the keys are no names of columns."""
 _CELLS = 1 << 22
-_SMALL_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def _either(a: pa.DataType, b: pa.DataType, mixed: bool) -> pa.DataType:
 def _read(data: bytes, schema: pa.Schema | None) -> pa.Table:
     return pajson.read_json(
         pa.BufferReader(data),
-        read_options=pajson.ReadOptions(block_size=len(data) + 1, use_threads=len(data) > _SMALL_BYTES),
+        read_options=pajson.ReadOptions(block_size=len(data) + 1, use_threads=False),  # blocks are read side by side
         parse_options=pajson.ParseOptions(
             explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
         ),

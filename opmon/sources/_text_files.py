@@ -20,6 +20,8 @@ from opmon.sources._schema import leaves
 
 Done = TypeVar("Done")
 HEAD_BYTES = 1 << 20
+_ROW_BYTES = 1 << 16
+"""Read with the head, so that the row across its end is whole as a rule."""
 _CHECK_BYTES = 64
 _PARSERS = min(8, 2 * (os.cpu_count() or 1))
 """So many blocks are parsed side by side, or wait to be taken."""
@@ -99,7 +101,8 @@ class Text:
 
     def head(self, piece: Piece, mixed: bool = True) -> Head:
         entry = piece.entry
-        blocks = self.parser.lines(entry).blocks(entry, self._begin(entry) or 0, piece.stop.at, take_tail=True)
+        lines = replace(self.parser.lines(entry), block_bytes=HEAD_BYTES + _ROW_BYTES)
+        blocks = lines.blocks(entry, self._begin(entry) or 0, piece.stop.at, take_tail=True)
         block = first_rows(blocks, HEAD_BYTES)
         if block is None:
             return Head(pa.schema([]))
