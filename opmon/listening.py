@@ -58,7 +58,10 @@ def listen(host: str, port: int, key: str) -> socket.socket:
     """A socket that listens; ``key`` is where opmon.yaml says the address."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        listening = socket.create_server(address[:2], family=family, backlog=2048)
+        # what is accepted has it too: an answer's body would wait 40 ms for the receiver to say that its head has come
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except (OSError, UnicodeError) as exc:
         raise ConfigError(
             f"opmon cannot listen on {host}:{port}: {exc}. End what listens there, or say another address in "

