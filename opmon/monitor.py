@@ -45,7 +45,7 @@ from opmon.stages.score import score_round
 from opmon.stages.toolbox import Progress, Toolbox, silent
 from opmon.stages.truth import judge_truths, pull_truths
 from opmon.store import cycles, readiness, revisions, rounds, set_aside
-from opmon.store.engine import Store, open_store
+from opmon.store.engine import Connection, Store, open_store
 from opmon.store.leases import hold
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
@@ -108,32 +108,46 @@ class Monitor:
             **options,
         )
 
-    def advance(self, *, open_new: bool = True, seconds: float = math.inf) -> Cycle:
+    def advance(
+        self,
+        *,
+        open_new: bool = True,
+        seconds: float = math.inf,
+        begin: Callable[[Connection], bool] | None = None,
+    ) -> Cycle:
         """Move every round of this monitor as far as it can go; raises LeaseHeld where another process is at it.
 
         With ``open_new=False`` no new inputs are read: only what labels and deliveries allow is done. After
-        ``seconds`` no further step is begun: the next call goes on.
+        ``seconds`` no further step is begun: the next call goes on. ``begin`` is asked first, under the lease, and
+        nothing is done where it says no: another process has done what was due.
         """
         cycle = Cycle(until=time.monotonic() + seconds)
         with self._at_work() as work:
-            attempt(work, cycle, lambda: pull_labels(work, self._desk))
-            attempt(work, cycle, lambda: pull_truths(work))
-            self._advance_rounds(work, cycle, self._rounds(work))
-            while open_new and not self._ends(cycle) and (opened := attempt(work, cycle, lambda: open_round(work))):
-                cycle.opened += len(opened.new)
-                touched = {*opened.new, *opened.grown}
-                self._advance_rounds(work, cycle, [round_ for round_ in self._rounds(work) if round_.number in touched])
-            attempt(work, cycle, lambda: push_tasks(work, self._desk))
-            with work.store.read() as connection:
-                cycle.waiting = rounds.waiting(connection, work.name)
-            cycle.delivered, cycle.undelivered = delivery.deliver(
-                work.lease, work.name, self._actions(work), self.clock, lambda: self._ends(cycle)
-            )
-            if open_new:
-                self._note(work, cycle)
+            if begin is not None:
+                with work.write() as connection:
+                    if not begin(connection):
+                        return cycle
+            self._do(work, cycle, open_new)
         if cycle.faults:
             raise cycle.faults[0]
         return cycle
+
+    def _do(self, work: Toolbox, cycle: Cycle, open_new: bool) -> None:
+        attempt(work, cycle, lambda: pull_labels(work, self._desk))
+        attempt(work, cycle, lambda: pull_truths(work))
+        self._advance_rounds(work, cycle, self._rounds(work))
+        while open_new and not self._ends(cycle) and (opened := attempt(work, cycle, lambda: open_round(work))):
+            cycle.opened += len(opened.new)
+            touched = {*opened.new, *opened.grown}
+            self._advance_rounds(work, cycle, [round_ for round_ in self._rounds(work) if round_.number in touched])
+        attempt(work, cycle, lambda: push_tasks(work, self._desk))
+        with work.store.read() as connection:
+            cycle.waiting = rounds.waiting(connection, work.name)
+        cycle.delivered, cycle.undelivered = delivery.deliver(
+            work.lease, work.name, self._actions(work), self.clock, lambda: self._ends(cycle)
+        )
+        if open_new:
+            self._note(work, cycle)
 
     def compare(
         self, first: str, second: str, newest: int | None = None, alpha: float = 0.05, *, fresh: bool = False
@@ -199,9 +213,12 @@ class Monitor:
 
     def _note(self, work: Toolbox, cycle: Cycle) -> None:
         """How the cycle ended: who watches the monitors wants to know which of them get nowhere."""
-        succeeded = not cycle.problems and not cycle.faults and not self._ends(cycle)
+        failed = bool(cycle.problems or cycle.faults)
+        end = cycles.End(
+            self.clock(), not failed and not self._ends(cycle), failed, cycle.kept_out, time.monotonic() - cycle.began
+        )
         with work.write() as connection:
-            cycles.record(connection, work.name, self.clock(), succeeded=succeeded, problem=cycle.kept_out)
+            cycles.record(connection, work.name, end)
 
     def _ends(self, cycle: Cycle) -> bool:
         """Whether the cycle begins nothing further."""

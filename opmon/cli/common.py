@@ -47,6 +47,16 @@ def monitor_option(multiple: bool = False) -> Decorator:
     )
 
 
+def log_format_option() -> Decorator:
+    return click.option(
+        "--log-format",
+        "form",
+        type=click.Choice(["auto", "text", "json"]),
+        default="auto",
+        help="How the log reads; auto: text on a terminal, JSON elsewhere.",
+    )
+
+
 def settings_of(path: Path | None) -> Settings:
     from opmon.config import load
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from opmon.cli.common import config_option, settings_of
+from opmon.cli.common import config_option, log_format_option, settings_of
 from opmon.errors import InputError
+
+if TYPE_CHECKING:
+    from opmon.logs.formats import Form
 
 
 @click.command()
 @config_option()
-def ingest(path: Path | None) -> None:
+@log_format_option()
+def ingest(path: Path | None, form: Form) -> None:
     """Take what model servers send, in a process of its own, until SIGTERM or Ctrl-C.
 
     `opmon serve` does it too, where no other process does.
     """
     from opmon.ingest.endpoint import Endpoint, streams_of
     from opmon.ingest.pruning import Pruning
-    from opmon.service.repeats import Repeats
+    from opmon.logs.formats import set_up
     from opmon.store.engine import open_store
 
-    logger = logging.getLogger("opmon")
-    if logger.level == logging.WARNING:
-        logger.setLevel(logging.INFO)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(Repeats())
+    set_up(form)
     settings = settings_of(path)
     streams = streams_of(settings)
     if not streams:

@@ -2,34 +2,75 @@
 
 from __future__ import annotations
 
-import logging
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from opmon.cli.common import config_option, settings_of
+from opmon.cli.common import config_option, log_format_option, settings_of
+
+if TYPE_CHECKING:
+    from opmon.config import Settings
+    from opmon.health.health import Role
+    from opmon.logs.formats import Form
+
+_ROLES = "web: pages, API and what model servers send; worker: the monitors; all: both."
 
 
 @click.command()
 @config_option()
-def serve(path: Path | None) -> None:
+@click.option(
+    "--role",
+    type=click.Choice(["all", "web", "worker"]),
+    default="all",
+    show_default=True,
+    help=_ROLES,
+)
+@log_format_option()
+def serve(path: Path | None, role: Role, form: Form) -> None:
     """Run every monitor on its schedule, with the pages, until SIGTERM or Ctrl-C.
 
-    It also takes what model servers send, where a monitor reads that.
+    Several workers on one PostgreSQL share the monitors: each is worked on by one of them at a time, and by another
+    when that one is gone. It also takes what model servers send, where a monitor reads that.
     """
+    from opmon.logs.formats import set_up
+
+    set_up(form)
+    run(settings_of(path), path, role)
+
+
+def run(settings: Settings, path: Path | None, role: Role) -> None:
+    """Be one process of a service until told to stop."""
+    from opmon.config import load
+    from opmon.config.files import chosen_path
+    from opmon.health.health import Health
+    from opmon.health.server import apart
     from opmon.ingest.endpoint import Standby, streams_of
     from opmon.ingest.pruning import Pruning
-    from opmon.service.repeats import Repeats
+    from opmon.service.idle import Idle
+    from opmon.service.reloading import Reloading
     from opmon.service.scheduler import Service
+    from opmon.store.engine import open_store
     from opmon.web.server import beside
 
-    logger = logging.getLogger("opmon")
-    if logger.level == logging.WARNING:
-        logger.setLevel(logging.INFO)  # a service that says nothing looks dead
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(Repeats())
-    settings = settings_of(path)
-    service = Service(settings)
-    pruning = Pruning(service.store, streams_of(settings), settings.ingest.keep.total_seconds())
-    with beside(settings, service.store), Standby(settings, pruning.prune):
-        service.run()
+    store = open_store(settings.database.get_secret_value())
+    health = Health(settings, store, role)
+    reloading = Reloading(chosen_path(path), settings, lambda: load(path), [health.take])
+    health.configuration = reloading
+    working: Service | Idle
+    if role == "web":
+        working = Idle(reloading.look)
+    else:
+        working = Service(settings, reload=reloading.look)
+        health.standstill, health.registry = working.standstill, working.registry.check
+        reloading.takers.append(working.take)
+    with ExitStack() as stack:
+        stack.enter_context(apart(health))
+        if role != "worker":
+            pruning = Pruning(store, streams_of(settings), settings.ingest.keep.total_seconds())
+            pages = stack.enter_context(beside(settings, store, health))
+            if pages is not None:
+                reloading.takers.append(pages.site.take)
+            stack.enter_context(Standby(settings, pruning.prune))
+        working.run()

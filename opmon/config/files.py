@@ -19,14 +19,22 @@ OVERRIDES: Mapping[str, KeyPath] = {
     "OPMON_DATABASE": ("database",),
     "OPMON_MLFLOW_TRACKING_URI": ("mlflow", "tracking_uri"),
     "OPMON_STATE": ("state",),
+    "OPMON_WEB_LISTEN": ("web", "listen"),
+    "OPMON_METRICS_LISTEN": ("metrics", "listen"),
 }
 """The variables that win over the file; those of MLflow where it holds the models."""
+
+
+def chosen_path(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Path:
+    """The file that :func:`load` reads."""
+    environment = os.environ if environment is None else environment
+    return Path(path or environment.get("OPMON_CONFIG") or DEFAULT_NAME).expanduser()
 
 
 def load(path: Path | str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
     """The settings in ``path``; without it in ``$OPMON_CONFIG``, else in ``./opmon.yaml``."""
     environment = os.environ if environment is None else environment
-    chosen = Path(path or environment.get("OPMON_CONFIG") or DEFAULT_NAME).expanduser()
+    chosen = chosen_path(path, environment)
     document = parse(_text(chosen), str(chosen), environment)
     registry.told_once(document)
     folder = str(chosen.absolute().parent)

@@ -119,6 +119,7 @@ class MonitorSettings(MonitorKeys):
             truth=self.truth is not None,
             max_age=self.round.max_age,
             next_after=self.schedule.next_after,
+            silent_from=self.schedule.silent_from,
             provider=None if self.labels.provider is None else self.labels.provider.identity,
         )
 

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
-from typing import Self
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Self
+from zoneinfo import ZoneInfo
 
 from pydantic import field_validator, model_validator
 
-from opmon.config.fields import Duration
+from opmon.config.fields import Count, Duration
 from opmon.config.part import Part, at_key
+
+if TYPE_CHECKING:
+    from apscheduler.triggers.cron import CronTrigger
 
 INSTANT = timedelta(microseconds=1)
 """The least by which two times differ."""
+LEAST_SILENCE = timedelta(minutes=2)
+"""However short its periods are, no monitor is silent sooner."""
 
 
 class ScheduleSettings(Part):
-    """When ``opmon serve`` looks at the monitor: ``every`` some time, or at the times of ``cron``."""
+    """When ``opmon serve`` looks at the monitor: ``every`` some time, or at the times of ``cron``.
+
+    What falls due while nothing runs, or while the monitor is still at work, is made up for once, however often it fell
+    due.
+    """
 
     every: Duration | None = None
     cron: str | None = None
+    timezone: str = "UTC"
+    """What the times of ``cron`` are in, such as Europe/Berlin, summer time and all."""
+    jitter: Duration | None = None
+    """Each time is put off by a random while of at most so much, so that many monitors do not begin together."""
+    grace: Duration | None = None
+    """A time that was missed by more than this is left out; None: it is made up for, however late."""
+    silent_after: Count = 3
+    """So many periods without a cycle that ended, and the monitor is told to be silent."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
@@ -27,17 +46,33 @@ class ScheduleSettings(Part):
             raise ValueError('must hold either every (such as 10m) or cron (such as "0 * * * *")')
         if self.every is not None and self.every.total_seconds() < 1:
             raise at_key("every", "must be at least 1s")
+        if self.every is not None and self.jitter is not None and self.jitter >= self.every:
+            raise at_key("jitter", "must be shorter than every")
         return self
 
     def next_after(self, last: datetime) -> datetime | None:
         """The first of its times after ``last``; None where cron names a day that never comes."""
         if self.every is not None:
             return last + self.every
-        from apscheduler.triggers.cron import CronTrigger
-
-        trigger = CronTrigger.from_crontab(self.cron, timezone=UTC)
-        following: datetime | None = trigger.get_next_fire_time(None, last + INSTANT)
+        assert self.cron is not None
+        following: datetime | None = _trigger(self.cron, self.timezone).get_next_fire_time(None, last + INSTANT)
         return following
+
+    def silent_from(self, last: datetime) -> datetime | None:
+        """When a monitor whose last cycle ended then is silent; None where its time never comes."""
+        found: datetime | None = last
+        for _ in range(self.silent_after):
+            found = None if found is None else self.next_after(found)
+        return None if found is None else max(found, last + LEAST_SILENCE)
+
+    @field_validator("timezone")
+    @classmethod
+    def _a_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError) as exc:
+            raise ValueError("must be a time zone such as UTC or Europe/Berlin") from exc
+        return value
 
     @field_validator("cron")
     @classmethod
@@ -54,3 +89,10 @@ class ScheduleSettings(Part):
                     f'must be five fields: minute hour day month weekday, such as "0 * * * *" ({exc})'
                 ) from exc
         return value
+
+
+@lru_cache(maxsize=1000)
+def _trigger(cron: str, timezone: str) -> CronTrigger:
+    from apscheduler.triggers.cron import CronTrigger
+
+    return CronTrigger.from_crontab(cron, timezone=ZoneInfo(timezone))

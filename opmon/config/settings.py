@@ -17,6 +17,7 @@ from opmon.config.fields import DatabaseAddress, LocalPath
 from opmon.config.groups import MlflowSettings
 from opmon.config.ingest import IngestSettings
 from opmon.config.kinds import RegistrySettings
+from opmon.config.metrics import MetricsSettings
 from opmon.config.monitor import MonitorSettings
 from opmon.config.part import Part, at_key, unknown
 from opmon.config.problems import config_error
@@ -42,6 +43,7 @@ class Settings(Part):
     state: LocalPath = Field(default=".opmon")  # type: ignore[assignment]
     ingest: IngestSettings = IngestSettings()
     web: WebSettings = WebSettings()
+    metrics: MetricsSettings = MetricsSettings()
     monitors: dict[str, MonitorSettings]
 
     @field_validator("monitors", mode="before")

@@ -16,6 +16,7 @@ from opmon.queries.watch import Watch
 from opmon.store import glances, revisions
 from opmon.store.engine import Connection
 from opmon.store.glances import Glance
+from opmon.store.measured import Measured
 from opmon.store.revisions import Revision
 from opmon.store.verdicts import Entry
 from opmon.types import Estimate
@@ -51,6 +52,8 @@ class LatestView:
     estimate: Estimate
     failures: int | None
     """How many were found; None for a regression, which has errors and no failures."""
+    further: tuple[Measured, ...] = ()
+    """What was measured beside it, where the round is one of the newest."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ def _line(
 def _latest(final: Revision) -> LatestView:
     estimate = final.estimate
     failures = final.failures if estimate.quantity.share else None
-    return LatestView(final.round_number, final.ended_at, *final.model, estimate, failures)
+    return LatestView(final.round_number, final.ended_at, *final.model, estimate, failures, final.further)
 
 
 def _point(each: Glance) -> PastPoint:

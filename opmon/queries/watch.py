@@ -24,6 +24,8 @@ class Watch:
     max_age: timedelta = timedelta()
     next_after: Callable[[datetime], datetime | None] | None = None
     """When its schedule begins it again, from when it was last begun."""
+    silent_from: Callable[[datetime], datetime | None] | None = None
+    """From when on it is silent, from when its last cycle ended."""
     provider: str | None = None
     """The identity of its label provider; None where tasks only wait to be exported."""
     max_open: int | None = None

@@ -4,11 +4,15 @@ The time of day is not reliable: it is corrected, jumps by an hour, stops with a
 is counted on the monotonic clock, and a cron schedule asks the time of day anew whenever that has jumped. Whatever the
 clock does, a monitor is at most one period late. What fell due while nothing ran is caught up once, not once for each
 time missed.
+
+Several processes keep a timetable each. A time that one of them has begun is not open any more for the others, whose
+own times may lie a little before or after it: so a monitor is begun about once a period, whoever does it.
 """
 
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +21,8 @@ from typing import Protocol
 
 from opmon.config import ScheduleSettings
 from opmon.config.schedule import INSTANT
+from opmon.store import ticks
+from opmon.store.engine import Connection
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +32,10 @@ JUMP = timedelta(seconds=5)
 
 class Schedule(Protocol):
     """When one monitor is due."""
+
+    settings: ScheduleSettings
+    open_after: datetime | None
+    """Who has begun the monitor since then has begun its last time that was due."""
 
     def is_due(self, now: datetime, moment: float) -> bool:
         """Whether it is due at this time of day and moment of the monotonic clock; true once for each time."""
@@ -38,21 +48,32 @@ class Schedule(Protocol):
 class Interval:
     """Due every so many seconds."""
 
+    settings: ScheduleSettings
     seconds: float
     next_at: float
+    open_after: datetime | None = None
+    _late: float = 0.0
+    """By how much its next time is put off."""
 
     @classmethod
-    def begin(cls, seconds: float, last: datetime | None, now: datetime, moment: float) -> Interval:
+    def begin(cls, settings: ScheduleSettings, last: datetime | None, now: datetime, moment: float) -> Interval:
         """Due at once where a time was missed, or none is known: an interval has no time of day to wait for."""
+        assert settings.every is not None
+        seconds = max(1.0, settings.every.total_seconds())
         waited = seconds if last is None else (now - last).total_seconds()
-        return cls(seconds, moment + max(0.0, seconds - waited))
+        next_at = moment + max(0.0, seconds - waited)
+        if _is_too_late(settings, waited - seconds):
+            next_at = moment + seconds - waited % seconds
+        return cls(settings, seconds, next_at, _late=_put_off(settings))
 
     def is_due(self, now: datetime, moment: float) -> bool:
-        if moment < self.next_at:
+        if moment < self.next_at + self._late:
             return False
-        missed = (moment - self.next_at) // self.seconds
-        self.next_at += (missed + 1) * self.seconds
-        return True
+        late = moment - self.next_at - self._late
+        self.next_at += (late // self.seconds + 1) * self.seconds
+        self._late = _put_off(self.settings)
+        self.open_after = now - timedelta(seconds=_OWN_SHARE * self.seconds)
+        return not _is_too_late(self.settings, late)
 
     def clock_jumped(self, now: datetime) -> None:
         """Do nothing: an interval does not use the time of day."""
@@ -60,26 +81,50 @@ class Interval:
 
 @dataclass
 class Cron:
-    """Due at times of the day, in UTC."""
+    """Due at times of the day."""
 
-    next_after: Callable[[datetime], datetime | None]
+    settings: ScheduleSettings
     next_at: datetime | None
+    open_after: datetime | None = None
+    _late: timedelta = timedelta()
 
     @classmethod
-    def begin(cls, next_after: Callable[[datetime], datetime | None], last: datetime | None, now: datetime) -> Cron:
+    def begin(cls, settings: ScheduleSettings, last: datetime | None, now: datetime) -> Cron:
         """Due at its first time after ``last``; from now on where that is not known."""
-        return cls(next_after, next_after(now - INSTANT if last is None else last))
+        first = settings.next_after(now - INSTANT if last is None else last)
+        return cls(settings, first, _late=timedelta(seconds=_put_off(settings)))
 
     def is_due(self, now: datetime, moment: float) -> bool:
-        if self.next_at is None or now < self.next_at:
+        if self.next_at is None or now < self.next_at + self._late:
             return False
-        self.next_at = self.next_after(now)
-        return True
+        late = (now - self.next_at - self._late).total_seconds()
+        self.open_after = self.next_at
+        self.next_at = self.settings.next_after(now)
+        self._late = timedelta(seconds=_put_off(self.settings))
+        return not _is_too_late(self.settings, late)
 
     def clock_jumped(self, now: datetime) -> None:
-        again = self.next_after(now - INSTANT)
+        again = self.settings.next_after(now - INSTANT)
         if self.next_at is not None and again is not None:
             self.next_at = min(self.next_at, again)  # a time that the jump went over stays due
+
+
+_OWN_SHARE = 0.6
+"""A monitor on an interval that somebody has begun for less than this share of it is not begun again."""
+
+
+def _put_off(settings: ScheduleSettings) -> float:
+    if settings.jitter is None:
+        return 0.0
+    return random.uniform(0.0, settings.jitter.total_seconds())  # noqa: S311 - spreads load, guards nothing
+
+
+def _is_too_late(settings: ScheduleSettings, seconds: float) -> bool:
+    return settings.grace is not None and seconds > settings.grace.total_seconds() + _LOOK
+
+
+_LOOK = 2.0
+"""Seconds by which a time is late only because the timetable is looked at now and then."""
 
 
 @dataclass
@@ -92,10 +137,17 @@ class Timetable:
     _seen: tuple[datetime, float] | None = None
 
     def add_all(self, schedules: Mapping[str, ScheduleSettings], last: Mapping[str, datetime]) -> None:
-        """Take over what is configured; ``last`` is when each was last begun, as far as it is known."""
+        """Take over what is configured now; ``last`` is when each was last begun, as far as it is known.
+
+        Those whose schedule is the one they had keep their times.
+        """
         now, moment = self.clock(), self.monotonic()
-        self._seen = now, moment
+        self._seen = self._seen or (now, moment)
+        known, kept = self._schedules, dict[str, Schedule]()
         for name, settings in schedules.items():
+            if name in known and known[name].settings == settings:
+                kept[name] = known[name]
+                continue
             before = last.get(name)
             if before is not None and before > now + JUMP:
                 log.warning(
@@ -105,24 +157,40 @@ class Timetable:
                     f"{before:%Y-%m-%d %H:%M:%S} UTC",
                 )
                 before = None
-            self._schedules[name] = schedule_of(settings, before, now, moment)
+            kept[name] = schedule_of(settings, before, now, moment)
+        self._schedules = kept
 
     def due(self) -> list[str]:
         """The monitors that are due now; each is told once for each of its times."""
         now, moment = self.clock(), self.monotonic()
+        schedules = self._schedules
         if self._seen is not None:
             jump = (now - self._seen[0]) - timedelta(seconds=moment - self._seen[1])
             if abs(jump) > JUMP:
                 log.warning("the clock jumped by %+.0f s; schedules go by what it says now", jump.total_seconds())
-                for schedule in self._schedules.values():
+                for schedule in schedules.values():
                     schedule.clock_jumped(now)
         self._seen = now, moment
-        return [name for name, schedule in self._schedules.items() if schedule.is_due(now, moment)]
+        return [name for name, schedule in schedules.items() if schedule.is_due(now, moment)]
+
+    def is_open(self, name: str, begun: datetime | None, now: datetime) -> bool:
+        """Whether nobody has begun the last time that was due, as far as is known when it was last ``begun``."""
+        schedule = self._schedules.get(name)
+        after = None if schedule is None else schedule.open_after
+        return begun is None or after is None or not after < begun <= now + ticks.AHEAD
+
+    def claim(self, name: str, *, anyway: bool = False) -> Callable[[Connection], bool]:
+        """What notes, under the monitor's lease, that its time is begun; it says no where another process was first.
+
+        ``anyway``: it is begun whoever else has.
+        """
+        schedule = self._schedules.get(name)
+        after = None if anyway or schedule is None else schedule.open_after
+        return lambda connection: ticks.claim(connection, name, self.clock(), after)
 
 
 def schedule_of(settings: ScheduleSettings, last: datetime | None, now: datetime, moment: float) -> Schedule:
     """The schedule that the configuration means."""
     if settings.cron is not None:
-        return Cron.begin(settings.next_after, last, now)
-    assert settings.every is not None
-    return Interval.begin(max(1.0, settings.every.total_seconds()), last, now, moment)
+        return Cron.begin(settings, last, now)
+    return Interval.begin(settings, last, now, moment)

@@ -38,6 +38,14 @@ class Cycle:
     until: float = math.inf
     """When no further step is begun, by the clock that only goes forward."""
 
+    began: float = field(default_factory=time.monotonic)
+    """When it began, by the same clock."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there was nothing to do."""
+        return not (self.opened or self.closed or self.delivered or self.undelivered or self.problems or self.faults)
+
     @property
     def is_over(self) -> bool:
         """Whether its time is over: there may be more to do."""

@@ -9,27 +9,61 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.store._among import among
 from opmon.store.schema import cycles
 
 
 @dataclass(frozen=True)
+class End:
+    """How a cycle that a schedule began ended."""
+
+    at: datetime
+    succeeded: bool
+    """Whether it did all that it had to do."""
+    failed: bool
+    """Whether something could not be done; one whose time was over has neither failed nor succeeded."""
+    problem: str | None = None
+    seconds: float = 0.0
+    """How long it took."""
+
+
+@dataclass(frozen=True)
 class Ended:
-    """The end of a monitor's last cycle."""
+    """How a monitor's cycles ended: the last one, and all of them."""
 
     at: datetime
     succeeded_at: datetime | None
     """When a cycle last did all that it had to do."""
     problem: str | None
     """Why no inputs were taken on, where that is so; what keeps single rounds is kept with them."""
+    failures: int = 0
+    """So many failed running, up to the last one."""
+    count: int = 0
+    failed: int = 0
+    """Of all that were counted."""
+    seconds: float = 0.0
+    """How long all of them took together."""
+    last_seconds: float = 0.0
 
 
-def record(connection: Connection, monitor: str, at: datetime, *, succeeded: bool, problem: str | None) -> None:
-    values = {"at": at, "problem": problem} | ({"succeeded_at": at} if succeeded else {})
-    if not connection.execute(cycles.update().where(cycles.c.monitor == monitor).values(**values)).rowcount:
-        connection.execute(cycles.insert().values(monitor=monitor, **values))
+def record(connection: Connection, monitor: str, end: End) -> None:
+    """Keep how a cycle ended."""
+    values: dict[str, object] = {"at": end.at, "problem": end.problem, "last_seconds": end.seconds}
+    values |= {"succeeded_at": end.at} if end.succeeded else {}
+    counts = {
+        "failures": cycles.c.failures + 1 if end.failed else 0,
+        "count": cycles.c.count + 1,
+        "failed": cycles.c.failed + int(end.failed),
+        "seconds": cycles.c.seconds + end.seconds,
+    }
+    known = cycles.update().where(cycles.c.monitor == monitor).values(**values, **counts)
+    if not connection.execute(known).rowcount:
+        first = {"failures": int(end.failed), "count": 1, "failed": int(end.failed), "seconds": end.seconds}
+        connection.execute(cycles.insert().values(monitor=monitor, **values, **first))
 
 
 def last(connection: Connection, monitors: Collection[str]) -> dict[str, Ended]:
     """By monitor; those that have had none are left out."""
-    query = sa.select(cycles).where(cycles.c.monitor.in_(monitors))
-    return {row.monitor: Ended(row.at, row.succeeded_at, row.problem) for row in connection.execute(query)}
+    query = sa.select(cycles).where(among(connection, cycles.c.monitor, list(monitors)))
+    found = (dict(row._mapping) for row in connection.execute(query))
+    return {row.pop("monitor"): Ended(**row) for row in found}

@@ -148,6 +148,22 @@ def dead(connection: Connection, monitors: Collection[str]) -> dict[str, list[De
     return found
 
 
+def states(connection: Connection, monitors: Collection[str]) -> dict[str, dict[str, int]]:
+    """By monitor how many deliveries there are in each state that is not the end of them; dead ones that somebody has
+    acknowledged are left out."""
+    query = (
+        sa.select(events.c.monitor, deliveries.c.state, sa.func.count())
+        .join(events, events.c.id == deliveries.c.event_id)
+        .where(events.c.monitor.in_(monitors), deliveries.c.state.in_(("pending", "dead")))
+        .where(sa.or_(deliveries.c.state == "pending", events.c.acknowledged_at.is_(None)))
+        .group_by(events.c.monitor, deliveries.c.state)
+    )
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for monitor, state, count in connection.execute(query):
+        found[monitor][state] = count
+    return found
+
+
 def newest_alarm(connection: Connection, monitor: str, rule: str) -> Document | None:
     """The event of the rule's newest alarm."""
     query = sa.select(events).where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)

@@ -40,6 +40,8 @@ _API = "/api/v1"
 NEEDS: Mapping[tuple[str, str], Need] = MappingProxyType(
     {
         ("GET", "/healthz"): Need.NOTHING,
+        ("GET", "/readyz"): Need.NOTHING,  # it names monitors only to those who may see them
+        ("GET", "/metrics"): Need.NOTHING,  # it lets in viewers and operators of all monitors, and its own token
         ("GET", "/static/{version}/{name}"): Need.NOTHING,
         ("GET", f"{_API}/openapi.json"): Need.NOTHING,
         ("GET", "/sign-in"): Need.NOTHING,

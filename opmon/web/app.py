@@ -19,7 +19,7 @@ from opmon.web.api import events, monitors, robustness, tasks, watching
 from opmon.web.api.models import Failure
 from opmon.web.guards import Application, Guarded
 from opmon.web.identity import Person
-from opmon.web.pages import documents, label, monitor, overview, plan, round, signing_in, versions
+from opmon.web.pages import documents, label, monitor, overview, plan, probes, round, signing_in, versions
 from opmon.web.pages import robustness as robustness_page
 from opmon.web.refused import Refused
 from opmon.web.site import Site, site_of
@@ -42,7 +42,8 @@ _FAILURES: dict[int | str, dict[str, object]] = {
 }
 
 
-_PAGES = (signing_in, overview, monitor, round, plan, versions, robustness_page, documents, label)
+_FOR_PROGRAMS = ("/metrics", "/healthz", "/readyz")
+_PAGES = (signing_in, overview, monitor, round, plan, versions, robustness_page, documents, label, probes)
 
 
 def application(site: Site) -> Application:
@@ -60,16 +61,11 @@ def application(site: Site) -> Application:
         app.include_router(router, prefix=API, responses=_FAILURES)
     for module in _PAGES:
         app.include_router(module.router, include_in_schema=False)
-    app.add_api_route("/healthz", _healthz, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_api_route("/static/{version}/{name}", _static, methods=["GET", "HEAD"], include_in_schema=False)
     access.require_stated(app.routes)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
     return Guarded(Squeezed(app), site.settings.web.max_body)
-
-
-async def _healthz() -> dict[str, str]:
-    return {"status": "ok"}
 
 
 async def _static(version: str, name: str) -> Response:
@@ -83,7 +79,7 @@ def _answered(request: Request, refused: Refused) -> Response:
     """An answer in the form that was asked for: JSON for the API, a page for people."""
     path = request.url.path
     headers = {"retry-after": str(refused.retry_after)} if refused.retry_after is not None else {}
-    if path.startswith("/api/") or path == "/healthz":
+    if path.startswith("/api/") or path in _FOR_PROGRAMS:
         if refused.status == 401:
             headers["www-authenticate"] = "Bearer"
         told: dict[str, object] = {"error": refused.words}

@@ -13,6 +13,7 @@ from typing import Self
 
 from opmon.config import Settings
 from opmon.errors import ConfigError
+from opmon.health.health import Health
 from opmon.listening import listen, server_of
 from opmon.store import annotators
 from opmon.store.engine import Store
@@ -33,16 +34,18 @@ class Server:
 
     settings: Settings
     store: Store
+    health: Health | None = None
     address: tuple[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         web = self.settings.web
         require_guard(self.settings, self.store)
+        health = self.health or Health(self.settings, self.store, "web")
+        self.site = Site(self.settings, self.store, health=health)
         self._socket = listen(web.host, web.port, "web")
         self.address = self._socket.getsockname()[:2]
-        self._site = Site(self.settings, self.store)
-        self._site.audited.start()
-        self._server = server_of(application(self._site), _CONNECTIONS, _LAST_SECONDS)
+        self.site.audited.start()
+        self._server = server_of(application(self.site), _CONNECTIONS, _LAST_SECONDS)
         self._thread = threading.Thread(target=self._serve, name="web", daemon=True)
         self._thread.start()
         log.info("pages at %s, labelling at %s/label", self.url, self.url)
@@ -63,7 +66,7 @@ class Server:
         """Take no more requests, and let those under way end, for a second."""
         self._server.should_exit = True
         self._thread.join(2 * _LAST_SECONDS + 1)
-        self._site.audited.close()
+        self.site.audited.close()
         self._socket.close()
 
     def _serve(self) -> None:
@@ -88,12 +91,12 @@ def require_guard(settings: Settings, store: Store) -> None:
             )
 
 
-def beside(settings: Settings, store: Store) -> AbstractContextManager[Server | None]:
+def beside(settings: Settings, store: Store, health: Health | None = None) -> AbstractContextManager[Server | None]:
     """The server beside the service; none where there is to be none, or nobody asked for it and its port is taken."""
     if not settings.web.enabled:
         return nullcontext()
     try:
-        return Server(settings, store)
+        return Server(settings, store, health)
     except ConfigError as exc:
         if settings.web.is_explicit:
             raise

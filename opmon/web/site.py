@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from fastapi import Request
 
 from opmon.config import MonitorSettings, Settings
+from opmon.health.health import Health
 from opmon.labels.queue import LabelQueue
 from opmon.store.engine import Store
 from opmon.web.audited import Audited
@@ -30,6 +31,8 @@ class Site:
     settings: Settings
     store: Store
     clock: Callable[[], datetime] = _now
+    health: Health = field(kw_only=True)
+    """That of the process."""
     queue: LabelQueue = field(init=False)
     door: Door = field(init=False)
     answers: Together = field(init=False)
@@ -45,6 +48,13 @@ class Site:
         self.audited = Audited(self.store, self.settings.web.keep_audit, self.clock)
         self.tomographies = Tomographies(self.store)
         self.thresholds = {name: threshold_of(each) for name, each in self.settings.monitors.items()}
+
+    def take(self, settings: Settings) -> None:
+        """Take over a configuration; requests that are under way may still go by the old one."""
+        self.thresholds |= {name: threshold_of(each) for name, each in settings.monitors.items()}
+        self.queue = LabelQueue(self.store, settings.queue_terms, self.clock)
+        self.door.settings = self.settings = settings
+        self.answers.queue = self.queue
 
     def monitors_of(self, person: Person) -> list[MonitorSettings]:
         """The monitors that somebody may see, in the order of the configuration."""

@@ -67,7 +67,7 @@ def test_a_monitor_from_its_first_day_to_an_alarm(workbench: Any, database: str,
         (event,) = [each for each in newest_events(connection) if each.type == outbox.ALARM]
         assert (event.round, event.message) == (1, reason.message)
         outbox.acknowledge(connection, event.id, "ben", None, clock())
-        ticks.record(connection, workbench.name, clock())
+        ticks.claim(connection, workbench.name, clock(), None)
     assert alarmed.needs[0].event == event.id
     taken_on = view_of(monitor, shown=0)
     assert (taken_on.needs, taken_on.newest, taken_on.status) == ((), (), "degraded")

@@ -23,6 +23,7 @@ import yaml
 from opmon.config import Settings
 from opmon.registry._breaker import Breaker
 from opmon.service import scheduler
+from opmon.service.rests import LEASE_REST, LONGEST_REST
 from opmon.service.scheduler import Service
 from opmon.store import readiness, rounds
 from opmon.store._connections import POOL
@@ -116,11 +117,8 @@ def test_one_slow_action_delays_no_other_monitor(workbench: Any, sqlite: str, ta
     assert service.crew.busy() == {slow}, "the slow one is still at it"
 
 
-def test_a_monitor_that_gets_nowhere_is_asked_less_and_less(
-    workbench: Any, sqlite: str, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = configuration(workbench, sqlite, target)
-    service = alarm_ready(workbench, plain)
+def asked_at(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When a monitor that has something to do is asked, in twenty minutes of a clock that tests set."""
     now, asked = [0.0], list[float]()
     service.monotonic = lambda: now[0]
 
@@ -129,14 +127,30 @@ def test_a_monitor_that_gets_nowhere_is_asked_less_and_less(
         service.work(name, open_new)
 
     monkeypatch.setattr(service.crew, "want", want)
-    with hold(service.store, workbench.name):  # another process is at it, so that nothing can be done
-        for _ in range(240):
-            now[0] += 5.0
-            service.attend()
-    waits = [later - earlier for earlier, later in pairwise(asked)]
+    for _ in range(240):
+        now[0] += 5.0
+        service.attend()
+    return [later - earlier for earlier, later in pairwise(asked)]
+
+
+def test_a_monitor_that_gets_nowhere_is_asked_less_and_less(
+    workbench: Any, sqlite: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = alarm_ready(workbench, configuration(workbench, sqlite, target))
+    service.registry.give_up()  # nothing is asked of MLflow any more, so that the round gets no further
+    waits = asked_at(service, monkeypatch)
     assert waits[0] <= 10
     assert waits == sorted(waits)
-    assert waits[-1] == scheduler.LONGEST_REST
+    assert waits[-1] == LONGEST_REST
+
+
+def test_a_lease_that_another_process_holds_is_asked_for_soon_and_often(
+    workbench: Any, sqlite: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = alarm_ready(workbench, configuration(workbench, sqlite, target))
+    with hold(service.store, workbench.name):
+        waits = asked_at(service, monkeypatch)
+    assert set(waits) == {LEASE_REST}
 
 
 def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(
@@ -147,7 +161,7 @@ def test_a_run_that_another_process_kept_from_beginning_is_made_up_for(
     with hold(service.store, workbench.name):
         service.work(workbench.name, True)
     assert opened(service, workbench.name) == 0
-    service._rests.clear()  # the time it is left alone for is over
+    service.rests.end(workbench.name)  # the time it is left alone for is over
     service.attend()
     while service.crew.busy():
         service.crew.wait(60)

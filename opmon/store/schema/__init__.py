@@ -24,7 +24,7 @@ from opmon.store.schema.labels import (
     truths,
 )
 from opmon.store.schema.robustness import tomographies
-from opmon.store.schema.rounds import cycles, leases, positions, rounds, seen, set_aside, slices, ticks, waits
+from opmon.store.schema.rounds import cycles, leases, positions, rounds, seen, set_aside, slices, ticks, waits, workers
 
 __all__ = [
     "Key",
@@ -60,4 +60,5 @@ __all__ = [
     "truths",
     "verdicts",
     "waits",
+    "workers",
 ]

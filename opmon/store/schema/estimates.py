@@ -96,7 +96,7 @@ events = sa.Table(
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
     sa.Column("monitor", sa.String(200), nullable=False),
-    round_id(),
+    sa.Column("round_id", Key, sa.ForeignKey("rounds.id")),  # NULL: of no round, such as that a monitor is silent
     sa.Column("rule", sa.String(200), nullable=False),
     sa.Column("type", sa.String(50), nullable=False),
     sa.Column("body", sa.JSON(none_as_null=True), nullable=False),

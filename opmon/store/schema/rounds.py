@@ -130,6 +130,24 @@ cycles = sa.Table(
     sa.Column("at", UtcDateTime, nullable=False),  # when the last one ended
     sa.Column("succeeded_at", UtcDateTime),  # when one last did all that it had to do
     sa.Column("problem", sa.Text),  # why the last one took no inputs on
+    sa.Column("failures", sa.Integer, nullable=False, server_default="0"),  # failed running, up to the last one
+    sa.Column("count", sa.BigInteger, nullable=False, server_default="0"),  # of all cycles
+    sa.Column("failed", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("seconds", sa.Float, nullable=False, server_default="0"),  # of all cycles together
+    sa.Column("last_seconds", sa.Float, nullable=False, server_default="0"),
+)
+
+workers = sa.Table(
+    "workers",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),  # of one process
+    sa.Column("process", sa.String(300), nullable=False),  # where it runs, for people
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("version", sa.String(50), nullable=False),
+    sa.Column("started_at", UtcDateTime, nullable=False),
+    sa.Column("seen_at", UtcDateTime, nullable=False),  # when it last said that it is there
+    sa.Column("busy", sa.JSON(none_as_null=True), nullable=False),  # which monitors it has long been at, and what at
+    sa.Column("breakers", sa.JSON(none_as_null=True), nullable=False),  # the targets it leaves alone, and until when
 )
 
 ticks = sa.Table(

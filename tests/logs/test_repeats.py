@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from opmon.service.repeats import EVENT, Repeats
+from opmon.logs.repeats import EVENT, Repeats
 
 
 class Reader(logging.Handler):

@@ -1,0 +1,164 @@
+"""What one process knows of its health: is it alive, can it do its work, and what do the monitors show?"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+from opmon.config import Settings
+from opmon.errors import OpmonError
+from opmon.health.exposition import exposed, of_process
+from opmon.queries.gauges import gauges
+from opmon.queries.pulse import Pulse, pulses
+from opmon.store.engine import Store
+from opmon.types import Json
+from opmon.wording import counted
+
+log = logging.getLogger(__name__)
+
+Role = Literal["web", "worker", "all"]
+ASK_SECONDS = 5.0
+"""How long an answer of the registry is waited for."""
+REMEMBERED = 15.0
+"""For so long what the registry answered is good."""
+_NAMED = 20
+"""Monitors that are named in one reason at most."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Configured(Protocol):
+    """Knows whether the newest configuration could be taken over."""
+
+    good: bool
+
+
+@dataclass
+class Health:
+    """The health of one process."""
+
+    settings: Settings
+    store: Store
+    role: Role = "all"
+    standstill: Callable[[], str | None] = lambda: None
+    """Why the process does not move any more; None where it does."""
+    registry: Callable[[], str] | None = None
+    """Asks the registry, where the process needs it: a line that says what answered, or an error."""
+    configuration: Configured | None = None
+    clock: Callable[[], datetime] = _now
+    _asked: tuple[float, str | None] | None = field(default=None, repr=False)
+    _asking: threading.Thread | None = field(default=None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def take(self, settings: Settings) -> None:
+        """Take over a configuration."""
+        self.settings = settings
+
+    def metrics(self, accept: str = "") -> tuple[bytes, str]:
+        """The metrics, and their media type."""
+        watches = [monitor.watch for monitor in self.settings.monitors.values()]
+        try:
+            with self.store.read() as connection:
+                told = gauges(connection, watches, self.clock())
+        except OpmonError as exc:
+            log.warning("the metrics of monitors are left out: %s", exc)
+            told = None
+        good = None if self.configuration is None else self.configuration.good
+        return exposed(told, of_process(told is not None, good), accept)
+
+    def alive(self, *, names: bool = False) -> tuple[bool, dict[str, Json]]:
+        """Whether the process should go on, and which monitors are silent: a restart need not help those."""
+        why = self.standstill()
+        told: dict[str, Json] = {"status": "ok" if why is None else "failing"}
+        if why is not None:
+            told["reasons"] = [why]
+        silent = [] if self.role == "web" else [pulse.monitor for pulse in self._pulses() or () if pulse.silent]
+        if silent:
+            told["silent"] = list(silent) if names else len(silent)
+        return why is None, told
+
+    def ready(self, excluded: Sequence[str] = (), *, names: bool = False) -> tuple[bool, dict[str, Json]]:
+        """Whether the process can do its work now, and if not, why: ``excluded`` are checks that do not count.
+
+        For the pages alone the database is enough; monitors are named only to those who may know them.
+        """
+        found = self._pulses()
+        checks: dict[str, str | None] = {"database": None if found is not None else "the database does not answer"}
+        if self.role != "web":
+            if self.registry is not None:
+                checks["registry"] = self._registry()
+            checks["monitors"] = None if found is None else _late(found, names)
+        reasons = {name: why for name, why in checks.items() if why is not None and name not in excluded}
+        told: dict[str, Json] = {
+            "status": "failing" if reasons else "ready",
+            "checks": {name: "ok" if why is None else why for name, why in checks.items()},
+        }
+        if found is not None and names:
+            told["last_success"] = {pulse.monitor: _iso(pulse.succeeded_at) for pulse in found}
+        if reasons:
+            told["reasons"] = list(reasons.values())
+        return not reasons, told
+
+    def _pulses(self) -> list[Pulse] | None:
+        watches = [monitor.watch for monitor in self.settings.monitors.values()]
+        try:
+            with self.store.read() as connection:
+                return pulses(connection, watches, self.clock())
+        except OpmonError as exc:
+            log.warning("%s", exc)
+            return None
+
+    def _registry(self) -> str | None:
+        """Why the registry cannot be used; whoever asks waits a little for a first answer, and then takes the last."""
+        with self._lock:
+            known = self._asked
+            if known is not None and time.monotonic() - known[0] < REMEMBERED:
+                return known[1]
+            if self._asking is None or not self._asking.is_alive():
+                self._asking = threading.Thread(target=self._ask, name="registry-probe", daemon=True)
+                self._asking.start()
+            asking = self._asking
+        asking.join(ASK_SECONDS)
+        if asking.is_alive():
+            return f"the registry has not answered for {ASK_SECONDS:g} s"
+        return None if self._asked is None else self._asked[1]
+
+    def _ask(self) -> None:
+        assert self.registry is not None
+        try:
+            self.registry()
+            why = None
+        except OpmonError as exc:
+            why = str(exc)
+        except Exception as exc:
+            log.exception("the registry could not be asked")
+            why = f"the registry could not be asked: {type(exc).__name__}"
+        self._asked = time.monotonic(), why
+
+
+def _late(found: Sequence[Pulse], names: bool) -> str | None:
+    """Which monitors do not do what they should; None where all do."""
+    silent = [pulse.monitor for pulse in found if pulse.silent]
+    failing = [pulse.monitor for pulse in found if pulse.failing]
+    parts = [
+        f"{counted(len(each), 'monitor')} {what}{f': {_some(each)}' if names else ''}"
+        for each, what in ((silent, "silent"), (failing, "without a success"))
+        if each
+    ]
+    return "; ".join(parts) or None
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

@@ -1,0 +1,169 @@
+"""Probes and metrics tell what is so, to those who may know it, and the documents tell every metric."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import opmon
+from opmon.errors import RegistryUnavailable
+from opmon.health.health import Health
+from opmon.health.server import HealthServer
+from opmon.queries.gauges import Gauges
+from opmon.store import cycles, ticks
+from opmon.store.engine import Store
+from tests.web.world import World, monitor
+
+SECRET = "0123456789abcdef-metrics"  # noqa: S105
+
+
+@pytest.fixture
+def world(sqlite: str, tmp_path: Path) -> World:
+    made = World.of(sqlite, tmp_path, {name: monitor(schedule={"every": "10m"}) for name in ("digits", "faces")})
+    made.ask("digits", [{"age": 1}, {"age": 2}])
+    return made
+
+
+def note(world: World, name: str, minutes_ago: float, *, succeeded: bool = True) -> None:
+    at = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    with world.store.write() as connection:
+        ticks.claim(connection, name, at, None)
+        cycles.record(connection, name, cycles.End(at, succeeded, not succeeded, seconds=1.5))
+
+
+def health_of(world: World, **more: Any) -> Health:
+    return Health(world.settings, world.store, "worker", **more)
+
+
+def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+    return found
+
+
+def test_metrics_tell_what_the_database_holds(world: World) -> None:
+    note(world, "digits", 1)
+    note(world, "digits", 0.5, succeeded=False)
+    note(world, "faces", 90)
+    told = samples(health_of(world).metrics()[0].decode())
+    assert told["opmon_inputs_received_total"] == {("digits",): 2, ("faces",): 0}
+    assert told["opmon_labels_waiting"] == {("digits",): 2, ("faces",): 0}
+    assert told["opmon_rounds"]["digits", "labelling"] == 1
+    assert told["opmon_cycles_total"]["digits", "failed"] == 1
+    assert told["opmon_cycle_duration_seconds_sum"]["digits",] == 3
+    assert told["opmon_monitor_silent"] == {("digits",): 0, ("faces",): 1}
+    assert told["opmon_build_info"] == {(opmon.__version__,): 1}
+
+
+def test_the_documents_tell_every_metric_and_no_other() -> None:
+    import opmon.health.exposition as exposition
+
+    text = (Path(opmon.__file__).parent / "docs" / "operations.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| `opmon_")]
+    documented = {name for row in rows for name in re.findall(r"`(opmon_[a-z_]+)`", row.split("|")[1])}
+    source = Path(exposition.__file__).read_text()
+    made = set()
+    for kind, name in re.findall(r'(\w+)MetricFamily\(\s*f?"(opmon_[a-z_{}]+)"', source):
+        suffix = {"Counter": "_total", "Info": "_info"}.get(kind, "")
+        if name == "opmon_accuracy_{what}ratio":
+            made |= {name.replace("{what}", what) for what in ("", "lower_", "upper_")}
+        elif name == "opmon_last_{kind}_timestamp_seconds":
+            made |= {name.replace("{kind}", kind_) for kind_ in ("begun", "cycle", "success", "estimate")}
+        else:
+            made.add(name + suffix)
+    assert documented == made
+
+
+def test_who_is_late_is_told_and_named_only_to_those_who_may_know(world: World) -> None:
+    health = health_of(world)
+    assert health.ready()[0], "nothing has begun yet"
+    note(world, "digits", 1)
+    note(world, "faces", 90)
+    good, told = health.ready(names=True)
+    assert not good
+    assert told["reasons"] == ["1 monitor silent: faces"]
+    assert "faces" not in str(health.ready()[1])
+    assert health.ready(["monitors"])[0]
+    assert health.alive(names=True) == (True, {"status": "ok", "silent": ["faces"]})
+    note(world, "faces", 1, succeeded=False)
+    note(world, "digits", 1, succeeded=False)
+    assert health.ready(names=True)[1]["reasons"] == ["1 monitor without a success: faces"]
+
+
+def test_a_registry_that_does_not_answer_is_a_reason(world: World) -> None:
+    def down() -> str:
+        raise RegistryUnavailable("MLflow did not answer")
+
+    assert health_of(world, registry=down).ready()[1]["reasons"] == ["MLflow did not answer"]
+
+
+def test_a_standstill_is_the_end_of_health(world: World) -> None:
+    health = health_of(world, standstill=lambda: "nothing moves")
+    assert health.alive() == (False, {"status": "failing", "reasons": ["nothing moves"]})
+
+
+def test_a_worker_answers_at_an_address_of_its_own(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from opmon.errors import DatabaseUnavailable
+
+    own = world.settings.metrics.model_copy(update={"listen": "127.0.0.1:0"})
+    health = health_of(world)
+    health.settings = world.settings.model_copy(update={"metrics": own})
+    with HealthServer(health) as server, httpx.Client(base_url="http://{}:{}".format(*server.address)) as client:
+        assert client.get("/healthz").json() == {"status": "ok"}
+        assert client.get("/readyz").status_code == 200
+        assert samples(client.get("/metrics").text)["opmon_database_up"] == {(): 1}
+        assert client.get("/elsewhere").status_code == 404
+        assert client.post("/metrics").status_code == 404
+
+        def down(*_: object) -> None:
+            raise DatabaseUnavailable("it is down")
+
+        monkeypatch.setattr(Store, "_transaction", down)
+        assert client.get("/readyz").status_code == 503
+        assert samples(client.get("/metrics").text)["opmon_database_up"] == {(): 0}
+        assert client.get("/healthz").status_code == 200
+
+
+def test_with_the_pages_metrics_are_for_those_who_see_all_monitors(world: World) -> None:
+    with world.served() as server, httpx.Client(base_url=server.url) as client:
+        assert "opmon_rounds" in client.get("/metrics").text, "while nobody has a token, this machine may ask"
+        assert client.get("/metrics", headers={"host": "evil.example"}).status_code == 403
+        tokens = {role: world.token(role, role=role) for role in ("annotator", "viewer")}
+        tokens["some"] = world.token("some", role="viewer", monitors=("digits",))
+        refused = [client.get("/metrics", headers={"authorization": f"Bearer {tokens[each]}"}) for each in tokens]
+        assert [answer.status_code for answer in refused] == [403, 200, 403]
+        assert client.get("/readyz").status_code == 200
+
+
+def test_the_token_of_the_metrics_opens_them_alone(sqlite: str, tmp_path: Path) -> None:
+    world = World.of(sqlite, tmp_path)
+    from pydantic import SecretStr
+
+    own = world.settings.metrics.model_copy(update={"listen": "127.0.0.1:0", "token": SecretStr(SECRET)})
+    health = health_of(world)
+    health.settings = world.settings.model_copy(update={"metrics": own})
+    with HealthServer(health) as server, httpx.Client(base_url="http://{}:{}".format(*server.address)) as client:
+        assert client.get("/metrics").status_code == 401
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/metrics", headers={"authorization": f"Bearer {SECRET}"}).status_code == 200
+
+
+def test_gauges_need_few_queries_for_many_monitors(world: World) -> None:
+    import sqlalchemy as sa
+
+    from opmon.queries.gauges import gauges
+
+    counted = []
+    sa.event.listen(world.store.engine, "before_cursor_execute", lambda *_: counted.append(1))
+    with world.store.read() as connection:
+        found = gauges(connection, [each.watch for each in world.settings.monitors.values()], datetime.now(UTC))
+    assert [type(each) for each in found] == [Gauges] * 2
+    assert len(counted) <= 30
