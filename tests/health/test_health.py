@@ -20,7 +20,7 @@ from opmon.store import cycles, ticks
 from opmon.store.engine import Store
 from tests.web.world import World, monitor
 
-SECRET = "0123456789abcdef-metrics"  # noqa: S105
+SECRET = "0123456789abcdef-metrics"
 
 
 @pytest.fixture
@@ -136,8 +136,8 @@ def test_with_the_pages_metrics_are_for_those_who_see_all_monitors(world: World)
     with world.served() as server, httpx.Client(base_url=server.url) as client:
         assert "opmon_rounds" in client.get("/metrics").text, "while nobody has a token, this machine may ask"
         assert client.get("/metrics", headers={"host": "evil.example"}).status_code == 403
-        tokens = {role: world.token(role, role=role) for role in ("annotator", "viewer")}
-        tokens["some"] = world.token("some", role="viewer", monitors=("digits",))
+        tokens = {role: world.invite(role, role) for role in ("annotator", "viewer")}
+        tokens["some"] = world.invite("some", "viewer", ["digits"])
         refused = [client.get("/metrics", headers={"authorization": f"Bearer {tokens[each]}"}) for each in tokens]
         assert [answer.status_code for answer in refused] == [403, 200, 403]
         assert client.get("/readyz").status_code == 200
