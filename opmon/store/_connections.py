@@ -32,9 +32,9 @@ POOL = 10
 """Connections that one process has open to a database at most."""
 UNASKED = 1.0
 """A connection that was given back no longer than so many seconds ago is used without asking whether it still lives."""
-IDLE = "30s"
+IDLE = "15s"
 """How long a session of PostgreSQL may stand still inside a transaction."""
-_SESSION = {"lock_timeout": "10s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": IDLE}
+_SESSION = {"lock_timeout": "5s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": IDLE}
 UNHURRIED = ("lock_timeout = '10min'", "statement_timeout = 0", "idle_in_transaction_session_timeout = '10min'")
 """What a transaction on PostgreSQL sets for itself that may take minutes."""
 UNHURRIED_SECONDS = 600

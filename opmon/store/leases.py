@@ -34,7 +34,7 @@ from opmon.store.schema import Row, leases
 
 log = logging.getLogger(__name__)
 
-TIME_TO_LIVE = timedelta(seconds=60)
+TIME_TO_LIVE = timedelta(seconds=20)
 _SLACK = timedelta(seconds=5)
 
 
