@@ -1,12 +1,12 @@
-"""Durations as people write them: ``30s``, ``15m``, ``1h``, ``7d``, ``2w``."""
+"""Durations as people write them: ``30s``, ``15m``, ``1h``, ``7d``, ``2w``, ``1y``."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])\Z")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdwy])\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks", "y": "years"}
 _LONGEST = timedelta(days=3660)
 
 
@@ -19,8 +19,10 @@ def duration(value: object) -> timedelta:
         return value
     match = _DURATION.match(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise ValueError("must be a number with its unit, such as 30s, 15m, 1h, 7d or 2w")
+        raise ValueError("must be a number with its unit, such as 30s, 15m, 1h, 7d, 2w or 1y")
     number, unit = float(match.group(1)), _UNITS[match.group(2)]
+    if match.group(2) == "y":
+        number, unit = 365 * number, "days"
     if number > 10**9 or not timedelta() < timedelta(**{unit: number}) <= _LONGEST:
         raise ValueError("must be longer than 0s and at most 3660d")
     return timedelta(**{unit: number})

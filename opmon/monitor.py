@@ -34,7 +34,8 @@ from opmon.stages.compare import compare
 from opmon.stages.cycle import Cycle, attempt
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
-from opmon.stages.erasing import Erased, erase_payloads
+from opmon.stages.erasing import Erased, prune
+from opmon.stages.erasing_input import Forgotten, erase_input
 from opmon.stages.estimate import estimate_round
 from opmon.stages.judged_labels import label_by_judge
 from opmon.stages.labelling import Desk, desk_of, pull_labels, push_tasks
@@ -181,15 +182,20 @@ class Monitor:
         with hold(self.store, self.settings.name) as lease, lease.write() as connection:
             set_aside.retry(connection, self.settings.name, part)
 
-    def forget_inputs(self, part: str) -> None:
+    def give_up_inputs(self, part: str) -> None:
         """Give up a part of the log that was set aside: what is in it now is never read."""
         with hold(self.store, self.settings.name) as lease, lease.write() as connection:
             set_aside.forget(connection, self.settings.name, part)
 
-    def erase_payloads(self, *, really: bool) -> Sequence[Erased]:
-        """Erase what annotators saw of inputs, where it was kept long enough; or only say what would go."""
+    def prune(self, *, really: bool) -> Sequence[Erased]:
+        """Remove what was kept long enough; or only say what would go."""
         with self._at_work() as work:
-            return erase_payloads(work, really=really)
+            return tuple(prune(work, really=really))
+
+    def erase_input(self, input_id: str, *, really: bool) -> Forgotten:
+        """Remove what an input held wherever opmon put it; or only say where it is."""
+        with self._at_work() as work:
+            return erase_input(work, self._desk, input_id, really=really)
 
     def has_work(self) -> bool:
         """Whether labels or due deliveries give something to do before the schedule says so; quick to ask."""

@@ -33,7 +33,7 @@ from opmon.abc.plugin import Plugin
 from opmon.abc.registry import Ability, Converter, ModelFile, Network, Registry, Runnable, RunStatus
 from opmon.abc.rule import USUAL, Rule
 from opmon.abc.sampler import Sampler
-from opmon.abc.source import Flaw, Source
+from opmon.abc.source import Erasure, Flaw, Source
 
 __all__ = [
     "USUAL",
@@ -41,6 +41,7 @@ __all__ = [
     "Action",
     "ArrayFunction",
     "Converter",
+    "Erasure",
     "Estimator",
     "Executor",
     "Gap",

@@ -80,6 +80,12 @@ class LabelProvider(Plugin, ABC):
     def pull(self, since: str) -> Pulled:
         """The answers given since the cursor ``since``; ``""`` is the beginning. One that comes twice counts once."""
 
+    def forget(self, keys: Collection[str]) -> Collection[str]:
+        """Remove what these tasks show; gives those of them that it surely does not show any more.
+
+        It may be asked again, and of tasks that it never had."""
+        return ()
+
     def reconcile(self, open_keys: Collection[str]) -> Collection[str]:
         """The tasks among ``open_keys``, all that were handed over and wait for an answer, that it still has.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opmon.abc.plugin import Plugin
@@ -24,6 +24,16 @@ class Flaw:
     why: str
     passing: str
     """The position that leaves the part alone until it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """Where an input was found, and where it could not be removed."""
+
+    found: Sequence[str] = ()
+    unreached: Sequence[str] = ()
+    positions: Mapping[str, str] = field(default_factory=dict)
+    """Where the monitor now stands in the parts that were written again."""
 
 
 class Source(Plugin, ABC):
@@ -57,6 +67,14 @@ class Source(Plugin, ABC):
         A column that the rows themselves have is none of them.
         """
         return {}
+
+    def erase(self, input_id: str, positions: Mapping[str, str], needed: Collection[str], *, really: bool) -> Erasure:
+        """Remove what an input holds from files that opmon itself wrote; its row and its id stay.
+
+        ``positions`` is where the monitor stands in each part, ``needed`` the parts that open rounds may still read:
+        those are left for later. Without ``really`` it is only said where the input is. May be called again.
+        """
+        return Erasure(unreached=("production's own log: what is removed there is not read again",))
 
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         """Inputs that production had, and that were not logged or are not read: why, and how many, by these slices."""

@@ -8,6 +8,7 @@ import click
 
 from opmon.cli.common import (
     ago,
+    chosen,
     config_option,
     console,
     json_option,
@@ -20,7 +21,7 @@ from opmon.cli.common import (
 
 @click.group()
 def inputs() -> None:
-    """Parts of the log that cannot be read, which a source with "broken: quarantine" sets aside."""
+    """Parts of the log that were set aside (with "broken: quarantine"), and single inputs to be forgotten."""
 
 
 @inputs.command("list")
@@ -69,13 +70,51 @@ def retry(path: Path | None, monitor: str | None, part: str) -> None:
 
 @inputs.command()
 @config_option()
+@monitor_option(multiple=True)
+@click.option("--yes", is_flag=True, help="Do it; else it is only said where the input is.")
+@json_option()
+@click.argument("input_id", metavar="ID")
+def forget(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: bool, input_id: str) -> int:
+    """Remove what the input ID held wherever opmon put it: for whoever has the right to be forgotten.
+
+    From the database, captured files, MLflow, the label provider, and the files of the endpoint and the recorder. Its
+    id, prediction, labels and the estimates stay. It may be run again, and should be where something could not be
+    reached. Backups, exports and production's own log are yours to look through. Ends with 3 while something is left.
+    """
+    from opmon.cli import DONE, LATER
+    from opmon.ingest.holding import held_until_rows
+    from opmon.monitor import Monitor
+
+    settings = settings_of(path)
+    left = False
+    for name in chosen(settings, monitors):
+        told = Monitor.from_settings(settings, name).erase_input(input_id, really=yes)
+        told.unreached += held_until_rows(settings, name, input_id)
+        left = left or bool(told.found if not yes else told.unreached)
+        if as_json:
+            print_json({"monitor": name, "erased": yes, "found": told.found, "unreached": told.unreached})
+            continue
+        verb = "removed from" if yes else "is in"
+        for place in told.found:
+            click.echo(f"{name}: {verb} {place}")
+        for place in told.unreached:
+            click.echo(f"{name}: not reached: {place}")
+        if not told.found:
+            click.echo(f"{name}: opmon holds nothing of the input {input_id!r}")
+    if not yes and left and not as_json:
+        click.echo("nothing was removed; opmon inputs forget --yes does it")
+    return LATER if yes and left else DONE
+
+
+@inputs.command("give-up")
+@config_option()
 @monitor_option()
 @click.argument("part")
-def forget(path: Path | None, monitor: str | None, part: str) -> None:
+def give_up(path: Path | None, monitor: str | None, part: str) -> None:
     """Give PART up: what it holds now is never read; what is written to it later is."""
     from opmon.monitor import Monitor
 
     settings = settings_of(path)
     name = one_monitor(settings, monitor)
-    Monitor.from_settings(settings, name).forget_inputs(part)
+    Monitor.from_settings(settings, name).give_up_inputs(part)
     click.echo(f"{part} of {name} is given up")

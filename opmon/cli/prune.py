@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -16,32 +17,27 @@ from opmon.wording import counted, size
 @click.option("--yes", is_flag=True, help="Do it; else it is only said what would go.")
 @json_option()
 def prune(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Erase what annotators saw of the inputs of closed rounds, once it was kept for "labels.keep_payloads".
+    """Remove what closed rounds have kept for as long as "keep" says, from the database, the disk and MLflow.
 
-    Labels and estimates stay. What was logged to MLflow (drawn-*.parquet and failures/ of each round's run) stays there
-    until it is deleted there.
+    keep: {payloads: 90d, frames: 1y, artifacts: 2y}. Estimates, labels, verdicts and events stay.
     """
     from opmon.monitor import Monitor
 
     settings = settings_of(path)
-    names = chosen(settings, monitors)
-    for name in names:
-        keep = settings.monitors[name].labels.keep_payloads
-        found = Monitor.from_settings(settings, name).erase_payloads(really=yes) if keep is not None else ()
+    for name in chosen(settings, monitors):
+        found = Monitor.from_settings(settings, name).prune(really=yes) if settings.monitors[name].keep.given else ()
         if as_json:
-            told = [{"round": each.round, "tasks": each.tasks, "bytes": each.bytes} for each in found]
-            print_json({"monitor": name, "erased": yes, "rounds": told})
+            print_json({"monitor": name, "erased": yes, "rounds": [asdict(each) for each in found]})
             continue
-        if keep is None:
-            click.echo(f"{name}: kept for ever; to have it erased: labels: {{keep_payloads: 90d}}")
+        if not settings.monitors[name].keep.given:
+            click.echo(f"{name}: kept for ever; to have it removed: keep: {{payloads: 90d, frames: 1y, artifacts: 2y}}")
             continue
-        total, tasks = sum(each.bytes for each in found), sum(each.tasks for each in found)
-        verb = "erased" if yes else "would be erased"
-        click.echo(f"{name}: {size(total)} of {counted(tasks, 'task')} in {counted(len(found), 'round')} {verb}")
-        runs = sum(each.run_id is not None for each in found)
-        if runs and yes:
-            click.echo(
-                f"  MLflow keeps what was logged of it, in {counted(runs, 'run')}: drawn-*.parquet and failures/"
-            )
+        total = size(sum(each.bytes for each in found))
+        files, tasks = sum(each.files for each in found), sum(each.tasks for each in found)
+        what = f"{counted(files, 'file')} and what {counted(tasks, 'task')} showed"
+        verb = "removed" if yes else "would be removed"
+        click.echo(f"{name}: {total} of {counted(len(found), 'round')} {verb}: {what}")
+        if any(each.unreached for each in found):
+            click.echo("  the registry removes no files for opmon: those of the rounds' runs are to be removed there")
     if not yes and not as_json:
-        click.echo("nothing was erased; opmon prune --yes does it")
+        click.echo("nothing was removed; opmon prune --yes does it")

@@ -127,8 +127,6 @@ class LabelSettings(Part):
     """A Markdown file, or Markdown."""
     classes: dict[str, Annotated[ClassGuide, BeforeValidator(_class_guide)]] = Field(default={})
     """What annotators are told of each class."""
-    keep_payloads: Duration | None = None
-    """How long after a round was closed "opmon prune" leaves what annotators saw of its inputs; None: for ever."""
 
     @property
     def guidelines_text(self) -> str:

@@ -21,6 +21,7 @@ from opmon.config.groups import (
     RollingSettings,
     RoundSettings,
 )
+from opmon.config.keep import KeepSettings
 from opmon.config.kinds import ExecutorSettings, HeadSettings, JudgeSettings, SamplerSettings, SourceSettings
 from opmon.config.labels import LabelSettings
 from opmon.config.measures import MeasureSettings
@@ -72,6 +73,7 @@ class MonitorKeys(Part):
     judge: JudgeSettings | None = None
     truth: TruthSettings | None = None
     labels: LabelSettings = LabelSettings()
+    keep: KeepSettings = KeepSettings()
     rolling: RollingSettings = RollingSettings(rounds=5)
     rules: tuple[RuleSettings, ...] = ()
     actions: tuple[ActionSettings, ...] = Field(default=({"type": "registry_tag"},))  # type: ignore[arg-type]

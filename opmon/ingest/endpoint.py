@@ -22,6 +22,8 @@ from opmon.listening import listen, server_of
 
 log = logging.getLogger(__name__)
 
+JOURNAL = "@journal"
+"""The folder, below that of all that is sent, in which it is kept as it comes."""
 _FOLD_EVERY, _PRUNE_EVERY = 1.0, 600.0
 _CONNECTIONS = 1000
 _LAST_SECONDS = 3
@@ -45,7 +47,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         ingest, streams = self.settings.ingest, streams_of(self.settings)
-        self._segments = Segments(self.settings.state / "ingest" / "@journal")
+        self._segments = Segments(self.settings.state / "ingest" / JOURNAL)
         try:
             self._socket = listen(ingest.host, ingest.port, "ingest")
         except BaseException:

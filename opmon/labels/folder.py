@@ -13,6 +13,7 @@ from typing import ClassVar
 from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import InputError, StateUnavailable
 from opmon.labels.files import ENDINGS, SUFFIXES, Format, read_labels, task_keys, write_tasks
+from opmon.labels.forgetting import without
 from opmon.types import Guide, Task
 
 FINISHED = "finished"
@@ -84,6 +85,14 @@ class LabelFolder(LabelProvider):
                     if each.exists():
                         each.rename(path.parent / FINISHED / each.name)
         return open_keys
+
+    def forget(self, keys: Collection[str]) -> Collection[str]:
+        """Take the tasks out of the files that opmon wrote, the finished ones, too."""
+        folder = Path(self.path)
+        for path in (*self._tasks(), *sorted((folder / FINISHED).glob(f"{_prefix()}*"))):
+            if path.suffix.lower() in SUFFIXES and not task_keys(path).isdisjoint(keys):
+                without(path, keys)
+        return keys
 
     def _said(self, path: Path, changed: datetime) -> Iterator[Said]:
         for label in read_labels(path, annotator=self.annotator, monitor=Path(self.path).name).labels:

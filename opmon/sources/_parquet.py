@@ -40,7 +40,7 @@ class Parquet:
     strong: ClassVar[bool] = True
 
     def count(self, entry: Entry, start: Position, limit: int | None, age: float) -> Span | None:
-        footer = _footer(entry)
+        footer = footer_of(entry)
         if footer is None:
             if start.started:
                 raise rewritten(entry.part, "the file has lost its Parquet footer after rows of it were read")
@@ -57,7 +57,7 @@ class Parquet:
         return Span(Position(start.at + rows, whole, entry.size, entry.modified_ns, footer), rows)
 
     def verify(self, entry: Entry, position: Position) -> None:
-        if _footer(entry) != position.check:
+        if footer_of(entry) != position.check:
             raise rewritten(entry.part, "the Parquet file was written again after rows of it were read")
 
     @property
@@ -240,7 +240,7 @@ def _fitted(entry: Entry, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Record
         raise Damaged(f"{entry.part}: {exc}") from exc
 
 
-def _footer(entry: Entry) -> str | None:
+def footer_of(entry: Entry) -> str | None:
     """The checksum of the footer, or None where there is none: the file is not whole, or not Parquet."""
     try:
         with entry.open() as stream:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from opmon.abc import Flaw, Source
+from opmon.abc import Erasure, Flaw, Source
 from opmon.errors import SourceError
 from opmon.sources._folder import Entry
+from opmon.sources._own_files import erase
 from opmon.sources._position import BEGIN, parse
 from opmon.sources._since import Since, since_text
 from opmon.sources._stored import open_place
@@ -104,6 +105,11 @@ class Ingest(Source):
                 lost += since if entry.part in begun else Counter[str]()
                 since = Counter[str]()
         return lost
+
+    def erase(self, input_id: str, positions: Mapping[str, str], needed: Collection[str], *, really: bool) -> Erasure:
+        if not self._is_there:
+            return Erasure()
+        return erase(Path(str(self.path)), input_id, positions, needed, really=really)
 
     def spent(self, positions: Mapping[str, str], before: float) -> list[tuple[str, Path]]:
         """The files that were read to their end, last written before this time, with their parts; oldest first.

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from opmon.abc import Flaw, Source
+from opmon.abc import Erasure, Flaw, Source
 from opmon.errors import InputError, SourceError
 from opmon.recorder.counts import KEY, REASONS
 from opmon.sources._folder import Entry
+from opmon.sources._own_files import erase
 from opmon.sources._position import parse
 from opmon.sources._stored import open_place
 from opmon.sources.files import Files
-from opmon.stores import AT_ONCE
+from opmon.stores import AT_ONCE, scheme_of
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
@@ -75,6 +77,11 @@ class Recorder(Source):
 
     def begins(self) -> Mapping[str, str]:
         return self._files.begins()
+
+    def erase(self, input_id: str, positions: Mapping[str, str], needed: Collection[str], *, really: bool) -> Erasure:
+        if scheme_of(self.path) is not None:
+            return Erasure(unreached=(f"{self.path}: the recorder's files in an object store are to be removed there",))
+        return erase(Path(self.path), input_id, positions, needed, really=really)
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self._files.pending(positions, limit)

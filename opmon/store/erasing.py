@@ -1,7 +1,8 @@
-"""What annotators saw of inputs is erased after a while, in SQL: payloads of closed rounds, and the bytes beside."""
+"""What was kept long enough is removed, in SQL: what annotators saw, and the note of what of a round is gone."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,44 +15,90 @@ from opmon.store.rounds import Round
 from opmon.store.schema import attachments, rounds, tasks
 from opmon.store.states import RoundState
 
+PAYLOADS = "payloads"
+
 
 @dataclass(frozen=True, slots=True)
-class Erasable:
-    """A closed round of whose tasks annotators still could see what they saw."""
+class Weight:
+    """What annotators saw of some tasks takes in the database."""
 
-    round: Round
     tasks: int
     bytes: int
-    """What their payloads take in the database."""
 
 
-def erasable(connection: Connection, monitor: str, closed_before: datetime) -> list[Erasable]:
-    """The rounds that were closed, or given up, before a moment and hold payloads; oldest first."""
-    over = rounds.c.state.in_((RoundState.CLOSED, RoundState.ABANDONED)), rounds.c.closed_at < closed_before
-    whole = sa.select(tasks.c.round_id, sa.func.count(), _size(sa.func.length(sa.cast(tasks.c.payload, sa.Text))))
-    own = (
-        whole.join(rounds, rounds.c.id == tasks.c.round_id)
-        .where(rounds.c.monitor == monitor, *over, tasks.c.erased_at.is_(None))
-        .group_by(tasks.c.round_id)
-    )
-    found = {row[0]: (row[1], row[2]) for row in connection.execute(own)}
-    beside = (
-        sa.select(tasks.c.round_id, _size(sa.func.length(attachments.c.content)))
-        .join(tasks, tasks.c.id == attachments.c.task_id)
-        .where(tasks.c.round_id.in_(found))
-        .group_by(tasks.c.round_id)
-    )
-    files = {row[0]: row[1] for row in connection.execute(beside)}
-    there = kept.in_order(connection, sa.select(rounds).where(rounds.c.id.in_(found)))
-    return [Erasable(each, found[each.id][0], found[each.id][1] + files.get(each.id, 0)) for each in there]
+def due(connection: Connection, monitor: str, closed_before: Mapping[str, datetime]) -> dict[int, list[str]]:
+    """By the number of a round what of it is to go: each kind has a moment, and goes of rounds closed before it."""
+    over = rounds.c.state.in_((RoundState.CLOSED, RoundState.ABANDONED)), rounds.c.monitor == monitor
+    if not closed_before:
+        return {}
+    latest = rounds.c.closed_at < max(closed_before.values())
+    query = sa.select(rounds.c.number, rounds.c.closed_at, rounds.c.pruned).where(*over, latest)
+    found = {}
+    for number, closed_at, gone in connection.execute(query.order_by(rounds.c.number)):
+        wanted = [kind for kind, moment in closed_before.items() if closed_at < moment and kind not in (gone or ())]
+        if wanted:
+            found[number] = wanted
+    return found
+
+
+def weight(connection: Connection, round_id: int) -> Weight:
+    """What annotators can still see of a round's tasks."""
+    there = tasks.c.round_id == round_id, tasks.c.erased_at.is_(None)
+    size = _size(sa.func.length(sa.cast(tasks.c.payload, sa.Text)))
+    count, own = connection.execute(sa.select(sa.func.count(), size).where(*there)).one()
+    beside = sa.select(_size(sa.func.length(attachments.c.content))).join(tasks, tasks.c.id == attachments.c.task_id)
+    return Weight(count, own + (connection.scalar(beside.where(tasks.c.round_id == round_id)) or 0))
 
 
 def erase(connection: Connection, round_id: int, at: datetime) -> int:
     """Erase what annotators saw of a round's inputs; gives of how many. What they said, and the estimate, stay."""
-    own = sa.select(tasks.c.id).where(tasks.c.round_id == round_id)
+    return _erase(connection, tasks.c.round_id == round_id, at)
+
+
+def erase_input(connection: Connection, monitor: str, input_id: str, at: datetime) -> int:
+    """Erase what annotators saw of one input; gives of how many tasks."""
+    return _erase(connection, sa.and_(tasks.c.monitor == monitor, tasks.c.input_id == input_id), at)
+
+
+def note(connection: Connection, round_: Round, kinds: Sequence[str]) -> None:
+    """Note what of a round is gone."""
+    kept.update(connection, round_.id, pruned=sorted({*(round_.pruned or ()), *kinds}))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A task that shows an input."""
+
+    task_id: int
+    round: int
+    position: int
+    is_gold: bool
+    erased: bool
+
+
+def tasks_of(connection: Connection, monitor: str, input_id: str) -> list[Held]:
+    """The tasks that show an input, or did."""
+    query = (
+        sa.select(tasks.c.id, rounds.c.number, tasks.c.position, tasks.c.gold, tasks.c.erased_at)
+        .join(rounds, rounds.c.id == tasks.c.round_id)
+        .where(tasks.c.monitor == monitor, tasks.c.input_id == input_id)
+        .order_by(tasks.c.id)
+    )
+    return [
+        Held(row.id, row.number, row.position, row.gold is not None, row.erased_at is not None)
+        for row in connection.execute(query)
+    ]
+
+
+def _erase(connection: Connection, which: sa.ColumnElement[bool], at: datetime) -> int:
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")  # what is erased is not left in free pages
+    own = sa.select(tasks.c.id).where(which)
     connection.execute(attachments.delete().where(attachments.c.task_id.in_(own)))
-    tomographies.erase_examples(connection, round_id)
-    there = tasks.c.round_id == round_id, tasks.c.erased_at.is_(None)
+    held = connection.scalars(sa.select(tasks.c.round_id).where(which).distinct()).all()
+    for round_id in held:
+        tomographies.erase_examples(connection, round_id)
+    there = which, tasks.c.erased_at.is_(None)
     return connection.execute(tasks.update().where(*there).values(payload={}, erased_at=at)).rowcount
 
 

@@ -71,6 +71,8 @@ class Round:
     gold_asked: int = 0
     """Its gold tasks, which are in no other count of it."""
     gold_spoken: int = 0
+    pruned: Sequence[str] | None = None
+    """What of it was removed, by the keys of ``keep``."""
     urgent: bool = False
     """Whether annotators meet its tasks before those of other rounds."""
 

@@ -163,7 +163,7 @@ def run(case: Case, mode: str, uri: str, folder: Path, store: str | None = None)
         if log.at_once and mode != "stop" and pair.told:
             outcome.wrong.append(f"the others wait: {pair.told[0]}")
         for part in log.forgotten:
-            pair.hostile().forget_inputs(part)
+            pair.hostile().give_up_inputs(part)
     for number in log.abandoned:
         pair.hostile().abandon(number, "its column is none of the model's")
     after = [*pair.cycle(), *pair.cycle()]

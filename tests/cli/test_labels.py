@@ -19,7 +19,7 @@ def drawn(workbench: Any, sqlite: str) -> tuple[Any, str]:
     pixels = [float(each) for each in workbench.images[0]]
     lines = [{"input_id": "g-1", "label": str(workbench.targets[0]), "payload": {"pixels": pixels}}]
     (workbench.folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    labels = {"labels": {"gold": {"file": "gold.jsonl", "share": 0.02}, "keep_payloads": "90d"}}
+    labels = {"labels": {"gold": {"file": "gold.jsonl", "share": 0.02}}, "keep": {"payloads": "90d"}}
     config = str(workbench.write_yaml(sqlite, **labels))
     for _ in range(2):
         workbench.write_window()
@@ -119,7 +119,7 @@ def test_gold_is_listed_and_added_to(drawn: Any, tmp_path: Path) -> None:
 def test_prune_says_what_would_go(drawn: Any) -> None:
     workbench, config = drawn
     out = opmon("prune", "-c", config)[1]
-    assert f"{workbench.name}: 0 bytes of 0 tasks in 0 rounds would be erased" in out
+    assert f"{workbench.name}: 0 bytes of 0 rounds would be removed" in out
     assert "opmon prune --yes" in out
     told = json.loads(opmon("prune", "-c", config, "--yes", "--json")[1])
     assert told == {"monitor": workbench.name, "erased": True, "rounds": []}

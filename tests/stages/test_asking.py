@@ -173,18 +173,18 @@ def test_overlap_of_failures_is_for_classes(workbench: Any, sqlite: str) -> None
 
 
 def test_what_annotators_saw_is_erased_when_it_was_kept_long_enough(workbench: Any, sqlite: str, clock: Any) -> None:
-    monitor = workbench.monitor(sqlite, clock, labels={"keep_payloads": "30d"})
+    monitor = workbench.monitor(sqlite, clock, keep={"payloads": "30d"})
     for _ in range(2):
         workbench.write_window()
         monitor.advance()
         answer_all(monitor, workbench, "ann")
         monitor.advance()
         clock.pass_(days=20)
-    (told,) = monitor.erase_payloads(really=False)
+    (told,) = monitor.prune(really=False)
     assert (told.round, told.tasks > 0, told.bytes > 1000) == (1, True, True)
     assert all(row.payload for row in rows(monitor))
-    assert monitor.erase_payloads(really=True) == (told,)
-    assert monitor.erase_payloads(really=True) == ()
+    assert monitor.prune(really=True) == (told,)
+    assert monitor.prune(really=True) == ()
     erased = [row for row in rows(monitor) if not row.payload]
     assert len(erased) == told.tasks
     with monitor.store.read() as connection:

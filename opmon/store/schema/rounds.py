@@ -48,6 +48,7 @@ rounds = sa.Table(
     sa.Column("spoken", sa.Integer, nullable=False, server_default="0"),  # those of which all was said that was asked
     sa.Column("gold_asked", sa.Integer, nullable=False, server_default="0"),  # its gold tasks: in no other count of it
     sa.Column("gold_spoken", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("pruned", sa.JSON(none_as_null=True)),  # what of it was removed: payloads, frames, artifacts
     sa.Column("urgent", sa.Boolean, nullable=False, server_default=sa.false()),  # annotators meet its tasks first
     sa.UniqueConstraint("monitor", "number"),
     sa.Index("ix_rounds_progress", "monitor", "state", "asked", "spoken"),

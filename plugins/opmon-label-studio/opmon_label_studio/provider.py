@@ -108,6 +108,15 @@ class LabelStudio(LabelProvider):
                 ask(client, task, task.answered + 1)
         return known.keys()
 
+    def forget(self, keys: Collection[str]) -> Collection[str]:
+        """Delete the tasks there; answers to them that were polled are kept by opmon."""
+        client = self._client()
+        place = projects.find(client, self._wanted)
+        if place is not None:
+            for task in there(client, place, keys).values():
+                client.delete(f"/api/tasks/{task.id}/")
+        return keys
+
     def _put(
         self, client: Client, place: Project, asked: Sequence[tuple[Task, dict[str, Json]]], layout: Layout
     ) -> None:

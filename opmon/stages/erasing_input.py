@@ -1,0 +1,190 @@
+"""What one input held is removed wherever opmon put it; what was found out from it stays."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opmon.errors import NotFoundError, OpmonError
+from opmon.reports.failures import OVERVIEW
+from opmon.sources.emptying import emptied, is_empty
+from opmon.stages.captured import POSITION, name_of
+from opmon.stages.drift import NAME as DRIFT_SAMPLE
+from opmon.stages.erasing import removes
+from opmon.stages.labelling import Desk, pull_labels
+from opmon.stages.report import report_round
+from opmon.stages.toolbox import Toolbox, folder_of
+from opmon.store import erasing, positions, rounds, slices, speaking
+from opmon.store.attachments import ERASED
+from opmon.store.rounds import Round
+from opmon.wording import counted
+
+_FAILURES, _DATASET, _PAGE = "failures/", "failures/failures.parquet", "round.html"
+_FACTS = (*OVERVIEW, "error", ERASED)
+"""The columns of the failures that hold nothing of the input itself."""
+
+
+@dataclass
+class Forgotten:
+    """Where an input was found, and where it could not be removed; nothing in either means that it is nowhere."""
+
+    found: list[str] = field(default_factory=list)
+    unreached: list[str] = field(default_factory=list)
+
+
+def erase_input(work: Toolbox, desk: Desk | None, input_id: str, *, really: bool) -> Forgotten:
+    """Remove the payload of one input; labels, predictions and estimates stay, and its id with them.
+
+    Each step may be repeated: after a kill, or where something did not answer, the next call goes on. Without
+    ``really`` nothing is changed.
+    """
+    told = Forgotten()
+    with work.store.read() as connection:
+        held = erasing.tasks_of(connection, work.name, input_id)
+        keys = [task.key for task in speaking.tasks_by_id(connection, [each.task_id for each in held]).values()]
+    there = sum(not each.erased for each in held)
+    if there:
+        told.found.append(f"the database: {counted(there, 'task')}")
+    if really and held:
+        with work.write() as connection:
+            erasing.erase_input(connection, work.name, input_id, work.clock())
+    if any(each.is_gold for each in held):
+        told.unreached.append("the file of gold tasks, which is yours: it was one of them")
+    if keys:
+        _at_provider(work, desk, keys, told, really)
+    for number in sorted({each.round for each in held if not each.is_gold}):
+        with work.store.read() as connection:
+            round_ = rounds.get(connection, work.name, number)
+        places = [each.position for each in held if each.round == number and not each.is_gold]
+        _Run(work, round_, told, really).erase(input_id, places)
+    _in_source(work, input_id, told, really)
+    return told
+
+
+def _at_provider(work: Toolbox, desk: Desk | None, keys: Collection[str], told: Forgotten, really: bool) -> None:
+    """What annotators are shown elsewhere; their answers are heard first."""
+    if desk is None:
+        return
+    told.found.append(f"the label provider {desk.name!r}: it may show {counted(len(keys), 'task')}")
+    if not really:
+        return
+    try:
+        pull_labels(work, desk)
+        left = set(keys) - set(desk.ask(lambda: desk.provider.forget(keys)))
+    except OpmonError as exc:
+        told.unreached.append(f"the label provider {desk.name!r}: {exc}")
+        return
+    if left:
+        told.unreached.append(f"the label provider {desk.name!r} cannot remove tasks: remove them there")
+
+
+def _in_source(work: Toolbox, input_id: str, told: Forgotten, really: bool) -> None:
+    """The files in which opmon itself keeps what production sent."""
+    with work.store.read() as connection:
+        stands, needed = positions.read(connection, work.name), slices.needed(connection, work.name)
+    erased = work.settings.source.plugin.erase(input_id, stands, needed, really=really)
+    told.found += erased.found
+    told.unreached += erased.unreached
+    if erased.positions and really:
+        with work.write() as connection:
+            positions.move(connection, work.name, erased.positions)
+
+
+@dataclass
+class _Run:
+    """A round's files: on this machine's disk, and in its MLflow run."""
+
+    work: Toolbox
+    round: Round
+    told: Forgotten
+    really: bool
+
+    def erase(self, input_id: str, places: Collection[int]) -> None:
+        kept = {}
+        if self.round.run_id is not None:
+            if removes(self.work):
+                kept = dict(self.work.registry.files(self.round.run_id))
+            else:
+                self.told.unreached.append(f"run {self.round.run_id} of round {self.round.number}: remove it there")
+        shown = self._drawn_rows(places, kept)
+        if DRIFT_SAMPLE in kept or self._local(DRIFT_SAMPLE).exists():
+            self._sample(shown, kept)
+        self._failures(input_id, kept)
+
+    def _drawn_rows(self, places: Collection[int], kept: Collection[str]) -> pa.Table | None:
+        """Empty the rows of the input in what was captured of each wave; gives the rows as they were."""
+        before = []
+        for name in map(name_of, range(self.round.waves)):
+            for path, where in self._copies(name, kept):
+                table = pq.read_table(path)
+                mask = np.isin(table[POSITION].to_numpy(), list(places))
+                own = table.filter(pa.array(mask)).drop_columns(POSITION)
+                if not own.num_rows or is_empty(own, ()):
+                    continue
+                before.append(own)
+                self.told.found.append(f"{where}: {counted(own.num_rows, 'row')}")
+                if self.really:
+                    self._put(emptied(table, mask, (POSITION,)), path, name, where)
+        return pa.concat_tables(before, promote_options="permissive") if before else None
+
+    def _sample(self, shown: pa.Table | None, kept: Collection[str]) -> None:
+        """Take rows that hold the same values out of the sample for drift, which knows no ids."""
+        for path, where in self._copies(DRIFT_SAMPLE, kept):
+            table = pq.read_table(path)
+            common = [] if shown is None else [name for name in table.column_names if name in shown.column_names]
+            if shown is None or not common:
+                continue
+            known = [tuple(map(repr, row.values())) for row in shown.select(common).to_pylist()]
+            rows = [tuple(map(repr, row.values())) for row in table.select(common).to_pylist()]
+            mask = np.array([row in known for row in rows], bool)
+            if mask.any():
+                self.told.found.append(f"{where}: {counted(int(mask.sum()), 'row')} like it")
+                if self.really:
+                    self._put(table.filter(pa.array(~mask)), path, DRIFT_SAMPLE, where)
+
+    def _failures(self, input_id: str, kept: Collection[str]) -> None:
+        """Take away the failures that show the input, and report the round anew without what it held."""
+        if _DATASET not in kept or self.round.run_id is None:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.work.registry.download(self.round.run_id, _DATASET, Path(folder))
+            table = pq.read_table(path)
+        own = table.filter(pc.equal(table["input_id"], input_id))
+        if not own.num_rows or (is_empty(own, _FACTS) and _PAGE in kept):
+            return
+        showing = [name for name in kept if name.startswith(_FAILURES) or name == _PAGE]
+        self.told.found.append(f"failures of round {self.round.number} in MLflow: {counted(len(showing), 'file')}")
+        if self.really:
+            for name in showing:
+                self.work.registry.remove_file(self.round.run_id, name)
+            report_round(self.work, self.round)
+
+    def _local(self, name: str) -> Path:
+        return folder_of(self.work.folder, self.round) / name
+
+    def _copies(self, name: str, kept: Collection[str]) -> Iterator[tuple[Path, str]]:
+        """The file on this machine, and a copy of the one in MLflow, with where it is in words."""
+        if self._local(name).exists():
+            yield self._local(name), f"{self._local(name)}"
+        if name in kept and self.round.run_id is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    path = self.work.registry.download(self.round.run_id, name, Path(folder))
+                except NotFoundError:
+                    return
+                yield path, f"{name} of round {self.round.number} in MLflow"
+
+    def _put(self, table: pa.Table, path: Path, name: str, where: str) -> None:
+        """Write the table in the place of the file, and of the one in MLflow where it is that one's copy."""
+        partial = path.with_suffix(".partial")
+        pq.write_table(table, partial, compression="zstd")
+        partial.replace(path)
+        if path != self._local(name):
+            self.work.registry.log_artifact(self.round.run_id or "", path)
