@@ -15,7 +15,7 @@ from opmon.store import erasing, rounds, versions
 from opmon.store.erasing import PAYLOADS, Weight
 from opmon.store.rounds import Round
 
-SHOWING = ("drawn-*.parquet", "failures/*", "round.html", DRIFT_SAMPLE)
+SHOWING = ("drawn-*.parquet", "failures/*", "round.html", DRIFT_SAMPLE, "robustness/*")
 """The files of a round's run in which inputs are shown."""
 _OF: Mapping[str, Sequence[str]] = {PAYLOADS: SHOWING, "frames": (FRAME, GUESSES), "artifacts": ("*",)}
 """By the key of ``keep`` the files that go; a star stands for any number of folders, too."""

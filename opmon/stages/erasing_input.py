@@ -27,6 +27,7 @@ from opmon.store.rounds import Round
 from opmon.wording import counted
 
 _FAILURES, _DATASET, _PAGE = "failures/", "failures/failures.parquet", "round.html"
+_ROBUSTNESS = "robustness/"
 _FACTS = (*OVERVIEW, "error", ERASED)
 """The columns of the failures that hold nothing of the input itself."""
 
@@ -117,6 +118,7 @@ class _Run:
         if DRIFT_SAMPLE in kept or self._local(DRIFT_SAMPLE).exists():
             self._sample(shown, kept)
         self._failures(input_id, kept)
+        self._examples(shown, kept)
 
     def _drawn_rows(self, places: Collection[int], kept: Collection[str]) -> pa.Table | None:
         """Empty the rows of the input in what was captured of each wave; gives the rows as they were."""
@@ -165,6 +167,15 @@ class _Run:
             for name in showing:
                 self.work.registry.remove_file(self.round.run_id, name)
             report_round(self.work, self.round)
+
+    def _examples(self, shown: pa.Table | None, kept: Collection[str]) -> None:
+        """Take away the pages on robustness, whose examples may be of the input."""
+        pages = [name for name in kept if name.startswith(_ROBUSTNESS)] if shown is not None else []
+        if pages:
+            place = f"robustness of round {self.round.number} in MLflow"
+            self.told.found.append(f"{place}: {counted(len(pages), 'file')} that may show it")
+        for name in pages if self.really else ():
+            self.work.registry.remove_file(self.round.run_id or "", name)
 
     def _local(self, name: str) -> Path:
         return folder_of(self.work.folder, self.round) / name

@@ -115,7 +115,7 @@ def test_a_prune_is_whole_or_never_was(database: str) -> None:
             erasing.erase(connection, round_id, NOW)
 
     outcomes = []
-    for statement in range(1, 6):
+    for statement in range(1, 9):
         outcomes.append(killed_at(statement, database, prune))
         with store.read() as connection:
             files = connection.scalar(sa.select(sa.func.count()).select_from(attachments))
