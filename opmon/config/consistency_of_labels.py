@@ -46,9 +46,6 @@ def _proxy_can_assist(monitor: MonitorSettings) -> None:
     if monitor.proxy is None:
         return
     key = "estimate" if judge is None else "judge"
-    usual = monitor.usual_quantity
-    if monitor.main_measure is not None and all(each.quantity(monitor.unit) != usual for each in monitor.measures):
-        raise at_key(key, f"a proxy assists the {usual.name} alone: list it in measures too, or leave the proxy out")
     design = monitor.sampler.plugin.design or monitor.sampler.type
     if design not in plugins.names("estimator") or not plugins.class_of("estimator", design).assisted:
         can = ", ".join(name for name in plugins.names("estimator") if plugins.class_of("estimator", name).assisted)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from opmon.abc import Measure, Ratio
 from opmon.errors import InputError
 from opmon.estimators._answers import loss_of
+from opmon.estimators._assisting import assisted_measure
 from opmon.estimators._bootstrap import bootstrapped
 from opmon.estimators._bounded import above_failures, of_atom, of_bounded
 from opmon.estimators._gaps import of_gaps
@@ -21,6 +22,7 @@ from opmon.estimators._parts import PartEstimate, part_estimate
 from opmon.estimators._quantiles import of_quantile
 from opmon.estimators._silence import missing
 from opmon.estimators._smooth import smooth
+from opmon.estimators.guesses import Guesses
 from opmon.estimators.ratio_tallies import hidden_note, ratio_bounds, ratio_tally
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
@@ -36,6 +38,7 @@ def measured(
     unit: str | None = None,
     level: float = 0.95,
     members: NDArray[np.bool_] | None = None,
+    guesses: Guesses | None = None,
 ) -> Estimate:
     """The estimate of ``measure`` from the draws of ``sample``, of which ``rows`` has all that is known.
 
@@ -52,7 +55,8 @@ def measured(
       by a weighted bootstrap, :mod:`._bootstrap`.
 
     Draws whose scores are not known count as not answered for a measure that needs them. With ``members`` it is the
-    measure of the part of the frame that these draws, one entry each, lie in: a ratio in any case.
+    measure of the part of the frame that these draws, one entry each, lie in: a ratio in any case. With ``guesses`` of
+    the truth, which were fixed before the labels, it is assisted by them: :mod:`._assisting`.
     """
     _require(sample, rows, measure, level)
     usable, told = _usable(rows, measure)
@@ -65,6 +69,9 @@ def measured(
     notes = (*told, *measure.notes(known.rows))
     with np.errstate(all="ignore"):
         estimate = _estimate(known, measure, measure.quantity(unit), level, whole=members is None)
+        if guesses is not None and members is None:
+            estimate = _bounded(known, measure, assisted_measure(known, measure, estimate, guesses, level))
+        estimate = _told(measure, estimate)
     if not math.isfinite(estimate.value):
         raise InputError(
             f"{estimate.quantity.name} of these {len(known.rows)} answers is {estimate.value}, which is no estimate; "
@@ -88,7 +95,7 @@ def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float, 
     rows = known.rows
     ratio = measure.ratio(rows)
     if ratio is not None:
-        return _told(measure, _of_ratio(known, measure, ratio, quantity, level, whole=whole))
+        return _of_ratio(known, measure, ratio, quantity, level, whole=whole)
     ratios = measure.ratios(rows)
     if ratios is not None:
         return _of_ratios(known, measure, ratios, quantity, level)
@@ -102,6 +109,22 @@ def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float, 
     if influence is None:
         return bootstrapped(known, measure, quantity, level)
     return smooth(known, measure, influence, quantity, level)
+
+
+def _bounded(known: Known, measure: Measure, estimate: Estimate) -> Estimate:
+    """The estimate inside what the measure may be; of a mean the value may leave that by chance, which a note says."""
+    ratio = measure.ratio(known.rows)
+    share = estimate.quantity.share
+    lowest, highest = (0.0, 1.0) if share else (-math.inf, measure.highest)
+    if ratio is not None:
+        lowest, highest = max(lowest, ratio.lowest), min(highest, ratio.highest)
+    value, notes = estimate.value, estimate.notes
+    if ratio is None or not ratio.is_mean:
+        value = min(max(value, lowest), highest)
+    elif not lowest <= value <= highest:
+        notes = (*notes, "the estimate leaves its range by chance, as an unbiased estimate of few draws may")
+    low, high = min(max(estimate.low, lowest), value), max(min(estimate.high, highest), value)
+    return replace(estimate, value=value, low=low, high=high, notes=notes)
 
 
 def _told(measure: Measure, estimate: Estimate) -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,11 @@ from scipy.special import ndtri
 from opmon.errors import InputError
 from opmon.estimators._answers import estimate_of, loss_of
 from opmon.estimators._linear import LinearEstimator
+from opmon.estimators._tuning import assisted_variance, cross_fitted_weights, tuned_weight
 from opmon.estimators.proxies import Proxy
 from opmon.problems import is_binary
 from opmon.types import Estimate, Floats, Sample
 from opmon.wording import percent
-
-FOLDS = 5
-FEW = 3.0
-"""With so few failures heard the weight is 0, and with more it is drawn towards 0 by their share of them."""
-UNSEEN = 2.0
-"""So many draws on which proxy and label could differ, and happened not to, are allowed for in the interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +52,8 @@ class ModelAssisted:
     base: LinearEstimator
     proxy: Proxy
     weight: float | None = None
+    by: str = "a proxy"
+    """What assists, as the estimate's note says it."""
 
     def estimate(self, sample: Sample, level: float = 0.95) -> Estimate:
         if len(self.proxy.value) != len(sample.draw):
@@ -68,21 +65,18 @@ class ModelAssisted:
             return self.base.estimate(sample, level)  # there is nothing to guess
         a = self.base.coefficients(sample)
         y = np.where(sample.answered, sample.outcomes, 0.0)
-        omega = self._weights(sample)
-        residual = y - omega * (self.proxy.value - self.proxy.frame_mean)
-        loss, mean_weight = float(a @ residual), float(a @ omega)
-        variance = self.base.variance(sample, residual) + mean_weight**2 * self.proxy.mean_variance
-        variance += float(a**2 @ (omega - omega[sample.answered].mean()) ** 2) * float(self.proxy.value.var())
+        omega = self._weights(sample, y)
+        loss = float(a @ (y - omega * (self.proxy.value - self.proxy.frame_mean)))
         base = self.base.estimate(sample, level)
         own = self.base.variance(sample, y)
-        variance += self._unseen(sample, a, variance, own)
+        binary = is_binary(sample.outcomes[sample.answered], sample.problem)
+        one = float(a @ a) if binary else own
+        variance = assisted_variance(self.base, sample, y, self.proxy, omega, own, one)
         narrower = math.sqrt(variance / own) if own > 0 else 1.0
         base_loss, base_low, base_high = loss_of(base)
         below, above = narrower * (base_loss - base_low), narrower * (base_high - base_loss)
-        if not is_binary(sample.outcomes[sample.answered], sample.problem):
-            taken = max(0.0, 1 - narrower**2)
-            even = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
-            below, above = (side + taken * max(even - side, 0.0) for side in (below, above))
+        if not binary:
+            below, above = evened(below, above, narrower, math.sqrt(variance), level)
         return estimate_of(
             sample,
             loss,
@@ -91,59 +85,46 @@ class ModelAssisted:
             method=f"{sample.draw.design}/model-assisted",
             level=level,
             standard_error=None if base.standard_error is None else math.sqrt(variance),
-            notes=(*base.notes, told(narrower)),
+            notes=(*base.notes, told(narrower, self.by)),
         )
 
-    def _unseen(self, sample: Sample, a: Floats, variance: float, own: float) -> float:
-        """What draws on which proxy and label differ, and which were not drawn by chance, add to the variance."""
-        if own <= 0:
-            return 0.0
-        binary = is_binary(sample.outcomes[sample.answered], sample.problem)
-        one = float(a @ a) if binary else own  # the variance of the sum if every draw were such a one
-        return UNSEEN * max(0.0, 1 - variance / own) * one / int(sample.answered.sum())
-
-    def _weights(self, sample: Sample) -> NDArray[np.float64]:
-        """``ω`` of each draw: the one that the answers of the other parts give it."""
+    def _weights(self, sample: Sample, y: Floats) -> NDArray[np.float64]:
+        """``ω`` of each draw."""
         if self.weight is not None:
             return np.full(len(sample.draw), self.weight)
         if np.ptp(self.proxy.frame_mean) > 0:
-            return np.full(len(sample.draw), min(self._weight(sample), 1.0))
-        inputs, which = np.unique(sample.draw.positions, return_inverse=True)
-        part = np.random.default_rng([sample.draw.frame_size, len(inputs)]).permutation(len(inputs))[which] % FOLDS
-        weights = np.zeros(len(part))
-        for number in range(FOLDS):
-            mine = part == number
-            others = replace(sample, outcomes=np.where(mine, np.nan, sample.outcomes))
-            if mine.any() and int(others.answered.sum()) > 1:
-                weights[mine] = self._weight(others)
-        return weights
+            return np.full(len(sample.draw), min(tuned_weight(self.base, sample, y, self.proxy, self._heard), 1.0))
+        return cross_fitted_weights(self.base, sample, y, self.proxy, self._heard)
 
-    def _weight(self, sample: Sample) -> float:
-        """``ω`` by all answers of a sample."""
-        y = np.where(sample.answered, sample.outcomes, 0.0)
-        g, variance = self.proxy.value, self.base.variance
-        of_g = variance(sample, g)
-        both = (variance(sample, y + g) - variance(sample, y) - of_g) / 2
-        if of_g <= 0 or both <= 0:
-            return 0.0
-        failures = float(sample.answered.sum())
+    def _heard(self, sample: Sample) -> float:
+        """The number of failures among the answers; of losses that of answers."""
+        heard = float(sample.answered.sum())
         if is_binary(sample.outcomes[sample.answered], sample.problem):
-            failures *= variance(sample, y) / float((self.base.coefficients(sample) ** 2).sum())
-        return both / (of_g + self.proxy.mean_variance) * max(0.0, 1 - FEW / max(failures, FEW))
+            y = np.where(sample.answered, sample.outcomes, 0.0)
+            heard *= self.base.variance(sample, y) / float((self.base.coefficients(sample) ** 2).sum())
+        return heard
 
 
-def assisted(base: LinearEstimator, sample: Sample, level: float = 0.95) -> Estimate:
+def assisted(base: LinearEstimator, sample: Sample, level: float = 0.95, by: str = "a proxy") -> Estimate:
     """The estimate with the proxy that the draw carries; the design's own where it carries none."""
     proxy = Proxy.of_draw(sample.draw)
-    return base.estimate(sample, level) if proxy is None else ModelAssisted(base, proxy).estimate(sample, level)
+    return base.estimate(sample, level) if proxy is None else ModelAssisted(base, proxy, by=by).estimate(sample, level)
 
 
-def told(narrower: float) -> str:
+def evened(below: float, above: float, narrower: float, error: float, level: float) -> tuple[float, float]:
+    """How far an interval reaches to both sides, where a proxy has made it ``narrower``: residuals of skew losses are
+    less skew than they are, and the shorter side comes up to that of a normal interval by what the proxy has taken."""
+    taken = max(0.0, 1 - narrower**2)
+    even = float(ndtri(0.5 + level / 2)) * error
+    return below + taken * max(even - below, 0.0), above + taken * max(even - above, 0.0)
+
+
+def told(narrower: float, by: str = "a proxy") -> str:
     """What a proxy has done, in words.
 
     >>> told(0.716)
     'a proxy that was fixed before the labels assists: the interval is 28 % narrower than by the labels alone'
     """
-    by = percent(abs(1 - narrower), 0)
-    what = f"{by} {'narrower' if narrower < 1 else 'wider'} than" if by != percent(0, 0) else "as wide as"
-    return f"a proxy that was fixed before the labels assists: the interval is {what} by the labels alone"
+    share = percent(abs(1 - narrower), 0)
+    what = f"{share} {'narrower' if narrower < 1 else 'wider'} than" if share != percent(0, 0) else "as wide as"
+    return f"{by} that was fixed before the labels assists: the interval is {what} by the labels alone"

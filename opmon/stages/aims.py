@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from opmon.abc import Measure
 from opmon.adjudication import Asked
+from opmon.measures.log_loss import LogLoss
 from opmon.samplers.foresight import Seen, foresee, foresee_numbers
 from opmon.stages.frames import CHANCE, read_chances, read_frame
-from opmon.stages.measures import main_of
+from opmon.stages.measures import main_of, measures_of
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.store import queue, rounds
 from opmon.store.engine import Connection
@@ -41,6 +42,13 @@ def aim_of_classes(plan: RoundPlan) -> Measure | None:
     """The same, where chances of classes have to be known of every input."""
     aim = aim_of(plan)
     return aim if aim is not None and plan.problem == "classification" and not aim.needs_scores else None
+
+
+def chances_of(plan: RoundPlan) -> Measure | None:
+    """The measure of whose classes the frame keeps the chances; None where nobody looks at them. A proxy for a measure
+    of scores wants those of all classes."""
+    scores = plan.problem == "classification" and any(each.measure.needs_scores for each in measures_of(plan))
+    return LogLoss() if scores and plan.proxy is not None else aim_of_classes(plan)
 
 
 def aimed(work: Toolbox, round_: Round, path: Path, frame: Frame, sample: Sample | None) -> Frame:

@@ -13,6 +13,7 @@ from opmon import plugins
 from opmon.adjudication import Asked
 from opmon.errors import InputError
 from opmon.estimators._linear import LinearEstimator
+from opmon.estimators.guesses import Guesses
 from opmon.estimators.lagged import Arrived
 from opmon.estimators.model_assisted import assisted
 from opmon.estimators.propensity import weighed
@@ -26,9 +27,10 @@ from opmon.stages.census import Whole, measured, told
 from opmon.stages.close import close_without_estimate
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.failing import failing
+from opmon.stages.guesses import guesses_of, named
 from opmon.stages.judged_labels import unchecked
 from opmon.stages.lags import arrived_of, asked_for_the_rest, awaits, by_lags, one_sided, waits_alone
-from opmon.stages.measures import Planned, estimate_of, further, main_of, rows_of, tally_of
+from opmon.stages.measures import UNASSISTED, Planned, estimate_of, further, main_of, rows_of, tally_of
 from opmon.stages.slices import slices_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
@@ -41,7 +43,6 @@ from opmon.store.states import RoundState
 from opmon.types import Draw, Estimate, Sample
 from opmon.wording import percent
 
-UNASSISTED = "the proxy that was to assist is not known of this round: the estimate is by the labels alone"
 LOW = 0.8
 """With a smaller share of answers an estimate says how far the missing ones could lead."""
 
@@ -55,6 +56,8 @@ class Answers:
     labels_seen: int
     arrived: Arrived | None = None
     """How likely the truth of each draw was to have come, where only truths have, and not all of them."""
+    guesses: Guesses | None = None
+    """What a proxy has guessed of the draws, where other measures than the usual one are estimated."""
 
     @property
     def settled(self) -> bool:
@@ -100,6 +103,7 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
         return True
     if not answers.returned:
         return _nothing_came(work, round_, answers) if final and waits else False
+    answers = replace(answers, guesses=guesses_of(work, round_, answers.sample.draw))
     main = main_of(round_.plan)
     try:
         estimate = _estimate(round_, answers, main, provisional=not final)
@@ -161,8 +165,6 @@ def _estimate(round_: Round, answers: Answers, main: Planned | None, *, provisio
     main.measure.check(rows.classes)
     estimate = estimate_of(answers, rows, main.measure, main.quantity, round_.plan)
     notes = (*estimate.notes, *_left_out(round_, estimate), *unchecked(answers.tasks))
-    if round_.plan.proxy is not None:
-        notes = (*notes, f"the proxy assists the {round_.plan.usual_quantity.name} alone")
     return replace(estimate, provisional=provisional, notes=notes)
 
 
@@ -197,7 +199,8 @@ def _of_design(round_: Round, answers: Answers) -> Estimate:
     estimator = plugins.make("estimator", answers.sample.draw.design)
     known = round_.plan.proxy is not None and Proxy.of_draw(answers.sample.draw) is not None
     if known:
-        estimate = assisted(cast(LinearEstimator, estimator), answers.sample, round_.plan.level)
+        base = cast(LinearEstimator, estimator)
+        estimate = assisted(base, answers.sample, round_.plan.level, named(round_))
     else:
         estimate = estimator.estimate(answers.sample, round_.plan.level)
     if round_.plan.proxy is not None and not known:

@@ -26,12 +26,13 @@ from opmon.errors import UnavailableError
 from opmon.problems import loss, traits
 from opmon.stages.beside import fetch_table
 from opmon.stages.frames import read_inputs
+from opmon.stages.guesses import Said
 from opmon.stages.judging_model import wrong_by_model
 from opmon.stages.payloads import payload_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.truth import vocabulary_of
 from opmon.store.rounds import Round
-from opmon.types import Floats, Guide
+from opmon.types import Guide
 
 log = logging.getLogger(__name__)
 
@@ -51,14 +52,15 @@ def sample_of(round_: Round, size: int) -> NDArray[np.int64]:
     return np.sort(rng.choice(size, max(int(most) - round_.plan.budget, 1), replace=False))
 
 
-def judged(work: Toolbox, round_: Round, path: Path, positions: NDArray[np.int64]) -> Floats:
-    """How likely the model is wrong at each of the positions, in ascending order, by the judge; NaN where it cannot
-    tell. Raises UnavailableError while the round waits for one that does not answer; then goes on with what it said.
+def judged(work: Toolbox, round_: Round, path: Path, positions: NDArray[np.int64]) -> Said:
+    """What the judge says of each of the positions, in ascending order.
+
+    Raises UnavailableError while the round waits for one that does not answer; then goes on with what it said.
     """
     judge = work.settings.judge
     if judge is None or judge.identity != (round_.plan.proxy or {}).get("judge"):
         log.warning("round %d of %s was begun with another judge: it goes on without", round_.number, work.name)
-        return np.full(len(positions), np.nan)
+        return Said(np.full(len(positions), np.nan))
     said = read_inputs(path, positions, ["prediction"])["prediction"]
     if judge.plugin.registered is not None:
         return wrong_by_model(work, round_, path, positions, judge.plugin.registered, said)
@@ -74,7 +76,11 @@ def judged(work: Toolbox, round_: Round, path: Path, positions: NDArray[np.int64
         log.warning("round %d of %s goes on without its judge: %s", round_.number, work.name, exc)
         found = opinions(work, round_, path, positions, judge, only_kept=True)
     pairs = zip(said.to_pylist(), found, strict=True)
-    return np.array([wrongness(work, round_, str(prediction), each) for prediction, each in pairs])
+    wrong = np.array([wrongness(work, round_, str(prediction), each) for prediction, each in pairs])
+    if not traits(round_.plan.problem).compares:
+        return Said(wrong)
+    answers = pa.array([None if each is None else named_answer(work, round_, each) for each in found], pa.string())
+    return Said(wrong, answers)
 
 
 def wrongness(work: Toolbox, round_: Round, prediction: str, opinion: Opinion | None) -> float:

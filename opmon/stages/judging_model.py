@@ -13,6 +13,7 @@ from opmon.errors import InputError
 from opmon.problems import traits
 from opmon.stages.beside import fetch_table, losses_of
 from opmon.stages.frames import read_inputs
+from opmon.stages.guesses import Said
 from opmon.stages.models import way_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store.rounds import Round
@@ -27,15 +28,17 @@ UNSURE = "confidence"
 
 def wrong_by_model(
     work: Toolbox, round_: Round, path: Path, positions: NDArray[np.int64], address: str, said: pa.ChunkedArray
-) -> Floats:
+) -> Said:
     """How likely the predictions ``said`` at ``positions`` are wrong by the model at ``address``: where it agrees, what
-    its own confidence lacks to 1; elsewhere 1. Of a regression, how far they are apart, squared."""
+    its own confidence lacks to 1; elsewhere 1. Of a regression, how far they are apart, squared. And its answers."""
     wrong: Floats = np.full(len(positions), np.nan)
+    held: NDArray[np.object_] = np.full(len(positions), None)
     judged = said.combine_chunks()
     for places, answers, unsure in answers_of_model(work, round_, path, positions, address):
         there = losses_of(round_, pa.array(answers), judged.take(pa.array(places)))
         wrong[places] = there if unsure is None else np.where(there > 0, there, np.clip(unsure, 0, 1))
-    return wrong
+        held[places] = answers
+    return Said(wrong, pa.array(held.tolist()))
 
 
 def answers_of_model(

@@ -46,6 +46,7 @@ class Planned:
     """Whether it is the usual one of its problem, which the design's own estimator is for."""
 
 
+UNASSISTED = "the proxy that was to assist is not known of this round: the estimate is by the labels alone"
 MOST_PARTS = 1000
 """The most of one measure's parts, such as the cells of a table, that a round keeps."""
 _BY_LAGS = (
@@ -75,8 +76,11 @@ def estimate_of(answers: Answers, rows: Labelled, measure: Measure, quantity: Qu
     estimator = linear(answers.sample)
     if estimator is None:
         raise InputError(f"the design {answers.sample.draw.design!r} does not tell what its draws stand for")
-    estimate = measured(estimator, answers.sample, rows, measure, plan.unit, plan.level)
+    guesses = None if answers.arrived is not None else answers.guesses
+    estimate = measured(estimator, answers.sample, rows, measure, plan.unit, plan.level, guesses=guesses)
     notes = (*estimate.notes, _BY_LAGS) if answers.arrived is not None else estimate.notes
+    if plan.proxy is not None and guesses is None:
+        notes = (*notes, UNASSISTED)
     return replace(estimate, quantity=quantity, notes=notes)
 
 

@@ -17,7 +17,7 @@ from opmon.jobs.identity import identity
 from opmon.jobs.job import PART_ROWS, LogColumns, OnlyVersion, ScoreJob
 from opmon.jobs.thinning import Thinning
 from opmon.jobs.versions import UNNAMED
-from opmon.stages.aims import aim_of_classes
+from opmon.stages.aims import chances_of
 from opmon.stages.drift import not_sampled, sampled_rows
 from opmon.stages.levels import LIMIT
 from opmon.stages.toolbox import Toolbox, levels_of
@@ -53,7 +53,7 @@ def jobs_of(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
         where=where,
         thinning=thinning,
         cuts=tuple(cut for cut in cuts_of(work.settings) if cut.of == "column"),
-        aim=aim_of_classes(round_.plan),
+        aim=chances_of(round_.plan),
         neurons=None if levels_of(round_.plan) is None else max(1, LIMIT // max(1, round_.received)),
         sampled=sampled_rows(work.settings, round_),
         not_sampled=not_sampled(work.settings),

@@ -10,6 +10,7 @@ judge about 2,000 of the frame's 20,000 inputs beside the drawn ones. The bars t
 - every line: coverage at least 93 % (less three standard errors of the simulation).
 
     python tests/benchmarks/proxies.py [--repetitions 400] [--json]
+    python tests/benchmarks/proxies.py --measures [--designs srs]     # all measures, side by side
 """
 
 from __future__ import annotations
@@ -17,17 +18,22 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from opmon import plugins
 from opmon.estimators.model_assisted import ModelAssisted
 from opmon.estimators.proxies import Proxy
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Sample
+from tests.benchmarks.proxies_measures import study_all, told_measure
 
 SIZE, JUDGED = 20_000, 2_000
 RATIO, USELESS, COVERAGE = 0.8, 1.03, 0.93
@@ -152,7 +158,12 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--designs", default="srs,ssrs,gbs,adaptive")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--measures", action="store_true", help="all measures (proxies_measures.py)")
     options = parser.parse_args()
+    if options.measures:
+        for each in study_all(tuple(options.designs.split(",")), options.repetitions):
+            print(json.dumps(asdict(each)) if options.json else told_measure(each), flush=True)
+        return
     lines: list[Line] = []
     for design, accuracy, labels in CELLS:
         if design in options.designs.split(","):

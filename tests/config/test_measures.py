@@ -62,10 +62,6 @@ def test_what_is_read_is_shown_as_it_can_be_written_again() -> None:
         ({"problem": "regression", "measures": [RECALL]}, r"no measure for problem: regression"),
         ({"measures": [RECALL, RECALL]}, r"'recall\[fraud\]' is listed twice"),
         ({"measures": ["accuracy"], "main": "recall"}, r"main.*'recall' is none of the measures; they are: accuracy"),
-        (
-            {"measures": [RECALL], "main": "recall", "estimate": {"proxy": "learned"}},
-            r"estimate.*a proxy assists the accuracy alone: list it in measures too",
-        ),
         ({"main": "recall"}, r"'recall' is none of the measures; they are: none"),
         (
             {"measures": [RECALL, {"recall": {"class": "legit"}}], "main": "recall"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_a_column_with_anothers_answer_assists_every_wave(workbench, sqlite, clo
     assert round_of(monitor).state == "closed"
     found = estimate_of(monitor)
     assert found.method == f"{sampler}/model-assisted"
-    assert any("a proxy that was fixed before the labels assists" in note for note in found.notes)
+    assert any("that was fixed before the labels assists" in note for note in found.notes)
     assert found.low <= workbench.true_accuracy(monitor, 1) <= found.high
     assert round_of(monitor).plan.proxy == {"by": "column", "column": "second", "says": "answer"}
 
@@ -264,3 +265,72 @@ def test_keys_that_do_not_fit_are_refused_with_the_reason(workbench, sqlite, cha
     with pytest.raises(ConfigError) as caught:
         workbench.monitor(sqlite, **{"sampler": {"type": "srs", "budget": 60}, **changes})
     assert message in str(caught.value)
+
+
+OF_CLASSES: dict[str, Any] = {
+    "classes": [str(digit) for digit in range(10)],
+    "measures": [
+        "accuracy",
+        "log_loss",
+        {"f1": {"average": "macro"}},
+        {"f1": {"average": "micro"}},
+        "calibration_error",
+    ],
+    "main": "micro F1",
+    "rules": [],
+}
+
+
+def another_annotator(workbench: Any, wrong: float = 0.3) -> list[str | None]:
+    """What somebody says who agrees with the annotator on 95 % of the next window, and says nothing of a few inputs."""
+    rng = np.random.default_rng([0, workbench.windows + 1])
+    truth = workbench.targets[rng.integers(0, len(workbench.targets), 200)]
+    dice = np.array([zlib.crc32(f"w{workbench.windows + 1}-{k}".encode()) / 2**32 for k in range(200)])
+    said = (truth + (dice < wrong) + (np.random.default_rng(1).random(200) < 0.05)) % 10
+    return [None if k % 50 == 0 else str(each) for k, each in enumerate(said.tolist())]
+
+
+@pytest.mark.parametrize("sampler", ["srs", "adaptive"])
+def test_a_column_with_anothers_answer_assists_every_measure(workbench, sqlite, clock, sampler) -> None:
+    workbench.write_window(second=another_annotator(workbench))
+    changes = OF_CLASSES | {"sampler": {"type": sampler, "budget": 100}}
+    monitor = workbench.monitor(sqlite, clock, estimate={"proxy": {"column": "second"}}, **changes)
+    for _ in range(4):
+        assert monitor.advance().problems == []
+        workbench.answer(monitor, wrong=0.3)
+    with monitor.store.read() as connection:
+        revision = revisions.latest_estimate(connection, round_of(monitor).id)
+    assert revision is not None
+    found = {"micro F1": revision.estimate} | {each.quantity.name: each.estimate for each in revision.further}
+    said = {name: [note for note in each.notes if "column 'second'" in note] for name, each in found.items()}
+    for name in ("accuracy", "micro F1", "log loss", "macro F1"):
+        assert found[name].method.endswith("/model-assisted"), name
+        (note,) = said[name]
+        assert "a proxy (the column 'second') that was fixed before the labels assists: the interval is" in note
+        assert "% narrower than by the labels alone" in note
+    assert said["calibration error"] == ["a proxy (the column 'second') says nothing of the calibration error"]
+
+
+def test_guesses_are_found_again_by_a_machine_that_has_no_files(workbench, sqlite, clock) -> None:
+    workbench.write_window(second=another_annotator(workbench))
+    changes = OF_CLASSES | {"sampler": {"type": "srs", "budget": 60}}
+    monitor = workbench.monitor(sqlite, clock, estimate={"proxy": {"column": "second"}}, **changes)
+    monitor.advance()
+    for kept in Path(workbench.folder).rglob("guesses-0.parquet"):
+        if "mlflow" not in str(kept) and "artifacts" not in str(kept):
+            kept.unlink()
+    workbench.answer(monitor, wrong=0.3)
+    assert monitor.advance().problems == []
+    assert estimate_of(monitor).method.endswith("/model-assisted")
+
+
+def test_a_judges_answers_assist_further_measures(workbench, sqlite, clock) -> None:
+    workbench.write_window()
+    changes = {**OF_CLASSES, **SRS, "judge": {**command(workbench), "at_most": 130}}
+    monitor = workbench.monitor(sqlite, clock, **changes)
+    assert monitor.advance().problems == []
+    workbench.answer(monitor, wrong=0.3)
+    monitor.advance()
+    found = estimate_of(monitor)
+    assert found.method.endswith("/model-assisted")
+    assert any("a proxy (the judge) that was fixed before the labels" in note for note in found.notes)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
+from opmon.problems import Problem
 from tests.benchmarks.proxies import NOTHING, STRONG, TWO_PHASES, USELESS, study
+from tests.benchmarks.proxies_measures import study_measure
 
 REPETITIONS = 90
 
@@ -34,3 +36,26 @@ def test_losses_are_assisted_too() -> None:
     assert [line for line in lines.values() if abs(line.bias) > 4] == []
     assert lines["continuous 0.7"].width < 0.85
     assert [name for name in NOTHING if lines[name].width > USELESS] == []
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "keys", "bar"),
+    [
+        ("classification", "f1", {"class": "b"}, 0.8),
+        ("classification", "brier", {}, 0.8),
+        ("regression", "mean_absolute_error", {}, 0.8),
+        ("regression", "r_squared", {}, 0.85),
+        ("multilabel", "hamming_loss", {}, 0.8),
+        ("judged", "mean_score", {}, 0.8),
+    ],
+)
+def test_every_measure_is_assisted(problem: Problem, name: str, keys: dict[str, object], bar: float) -> None:
+    """The bar is that of a correlation of 0.7 with the measure's (linearised) value."""
+    lines = {line.proxy: line for line in study_measure("srs", problem, name, keys, 60, size=4000)}
+    least = stats.binom.ppf(0.0005, 60, 0.93) / 60
+    assert [line for line in lines.values() if line.coverage < least] == []
+    assert [line for line in lines.values() if abs(line.bias) > 4 / 60**0.5] == []
+    assert lines["0"].width <= USELESS
+    assert lines["0.9"].width < lines["0.7"].width <= bar
+    assert lines["0.7"].width < lines["half missing 0.7"].width < 1.0
+    assert lines["0.7"].error < 0.9
