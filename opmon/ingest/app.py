@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeAlias
 
+from opmon.attempts import Attempts, counted_as
 from opmon.ingest.event import Event
 from opmon.ingest.messages import events_of
 from opmon.ingest.packed import unpacked
@@ -50,6 +51,7 @@ class App:
     max_body: int = 8 << 20
     most_waiting: int = MOST_WAITING
     body_seconds: float = _BODY_SECONDS
+    attempts: Attempts = field(default_factory=Attempts, repr=False)
     _waiting: int = field(default=0, repr=False)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -74,7 +76,7 @@ class App:
         if method != "POST":
             raise Refused(405, "only POST is answered here")
         headers = {name.decode("latin-1").lower(): told.decode("latin-1") for name, told in scope["headers"]}
-        self._require_token(headers.get("authorization", ""))
+        self._require_token(headers.get("authorization", ""), counted_as((scope.get("client") or ("", 0))[0]))
         stream = path.removeprefix(PATH)
         if stream not in self.streams:
             raise Refused(404, "this monitor is unknown, or its source is not 'ingest'")
@@ -118,8 +120,11 @@ class App:
     def _too_large(self) -> Refused:
         return Refused(413, f"the body is larger than {self.max_body:,} bytes (ingest: max_body)")
 
-    def _require_token(self, given: str) -> None:
-        """An error unless the sender knows the token: as Bearer, or as the password of Basic, as in a URL."""
+    def _require_token(self, given: str, address: str) -> None:
+        """An error unless the sender knows the token: as Bearer, or as the password of Basic, as in a URL.
+
+        Whoever knows it is never held up by others behind the same address who do not.
+        """
         if self.token is None:
             return
         kind, _, value = given.partition(" ")
@@ -128,6 +133,10 @@ class App:
         elif kind.lower() != "bearer":
             value = ""
         if not hmac.compare_digest(_hashed(value.strip()), _hashed(self.token)):
+            wait = self.attempts.seconds_to_wait(address, "")
+            if wait:
+                raise Refused(429, f"too many wrong tokens came from here: try again in {wait} s", wait)
+            self.attempts.was_wrong(address)
             raise Refused(401, "the token is missing or wrong: send Authorization: Bearer <token>")
 
 

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 
+from opmon.attempts import Attempts, counted_as
 from opmon.config import Settings
 from opmon.config.identity import IdentitySettings
 from opmon.errors import InputError
@@ -32,8 +33,7 @@ from opmon.store import annotators, audit
 from opmon.store.annotators import Annotator, Claimed, Session
 from opmon.store.audit import Act, Entry
 from opmon.store.engine import Connection, Store
-from opmon.web.attempts import Attempts
-from opmon.web.origin import counted_as, origin_of
+from opmon.web.origin import origin_of
 from opmon.web.proxied import standing_of
 from opmon.web.refused import Refused
 from opmon.web.remembered import Remembered
@@ -46,6 +46,7 @@ Found = TypeVar("Found")
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LONGEST_TOKEN = 300
 _AT_ONCE = 10
+_ASIDES = 5.0
 _SIGN_INS, _SIGN_INS_AT_ONCE = 0.2, 60
 REMEMBERED = 2.0
 """Seconds for which a token, or that none is needed, is remembered: so late a revoked one still works at most."""
@@ -97,6 +98,8 @@ class Door:
     clock: Callable[[], datetime]
     attempts: Attempts = field(default_factory=Attempts)
     _rates: Rates = field(init=False, repr=False)
+    _asides: Rates = field(default_factory=lambda: Rates(_ASIDES, 2 * _ASIDES), repr=False)
+    """Tokens of an address that is closed are looked at, now and then: whoever shares it with a fool is let in."""
     _sign_ins: Rates = field(default_factory=lambda: Rates(_SIGN_INS, _SIGN_INS_AT_ONCE), repr=False)
     _by_hash: Remembered[str, Claimed] = field(default_factory=lambda: Remembered(REMEMBERED), repr=False)
     _by_name: Remembered[str, Annotator] = field(default_factory=lambda: Remembered(REMEMBERED), repr=False)
@@ -150,13 +153,16 @@ class Door:
         origin = self.origin(request)
         address, token_hash = counted_as(origin), sha256_of(token[:_LONGEST_TOKEN])
         wait = self.attempts.seconds_to_wait(address, token_hash)
-        if wait:
-            raise Refused(429, f"too many wrong tokens came from here: try again in {wait} s", retry_after=wait)
+        too_many = f"too many wrong tokens came from here: try again in {wait} s"
+        if wait and self._asides.seconds_to_wait(address):
+            raise Refused(429, too_many, retry_after=wait)
         claimed = self._by_hash.get(
             token_hash, lambda: self._read(lambda connection: annotators.claimed(connection, token_hash))
         )
         found = None if claimed is None else claimed.whose(token_hash, self.clock())
         if found is None:
+            if wait:
+                raise Refused(429, too_many, retry_after=wait)
             self.attempts.was_wrong(address)
             words = "this token is unknown, has run out or was taken away: ask whoever runs opmon for another"
             raise Refused(401, words)

@@ -8,9 +8,6 @@ from fastapi import Request
 
 from opmon.config.identity import IdentitySettings
 
-_SITE = 64
-"""Bits of an IPv6 address that whoever has one can choose no more."""
-
 
 def origin_of(request: Request, proxies: IdentitySettings | None) -> str:
     """The address, as it is noted and as attempts are counted.
@@ -27,23 +24,6 @@ def origin_of(request: Request, proxies: IdentitySettings | None) -> str:
         if not proxies.trusts(address):
             return address
     return peer
-
-
-def counted_as(address: str) -> str:
-    """What attempts of an address are counted under: of IPv6 the whole network that one customer is given.
-
-    >>> counted_as("192.0.2.7"), counted_as("2001:db8::1:2"), counted_as("::ffff:192.0.2.7")
-    ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
-    """
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, _SITE), strict=False))
 
 
 def _is_address(text: str) -> bool:

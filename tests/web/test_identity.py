@@ -10,11 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from opmon.attempts import Attempts
 from opmon.errors import ConfigError, InputError, NotFoundError
 from opmon.store import annotators
 from opmon.store.annotators import Annotator
 from opmon.web import identity
-from opmon.web.attempts import Attempts
 from opmon.web.secrets import sha256_of, usable_name
 from opmon.web.server import Server, require_guard
 from tests.conftest import Clock
@@ -99,6 +99,8 @@ def test_wrong_tokens_are_slowed_down_and_right_ones_are_not(world: World, clien
     assert [wrong.get(f"{API}/me").status_code for _ in range(11)] == [401] * 10 + [429]
     assert int(wrong.get(f"{API}/me").headers["retry-after"]) > 0
     assert good.get(f"{API}/me").status_code == 200
+    new = client_of(world.invite("ben"))
+    assert new.get(f"{API}/me").status_code == 200, "whoever shares an address with a fool is let in"
     assert client_of(headers={"authorization": "Basic x"}).get(f"{API}/me").status_code == 401
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 import time
 from collections import OrderedDict
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field
 _MOST = 10
 _SECONDS = 60.0
 _ADDRESSES = 10_000
+_SITE = 64
+"""Bits of an IPv6 address that whoever has one can choose no more."""
 
 
 @dataclass
@@ -49,3 +52,20 @@ class Attempts:
             self._right.move_to_end(token_hash)
             while len(self._right) > _ADDRESSES:
                 self._right.popitem(last=False)
+
+
+def counted_as(address: str) -> str:
+    """What attempts of an address are counted under: of IPv6 the whole network that one customer is given.
+
+    >>> counted_as("192.0.2.7"), counted_as("2001:db8::1:2"), counted_as("::ffff:192.0.2.7")
+    ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
+    """
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, _SITE), strict=False))
