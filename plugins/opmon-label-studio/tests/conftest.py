@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from monitored import install
 from opmon_label_studio.provider import LabelStudio
 from real_studio import TOKEN, Studio, environment
 
@@ -25,3 +27,11 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 @pytest.fixture
 def provider(studio: Studio) -> LabelStudio:
     return LabelStudio(studio.url, TOKEN)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installation of opmon with a round of inputs to come."""
+    monkeypatch.setenv("LABEL_STUDIO_TOKEN", TOKEN)
+    install(tmp_path)
+    return tmp_path

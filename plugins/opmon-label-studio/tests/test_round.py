@@ -8,33 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from opmon_example.folder import Folder
+from monitored import ASKED, keys, state, written
 from real_studio import TOKEN, Studio
 
 from opmon.errors import NotFoundError
 from opmon.monitor import Monitor
-from opmon.store import queue, rounds
-from opmon.testing.heads import network
 
-ASKED = 30
-CONFIGURATION = """
-registry: {{type: folder, path: models/}}
-monitors:
-  {name}:
-    model: models:/net@champion
-    inputs: {{tensor: x}}
-    source: {{path: production/}}
-    columns: {{id: id}}
-    round: {{min_inputs: 100}}
-    sampler: {{type: srs, budget: {asked}}}
-    labels: {{provider: {{type: label_studio, url: "{url}", token: "${{LABEL_STUDIO_TOKEN}}"{project}}}}}
-    actions: []
-    drift: {{enabled: false}}
-"""
 KILLED = """
 import os, signal
 from opmon.monitor import Monitor
@@ -46,38 +26,6 @@ def killed(*told):
 handing.note_handed = killed  # what comes after the import
 Monitor.from_yaml("opmon.yaml").advance()
 """
-
-
-@pytest.fixture
-def folder(tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installation of opmon with a round of inputs to come."""
-    monkeypatch.setenv("LABEL_STUDIO_TOKEN", TOKEN)
-    (tmp_path / "models" / "net" / "1").mkdir(parents=True)
-    network(tmp_path / "models" / "net" / "1" / "model.onnx")
-    registry = Folder(str(tmp_path / "models"))
-    registry.set_alias(registry.resolve("models:/net/1"), "champion")
-    inputs = np.random.default_rng(0).normal(size=(100, 6)).astype(np.float32)
-    (tmp_path / "production").mkdir()
-    pq.write_table(
-        pa.table({"id": [f"i{k}" for k in range(100)], "x": list(inputs)}), tmp_path / "production" / "a.parquet"
-    )
-    return tmp_path
-
-
-def written(folder: Path, studio: Studio, name: str, project: str = "") -> Path:
-    path = folder / "opmon.yaml"
-    path.write_text(CONFIGURATION.format(name=name, url=studio.url, asked=ASKED, project=project))
-    return path
-
-
-def keys(monitor: Monitor) -> list[str]:
-    with monitor.store.read() as connection:
-        return [task.key for task in queue.open_tasks(connection)]
-
-
-def state(monitor: Monitor) -> str:
-    with monitor.store.read() as connection:
-        return str(rounds.get(connection, monitor.settings.name, 1).state)
 
 
 def answer_all(studio: Studio, project: str) -> None:
