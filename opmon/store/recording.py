@@ -154,7 +154,7 @@ def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms
     found = [
         row
         for some in portions(numbers)
-        for row in connection.execute(query.where(among(connection, tasks.c.id, some)))
+        for row in connection.execute(query.where(among(connection, tasks.c.id, some))).all()
     ]
     of_round = {row.round_id: _round_terms(row) for row in found} if len(numbers) <= _FEW else {}
     asked = sa.select(rounds.c.id, *_OF_ROUND)
