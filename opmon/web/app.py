@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +23,7 @@ from opmon.web.identity import Person
 from opmon.web.pages import documents, label, monitor, overview, plan, probes, round, signing_in, versions
 from opmon.web.pages import robustness as robustness_page
 from opmon.web.refused import Refused
+from opmon.web.root import within
 from opmon.web.site import Site, site_of
 from opmon.web.squeezed import Squeezed
 from opmon.web.templating import page
@@ -65,7 +67,8 @@ def application(site: Site) -> Application:
     access.require_stated(app.routes)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    return Guarded(Squeezed(app), site.settings.web.max_body)
+    prefix = urlsplit(site.settings.web.url or "").path.rstrip("/")
+    return Guarded(Squeezed(app), site.settings.web.max_body, prefix, site.mlflow_pages)
 
 
 async def _static(version: str, name: str) -> Response:
@@ -77,7 +80,7 @@ async def _static(version: str, name: str) -> Response:
 
 def _answered(request: Request, refused: Refused) -> Response:
     """An answer in the form that was asked for: JSON for the API, a page for people."""
-    path = request.url.path
+    path = within(request.url.path)
     headers = {"retry-after": str(refused.retry_after)} if refused.retry_after is not None else {}
     if path.startswith("/api/") or path in _FOR_PROGRAMS:
         if refused.status == 401:

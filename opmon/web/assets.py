@@ -6,6 +6,8 @@ import functools
 import hashlib
 from importlib.resources import files
 
+from opmon.web.root import under
+
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
 
@@ -30,4 +32,4 @@ def address_of(name: str) -> str:
     """Where a page finds a file."""
     if name not in assets():
         raise KeyError(name)
-    return f"/static/{version()}/{name}"
+    return under(f"/static/{version()}/{name}")

@@ -12,6 +12,7 @@ from opmon.config import MonitorSettings
 from opmon.store import attachments
 from opmon.types import Json
 from opmon.web.api.models import FieldOut
+from opmon.web.root import under
 from opmon.web.shown import Shown, parts_of
 
 
@@ -28,4 +29,4 @@ def _field(part: Shown, key: str) -> FieldOut:
 
 
 def _address(key: str, name: str, attached: str | None) -> str:
-    return f"/api/v1/tasks/{key}/pictures/{quote(attached or name, safe='')}"
+    return under(f"/api/v1/tasks/{key}/pictures/{quote(attached or name, safe='')}")

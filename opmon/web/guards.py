@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from opmon.web.root import below
+
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -50,6 +52,10 @@ class Guarded:
 
     app: Application
     max_body: int
+    prefix: str = ""
+    """What a proxy puts before every path, whether it takes it away again or not."""
+    mlflow_pages: str | None = None
+    """Where MLflow's own pages are, if they are on the same server."""
     body_seconds: float = BODY_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,7 +69,10 @@ class Guarded:
         except _TooLarge:
             await _refuse(guarded, 413, f"the body is larger than {self.max_body:,} bytes (web: max_body)")
         else:
-            if body is not None:
+            if body is None:
+                return
+            scope = {**scope, "root_path": scope.get("root_path") or self.prefix}
+            with below(scope, self.mlflow_pages):
                 await self.app(scope, _replayed(body, receive), guarded)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:

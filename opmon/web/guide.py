@@ -15,6 +15,7 @@ from opmon.web.api.models import ClassOut, Form, MonitorLine, MonitorOut, Progre
 from opmon.web.class_keys import keys_of
 from opmon.web.identity import Person
 from opmon.web.markdown import html_of
+from opmon.web.root import under
 from opmon.web.site import Site
 
 log = logging.getLogger(__name__)
@@ -95,6 +96,6 @@ def _class(settings: MonitorSettings, place: int, name: str, key: str | None) ->
     told = settings.labels.classes.get(name)
     if told is None:
         return ClassOut(name=name, key=key)
-    where = f"/api/v1/monitors/{quote(settings.name)}/classes/{place}/examples"
+    where = under(f"/api/v1/monitors/{quote(settings.name)}/classes/{place}/examples")
     examples = [f"{where}/{number}" for number in range(len(told.examples))]
     return ClassOut(name=name, key=key, description=told.text or None, examples=examples)

@@ -27,6 +27,7 @@ from fastapi import Request
 from opmon.attempts import Attempts, counted_as
 from opmon.config import Settings
 from opmon.config.identity import IdentitySettings
+from opmon.config.listening import is_loopback
 from opmon.errors import InputError
 from opmon.rates import Rates
 from opmon.store import annotators, audit
@@ -97,6 +98,8 @@ class Door:
     store: Store
     clock: Callable[[], datetime]
     attempts: Attempts = field(default_factory=Attempts)
+    is_guest: bool = False
+    """Whether another server, which listens where it likes, holds the pages."""
     _rates: Rates = field(init=False, repr=False)
     _asides: Rates = field(default_factory=lambda: Rates(_ASIDES, 2 * _ASIDES), repr=False)
     """Tokens of an address that is closed are looked at, now and then: whoever shares it with a fool is let in."""
@@ -288,12 +291,19 @@ class Door:
     def _require_this_machine(self, request: Request) -> None:
         host = re.sub(r":\d*$", "", request.headers.get("host", "")).strip("[]")
         proxied = "forwarded" in request.headers or "x-forwarded-for" in request.headers
-        if not self.settings.web.is_loopback or host not in ("localhost", "127.0.0.1", "::1") or proxied:
+        if not self._is_near(request) or host not in ("localhost", "127.0.0.1", "::1") or proxied:
             raise Refused(
                 403,
                 "without tokens only this machine may ask, at http://127.0.0.1 or http://localhost and through no "
                 "proxy: give people tokens with opmon annotators add NAME",
             )
+
+    def _is_near(self, request: Request) -> bool:
+        """Whether no other machine can have sent this."""
+        if not self.is_guest:
+            return self.settings.web.is_loopback
+        ends = (request.scope.get("server"), request.scope.get("client"))
+        return all(end is not None and is_loopback(end[0]) for end in ends)
 
     def _how(self) -> str:
         if self._proxies is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from opmon.config import Settings
+from opmon.web.site import Site
 
 
-def run_in_mlflow(settings: Settings, run_id: str | None) -> str | None:
+def run_in_mlflow(site: Site, run_id: str | None) -> str | None:
     """The page of a run; None where MLflow is no server, or there is no run."""
-    address = str(settings.mlflow.tracking_uri)
+    if run_id is not None and site.mlflow_pages is not None:
+        return f"{site.mlflow_pages.rstrip('/')}/#/runs/{run_id}"
+    address = str(site.settings.mlflow.tracking_uri)
     if run_id is None or not address.startswith(("http://", "https://")):
         return None
     scheme, _, rest = address.partition("://")

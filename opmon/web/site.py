@@ -33,6 +33,8 @@ class Site:
     clock: Callable[[], datetime] = _now
     health: Health = field(kw_only=True)
     """That of the process."""
+    mlflow_pages: str | None = field(default=None, kw_only=True)
+    """Where MLflow's pages are on the same server, if these pages are inside it."""
     queue: LabelQueue = field(init=False)
     door: Door = field(init=False)
     answers: Together = field(init=False)
@@ -43,7 +45,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.queue = LabelQueue(self.store, self.settings.queue_terms, self.clock)
-        self.door = Door(self.settings, self.store, self.clock)
+        self.door = Door(self.settings, self.store, self.clock, is_guest=self.mlflow_pages is not None)
         self.answers = Together(self.queue)
         self.audited = Audited(self.store, self.settings.web.keep_audit, self.clock)
         self.tomographies = Tomographies(self.store)

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from opmon import wording
 from opmon.web import assets, words
+from opmon.web.root import mlflow_pages, root
 
 if TYPE_CHECKING:
     import jinja2
@@ -35,6 +36,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         asset=assets.address_of,
+        root=root,
+        mlflow_pages=mlflow_pages,
         states=words.STATES,
         waits=words.WAITS,
         event_words=words.EVENTS,

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from opmon.web.markdown import html_of
 from opmon.web.pages.asking import Somebody
 from opmon.web.refused import Refused
+from opmon.web.root import under
 from opmon.web.templating import page
 
 router = APIRouter()
@@ -31,9 +32,14 @@ class Document:
     text: str
 
     @functools.cached_property
-    def html(self) -> Markup:
+    def _html(self) -> str:
         text = _BESIDE.sub(r"](/docs/\1)", self.text)
-        return Markup(html_of(text, first=1))  # noqa: S704 - the renderer escapes what the text says of HTML
+        return html_of(text, first=1)
+
+    @property
+    def html(self) -> Markup:
+        links = under("/docs/")
+        return Markup(self._html.replace('href="/docs/', f'href="{links}'))  # noqa: S704 - the renderer escapes text
 
 
 @router.get("/docs")

@@ -16,6 +16,7 @@ from opmon.stages.drift import summary_of
 from opmon.web import words
 from opmon.web.charts import NARROW, WIDE, Mark, timeline, told
 from opmon.web.pages.asking import TheSite, Watcher
+from opmon.web.root import under
 from opmon.web.templating import page
 from opmon.web.watched import ROUNDS, as_yaml, rounds_of, watched
 
@@ -84,5 +85,5 @@ def _mark(name: str, point: TimelinePoint) -> Mark:
         alarm=point.alarm,
         provisional=estimate.provisional,
         rolling=point.rolling,
-        href=f"/monitors/{quote(name)}/rounds/{point.round}",
+        href=under(f"/monitors/{quote(name)}/rounds/{point.round}"),
     )

@@ -10,6 +10,7 @@ from opmon.queries import LineView
 from opmon.web import words
 from opmon.web.charts import sparkline
 from opmon.web.pages.asking import Somebody, TheSite
+from opmon.web.root import under
 from opmon.web.site import Site
 from opmon.web.templating import page
 from opmon.web.watched import lines_for
@@ -24,7 +25,7 @@ PRESSING = 6
 def monitors(site: TheSite, person: Somebody) -> Response:
     """All monitors; annotators go on to what there is to label."""
     if not person.watches:
-        return RedirectResponse("/label", 303)
+        return RedirectResponse(under("/label"), 303)
     lines = lines_for(site, person)
     needs = [(line, need, times) for line in lines for need, times in words.told_once(line.needs)]
     return page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, cast
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import HTMLResponse
@@ -19,6 +20,7 @@ from opmon.web.charts import NARROW, WIDE, Mark, cube, timeline, told
 from opmon.web.links import run_in_mlflow
 from opmon.web.pages.asking import TheSite, Watcher
 from opmon.web.robust import asked, history_of, layers, one_of, pair_tables, singles, three_of
+from opmon.web.root import under
 from opmon.web.site import Site
 from opmon.web.templating import page
 
@@ -84,7 +86,7 @@ def _page(
         history=history,
         charts=_history(settings.name, history),
         question=question or "",
-        run=run_in_mlflow(site.settings, kept.run_id),
+        run=run_in_mlflow(site, kept.run_id),
         run_id=kept.run_id,
     )
 
@@ -155,5 +157,5 @@ def _history(name: str, history: Sequence[Kept]) -> list[Markup]:
 
 def _mark(name: str, kept: Kept) -> Mark:
     value, low, high = (float(cast(float, kept.summary[key])) for key in ("value", "low", "high"))
-    href = f"/monitors/{name}/robustness/{kept.round}"
+    href = under(f"/monitors/{quote(name)}/robustness/{kept.round}")
     return Mark(kept.round, kept.at, value, low, high, kept.model_version, href=href)

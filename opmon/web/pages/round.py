@@ -37,7 +37,7 @@ def one_round(site: TheSite, person: Watcher, monitor: str, number: int = Path(g
         started_at=round_.starts_at,
         failures=failures,
         drift=summary_of(round_.drift),
-        run=run_in_mlflow(site.settings, round_.run_id),
+        run=run_in_mlflow(site, round_.run_id),
         run_id=round_.run_id,
         last=last,
     )

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from opmon.web.identity import COOKIE, Person
 from opmon.web.refused import Refused
+from opmon.web.root import under
 from opmon.web.secrets import csrf_of
 from opmon.web.site import Site, site_of
 from opmon.web.templating import page
@@ -22,7 +23,7 @@ _HOME = "/"
 
 def address(path: str) -> str:
     """The page where one signs in and goes on to ``path``."""
-    return f"/sign-in?next={quote(path)}"
+    return under(f"/sign-in?next={quote(path)}")
 
 
 @router.get("/sign-in")
@@ -55,9 +56,9 @@ def _signed_in(site: Site, request: Request, given: dict[str, str]) -> Response:
         if exc.retry_after is not None:
             answer.headers["retry-after"] = str(exc.retry_after)
         return answer
-    done = RedirectResponse(target, 303)
-    secure = site.settings.web.address.startswith("https://")
-    done.set_cookie(COOKIE, secret, max_age=seconds, httponly=True, samesite="strict", secure=secure, path="/")
+    done = RedirectResponse(under(target), 303)
+    secure = request.url.scheme == "https" or site.settings.web.address.startswith("https://")
+    done.set_cookie(COOKIE, secret, max_age=seconds, httponly=True, samesite="strict", secure=secure, path=under("/"))
     return done
 
 
@@ -73,8 +74,8 @@ def _signed_out(site: Site, request: Request, given: dict[str, str]) -> Response
     if not hmac.compare_digest(given.get("csrf", "").encode(), csrf_of(secret).encode()):
         raise Refused(403, "this page is out of date: reload it and sign out again")
     site.door.close_session(request, secret)
-    done = RedirectResponse("/sign-in", 303)
-    done.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    done = RedirectResponse(under("/sign-in"), 303)
+    done.delete_cookie(COOKIE, path=under("/"), httponly=True, samesite="strict")
     return done
 
 

@@ -1,4 +1,5 @@
 // The API as the page uses it.
+import { ROOT } from "./root.js";
 
 /** The server, or what lies before it, refused: `status` says how, `message` why. 0: there was no answer at all. */
 export class Failed extends Error {
@@ -31,7 +32,7 @@ export class Api {
     let answer;
     try {
       const headers = { accept: "application/json", "content-type": "application/json", "x-csrf-token": this.csrf };
-      answer = await fetch(`/api/v1${path}`, { method, body, headers, signal: AbortSignal.timeout(20_000) });
+      answer = await fetch(`${ROOT}/api/v1${path}`, { method, body, headers, signal: AbortSignal.timeout(20_000) });
     } catch (error) {
       throw new Failed(0, String(error));
     }

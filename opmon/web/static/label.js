@@ -2,6 +2,7 @@
 
 import { Ahead, load } from "./ahead.js";
 import { Api } from "./api.js";
+import { ROOT } from "./root.js";
 import { classForm } from "./classes.js";
 import { byId, counted, show } from "./dom.js";
 import { showInputs } from "./inputs.js";
@@ -290,7 +291,7 @@ function keyOf(classes, place) {
 
 function signInLink() {
   const link = document.createElement("a");
-  link.href = `/sign-in?next=${encodeURIComponent(location.pathname)}`;
+  link.href = `${ROOT}/sign-in?next=${encodeURIComponent(location.pathname.slice(ROOT.length))}`;
   link.textContent = "sign in";
   return link;
 }
