@@ -55,6 +55,7 @@ NEEDS: Mapping[tuple[str, str], Need] = MappingProxyType(
         ("GET", "/monitors/{monitor}"): Need.WATCHES,
         ("GET", "/monitors/{monitor}/rounds"): Need.WATCHES,
         ("GET", "/monitors/{monitor}/rounds/{number}"): Need.WATCHES,
+        ("POST", "/monitors/{monitor}/events/{event}"): Need.ACTS,
         ("GET", "/monitors/{monitor}/plan"): Need.WATCHES,
         ("GET", "/monitors/{monitor}/robustness"): Need.WATCHES,
         ("GET", "/monitors/{monitor}/robustness/{number}"): Need.WATCHES,
@@ -94,6 +95,7 @@ _GUARDS: Mapping[Callable[..., object], Need] = MappingProxyType(
     {
         of_pages.somebody: Need.SOMEBODY,
         of_pages.watcher: Need.WATCHES,
+        of_pages.operator: Need.ACTS,
         of_api.somebody: Need.SOMEBODY,
         of_api.labeller: Need.LABELS,
         of_api.watcher: Need.WATCHES,

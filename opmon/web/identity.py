@@ -34,6 +34,7 @@ from opmon.store import annotators, audit
 from opmon.store.annotators import Annotator, Claimed, Session
 from opmon.store.audit import Act, Entry
 from opmon.store.engine import Connection, Store
+from opmon.web.forms import FORM
 from opmon.web.origin import origin_of
 from opmon.web.proxied import standing_of
 from opmon.web.refused import Refused
@@ -254,7 +255,8 @@ class Door:
     def _require_own_page(self, request: Request, csrf: str) -> None:
         """A refusal unless one of our own pages sends this: another site knows no token, and can set no header."""
         self.require_same_site(request)
-        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), csrf.encode()):
+        given = request.headers.get(CSRF_HEADER) or request.scope.get(FORM, {}).get("csrf", "")
+        if not hmac.compare_digest(given.encode(), csrf.encode()):
             raise Refused(403, f"what changes something needs the header {CSRF_HEADER}: reload the page")
 
     def _read(self, find: Callable[[Connection], Found]) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from tests.browser.conftest import Watched
 from tests.made_once import new_mlflow_store
 from tests.registry.conftest import Server as Mlflow
 from tests.registry.conftest import find_port
-from tests.web.past import watched_world
+from tests.web.past import watched_monitors, watched_world
 
 
 class Inside(Mlflow):
@@ -24,11 +24,8 @@ class Inside(Mlflow):
 
     @classmethod
     def start(cls, folder: Path) -> Inside:
-        world = watched_world(folder)
-        monitors = {name: each.model_dump(mode="json", exclude_unset=True) for name, each in world.settings.monitors.items()}
-        for each in monitors.values():
-            each.pop("name", None)
-        configuration = {"database": f"sqlite:///{folder / 'opmon.db'}", "monitors": monitors}
+        watched_world(folder)
+        configuration = {"database": f"sqlite:///{folder / 'opmon.db'}", "monitors": watched_monitors()}
         (folder / "opmon.yaml").write_text(yaml.safe_dump(configuration))
         port = find_port()
         command = [sys.executable, "-m", "mlflow", "server", "--app-name", "opmon", "--workers", "1"]
@@ -57,9 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
     made.kill()
 
 
-def test_the_pages_work_there_and_mlflows_own_are_untouched(
-    browser: Browser, server: Inside, watched: Watched
-) -> None:
+def test_the_pages_work_there_and_mlflows_own_are_untouched(browser: Browser, server: Inside, watched: Watched) -> None:
     context = browser.new_context(base_url=server.url)
     context.set_default_timeout(30_000)
     page = context.new_page()

@@ -235,14 +235,19 @@ ROBUSTNESS = {"kind": "image", "perturbations": ["zoom", "brightness"]}
 FLOOR = {"type": "accuracy_below", "threshold": 0.9, "name": "floor"}
 
 
-def watched_world(folder: Path) -> World:
+def watched_monitors() -> dict[str, dict[str, Any]]:
     """A monitor that alarms, one that does well, one without rules that estimates errors, and one that is new."""
-    monitors = {
+    return {
         "fresh": monitor(classes=list(DIGITS)),
         "calm": monitor(classes=list(DIGITS), rules=[FLOOR]),
         "sinking": monitor(classes=list(DIGITS), rules=[FLOOR], robustness=ROBUSTNESS),
         "prices": monitor(problem="regression", unit="€"),
     }
+
+
+def watched_world(folder: Path) -> World:
+    """Those monitors with their pasts."""
+    monitors = watched_monitors()
     made = World.of(new_opmon_database(folder / "opmon.db"), folder, monitors)
     live_through(
         made.store,

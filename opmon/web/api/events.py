@@ -6,17 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from opmon.errors import NotFoundError
-from opmon.queries.events import event as event_of
 from opmon.queries.events import newest_events
-from opmon.store import audit, outbox
-from opmon.store.audit import Act
+from opmon.web.acts import acknowledged, replayed
 from opmon.web.api.asking import Operator, TheSite, Watcher
 from opmon.web.api.models import Taken, Text
 from opmon.web.api.views.events import AcknowledgedOut, EventOut, EventsOut, ReplayedOut
-from opmon.web.identity import Person
-from opmon.web.refused import Refused
-from opmon.web.site import Site
 
 router = APIRouter(tags=["events"])
 
@@ -46,32 +40,10 @@ def events(
 @router.post("/events/{event}/acknowledge")
 def acknowledge(site: TheSite, person: Operator, event: EventId, body: Acknowledge) -> AcknowledgedOut:
     """Say that you deal with an event, so that it asks for nobody any more."""
-    monitor, now = _monitor_of(site, person, event), site.clock()
-    with site.store.write() as connection:
-        new = outbox.acknowledge(connection, event, person.name, body.note, now)
-        if new:
-            audit.note(connection, person.did(Act.ACKNOWLEDGED, now, event, monitor))
-    return AcknowledgedOut(new=new)
+    return AcknowledgedOut(new=acknowledged(site, person, event, body.note))
 
 
 @router.post("/events/{event}/replay")
 def replay(site: TheSite, person: Operator, event: EventId) -> ReplayedOut:
     """Have an event sent again to every action that has not taken it; the next run does it."""
-    monitor, now = _monitor_of(site, person, event), site.clock()
-    with site.store.write() as connection:
-        deliveries = outbox.replay(connection, event, now)
-        if deliveries:
-            audit.note(connection, person.did(Act.REPLAYED, now, event, monitor))
-    return ReplayedOut(deliveries=deliveries)
-
-
-def _monitor_of(site: Site, person: Person, event: str) -> str:
-    """The monitor of an event; a refusal where somebody may not see it: to them the event does not exist."""
-    try:
-        with site.store.read() as connection:
-            monitor = event_of(connection, event).monitor
-    except NotFoundError:
-        monitor = None
-    if monitor is None or not person.sees(monitor):
-        raise Refused(404, f"there is no event {event!r} for you")
-    return monitor
+    return ReplayedOut(deliveries=replayed(site, person, event))

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
+from opmon.web.forms import FORM, fields_of
 from opmon.web.identity import Person
 from opmon.web.refused import Refused
 from opmon.web.site import Site, site_of
@@ -27,6 +28,16 @@ async def watcher(person: Annotated[Person, Depends(somebody)]) -> Person:
     return person
 
 
+async def operator(request: Request) -> Person:
+    """Whoever sends a form, with its token against other sites among its fields, and may act."""
+    request.scope[FORM] = fields_of(await request.body())
+    person = await run_in_threadpool(site_of(request).door.whoever, request)
+    if not person.acts:
+        raise Refused(403, f"{person.name} is a {person.role}, who may look and not act; operators may")
+    return person
+
+
 TheSite = Annotated[Site, Depends(_site)]
 Somebody = Annotated[Person, Depends(somebody)]
 Watcher = Annotated[Person, Depends(watcher)]
+Operator = Annotated[Person, Depends(operator)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from opmon.web.forms import fields_of
 from opmon.web.identity import COOKIE, Person
 from opmon.web.refused import Refused
 from opmon.web.root import under
@@ -34,13 +35,13 @@ def form(request: Request, next: str = _HOME) -> HTMLResponse:
 
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
-    given = _fields(await request.body())
+    given = fields_of(await request.body())
     return await run_in_threadpool(_signed_in, site_of(request), request, given)
 
 
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
-    given = _fields(await request.body())
+    given = fields_of(await request.body())
     return await run_in_threadpool(_signed_out, site_of(request), request, given)
 
 
@@ -81,15 +82,6 @@ def _signed_out(site: Site, request: Request, given: dict[str, str]) -> Response
 
 def _form(site: Site, target: str, problem: str | None = None, status: int = 200) -> HTMLResponse:
     return page("sign_in.html", status, with_token=site.door.asks_for_tokens(), target=target, problem=problem)
-
-
-def _fields(body: bytes) -> dict[str, str]:
-    """The fields of a form, the last of each name."""
-    try:
-        found = parse_qs(body.decode("utf-8"), max_num_fields=20, keep_blank_values=True)
-    except ValueError:
-        return {}
-    return {name: values[-1].replace("\0", "") for name, values in found.items()}
 
 
 def _inside(target: str) -> str:

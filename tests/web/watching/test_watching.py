@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import httpx
@@ -209,3 +210,23 @@ def test_a_failure_is_shown_with_its_picture(tmp_path_factory: pytest.TempPathFa
         assert field["url"] in client.get("/monitors/digits/rounds/2").text
         shown = client.get(field["url"])
         assert (shown.status_code, shown.headers["content-type"]) == (200, "image/png")
+
+
+def test_events_are_taken_on_by_plain_forms(server: Server, world: World, olga: str) -> None:
+    with httpx.Client(base_url=server.url) as browser:
+        browser.post("/sign-in", data={"token": olga})
+        page = browser.get("/monitors/sinking").text
+        forms = r'class="acts-on" method="post" action="([^"]+)".*?name="csrf" value="(\w+)"'
+        action, csrf = re.findall(forms, page, re.S)[-1]
+        event, given = action.rpartition("/")[2], {"act": "acknowledge", "note": "rolled back"}
+        assert browser.post(action, data=given).status_code == 403, "no token against other sites"
+        whole, elsewhere = {**given, "csrf": csrf}, {"sec-fetch-site": "cross-site"}
+        assert browser.post(action, data=whole, headers=elsewhere).status_code == 403
+        done = browser.post(action, data=whole)
+        assert (done.status_code, done.headers["location"]) == (303, f"/monitors/sinking#event-{event}")
+        told = [each for each in browser.get(f"{API}/monitors/sinking/events").json()["events"] if each["id"] == event]
+        assert [(each["acknowledged_by"], each["note"]) for each in told] == [("olga", "rolled back")]
+        assert browser.post(action, data={"csrf": csrf, "act": "replay"}).status_code == 303
+        assert browser.post(action, data={"csrf": csrf, "act": "erase"}).status_code == 422
+        of_another = action.replace("/sinking/", "/calm/")
+        assert browser.post(of_another, data={"csrf": csrf, "act": "replay"}).status_code == 404
