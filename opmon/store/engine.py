@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-import sqlalchemy.orm
+import sqlalchemy.orm  # MLflow imports it in whatever thread asks it first, and queries of others then fail
 from sqlalchemy.engine import Connection as Connection
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
