@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -10,8 +11,13 @@ FILE, FOLDER = 0o600, 0o700
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file for this user alone, where there is none; one that is there stays as it is."""
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, FILE))
+    """Make an empty file for this user alone, where there is none; one that is there stays as it is.
+
+    It is not even opened: to close a file ends all locks of the process on it, and those on an SQLite file keep other
+    processes from removing what was written and is not in the file yet.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE))
 
 
 def new_private(path: Path) -> TextIO:

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -142,3 +146,19 @@ def test_transactions_that_follow_each_other_ask_nothing_between(
     with store.read() as connection:
         connection.execute(sa.text("SELECT 1"))
     assert len(asked) == 1
+
+
+def test_opening_a_database_again_leaves_its_locks(tmp_path: Path) -> None:
+    """Else another process that comes and goes removes the log of what this one wrote, and it is lost."""
+    path = tmp_path / "opmon.db"
+    store = open_store(f"sqlite:///{path}")
+    with store.write() as connection:
+        connection.execute(sa.text("CREATE TABLE mine (x INTEGER)"))
+    open_store(f"sqlite:///{path}")
+    come_and_go = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM mine'); c.close()"
+    subprocess.run([sys.executable, "-c", come_and_go, str(path)], check=True)
+    assert path.with_name("opmon.db-wal").exists(), "this process writes to it"
+    with store.write() as connection:
+        connection.execute(sa.text("INSERT INTO mine VALUES (1)"))
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT count(*) FROM mine").fetchone() == (1,)
