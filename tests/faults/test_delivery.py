@@ -28,7 +28,7 @@ from opmon.triggers import delivery
 from opmon.triggers.webhook import Webhook
 from opmon.types import Slice
 
-KILLS = int(os.environ.get("OPMON_TEST_KILLS", "40"))
+KILLS = int(os.environ.get("OPMON_TEST_KILLS", "30"))
 EVENTS = 12
 NAME = "digits"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

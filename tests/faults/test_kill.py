@@ -18,7 +18,7 @@ from opmon.queries.rolling import rolling_points
 from opmon.store import revisions, rounds, schema
 from opmon.store.engine import Store
 
-KILLS = int(os.environ.get("OPMON_TEST_KILLS", "30"))
+KILLS = int(os.environ.get("OPMON_TEST_KILLS", "20"))
 """Of each database; more take longer and meet the same states."""
 
 
