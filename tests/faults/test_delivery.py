@@ -186,7 +186,7 @@ def kept_alive(store: Store) -> None:
                 outbox.replay(connection, event["id"], datetime.now(UTC))
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_killed_at_random_moments_every_event_arrives_under_one_id(store: Store, target: Target, database: str) -> None:
     expected, dice = add_events(store), random.Random(11)
     context = multiprocessing.get_context("forkserver")

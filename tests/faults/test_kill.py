@@ -179,7 +179,7 @@ def _require_rolling(monitor: Any, name: str) -> None:
     assert {step: value for step, _, value in [*first, *revised]} == pytest.approx(expected)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, database: str, tmp_path: Path) -> None:
     calm = workbench.sibling(tmp_path / "calm")
     calm_database = f"sqlite:///{tmp_path / 'calm.db'}"
@@ -195,7 +195,7 @@ def test_killed_at_random_moments_it_ends_as_if_undisturbed(workbench: Any, data
     assert _runs(monitor, workbench.name) == sorted(keys)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_killed_while_a_sampler_looks_at_a_layer(workbench: Any, tmp_path: Path) -> None:
     ces = {"sampler": {"type": "ces", "budget": 40}}
     calm = workbench.sibling(tmp_path / "calm").with_network()

@@ -116,7 +116,10 @@ def test_a_worker_answers_at_an_address_of_its_own(world: World, monkeypatch: py
     own = world.settings.metrics.model_copy(update={"listen": "127.0.0.1:0"})
     health = health_of(world)
     health.settings = world.settings.model_copy(update={"metrics": own})
-    with HealthServer(health) as server, httpx.Client(base_url="http://{}:{}".format(*server.address)) as client:
+    with (
+        HealthServer(health) as server,
+        httpx.Client(base_url="http://{}:{}".format(*server.address), timeout=60) as client,
+    ):
         assert client.get("/healthz").json() == {"status": "ok"}
         assert client.get("/readyz").status_code == 200
         assert samples(client.get("/metrics").text)["opmon_database_up"] == {(): 1}
@@ -133,7 +136,7 @@ def test_a_worker_answers_at_an_address_of_its_own(world: World, monkeypatch: py
 
 
 def test_with_the_pages_metrics_are_for_those_who_see_all_monitors(world: World) -> None:
-    with world.served() as server, httpx.Client(base_url=server.url) as client:
+    with world.served() as server, httpx.Client(base_url=server.url, timeout=60) as client:
         assert "opmon_rounds" in client.get("/metrics").text, "while nobody has a token, this machine may ask"
         assert client.get("/metrics", headers={"host": "evil.example"}).status_code == 403
         tokens = {role: world.invite(role, role) for role in ("annotator", "viewer")}
@@ -150,7 +153,10 @@ def test_the_token_of_the_metrics_opens_them_alone(sqlite: str, tmp_path: Path) 
     own = world.settings.metrics.model_copy(update={"listen": "127.0.0.1:0", "token": SecretStr(SECRET)})
     health = health_of(world)
     health.settings = world.settings.model_copy(update={"metrics": own})
-    with HealthServer(health) as server, httpx.Client(base_url="http://{}:{}".format(*server.address)) as client:
+    with (
+        HealthServer(health) as server,
+        httpx.Client(base_url="http://{}:{}".format(*server.address), timeout=60) as client,
+    ):
         assert client.get("/metrics").status_code == 401
         assert client.get("/healthz").status_code == 200
         assert client.get("/metrics", headers={"authorization": f"Bearer {SECRET}"}).status_code == 200

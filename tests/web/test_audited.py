@@ -105,7 +105,7 @@ def test_texts_that_would_spoil_a_terminal_or_a_database_are_made_harmless(world
 def test_who_sends_too_much_is_told_when_to_come_again(world: World) -> None:
     limited = World.of(str(world.store.engine.url), world.settings.folder, rate=2)
     token = limited.invite("ann")
-    with limited.served() as server, httpx.Client(base_url=server.url) as client:
+    with limited.served() as server, httpx.Client(base_url=server.url, timeout=60) as client:
         own = {"authorization": f"Bearer {token}"}
         answers = [client.get(f"{API}/me", headers=own) for _ in range(60)]
         statuses = [each.status_code for each in answers]

@@ -98,7 +98,7 @@ WHATEVER = st.one_of(
 )
 def test_no_path_and_no_body_is_a_fault(server: Server, path: str, more: str, body: object, method: str) -> None:
     target = httpx.URL(server.url).copy_with(raw_path=_quoted(f"{API}/{path}/{more}"))
-    with httpx.Client(headers={"opmon-annotator": "ann"}) as client:
+    with httpx.Client(headers={"opmon-annotator": "ann"}, timeout=60) as client:
         answer = client.request(method, target, content=json.dumps(body))
     assert answer.status_code < 500, answer.text
 
@@ -153,7 +153,10 @@ def bomb() -> bytes:
 def test_pictures_that_are_none_are_told_so(sqlite: str, tmp_path: Path, cell: Any) -> None:
     world = World.of(sqlite, tmp_path, {"m": monitor(inputs={"image": {"column": "x"}}, classes=["a", "b"])})
     world.ask("m", [{"x": cell}])
-    with world.served() as server, httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as ann:
+    with (
+        world.served() as server,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, timeout=60) as ann,
+    ):
         (task,) = ann.post(f"{API}/monitors/m/take", json={"count": 1}).json()["tasks"]
         answer = ann.get(task["fields"][0]["url"])
         assert answer.status_code == 422, answer.content[:100]

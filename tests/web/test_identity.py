@@ -73,7 +73,7 @@ def test_somebody_limited_to_a_monitor_knows_of_no_other(sqlite: str, tmp_path: 
     world.ask("a", [{"text": "short"}])
     world.ask("b", [{"pixels": [[0.0] * 9] * 9}])
     both, only_a = world.invite("both"), world.invite("ann", monitors=["a"])
-    with world.served() as server, httpx.Client(base_url=server.url) as client:
+    with world.served() as server, httpx.Client(base_url=server.url, timeout=60) as client:
 
         def ask(token: str, path: str, body: object = None) -> httpx.Response:
             method = "GET" if body is None else "POST"

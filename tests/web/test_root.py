@@ -15,7 +15,10 @@ from tests.web.world import World
 def test_links_have_the_prefix_whether_the_proxy_takes_it_away_or_not(tmp_path: Path, taken_away: bool) -> None:
     world = World.of(new_opmon_database(tmp_path / "opmon.db"), tmp_path, url="https://example.com/team/opmon")
     before = "" if taken_away else "/team/opmon"
-    with world.served() as server, httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}") as browser:
+    with (
+        world.served() as server,
+        httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}", timeout=60) as browser,
+    ):
         asked = browser.get(f"{before}/label")
         assert asked.headers["location"] == "/team/opmon/sign-in?next=/label"
         form = browser.get(f"{before}/sign-in").text

@@ -159,7 +159,10 @@ def test_names_of_others_are_only_text(tmp_path_factory: pytest.TempPathFactory)
     names = {"evil": monitor(classes=[HOSTILE, "'\"><script>"], rules=[rule])}
     made = World.of(new_opmon_database(folder / "opmon.db"), folder, names)
     live_through(made.store, Past("evil", 12, model=HOSTILE, rule=HOSTILE, drop=0.5, classes=(HOSTILE, "'\"><script>")))
-    with made.served() as server, httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client:
+    with (
+        made.served() as server,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, timeout=60) as client,
+    ):
         for path in ("/", "/monitors/evil", "/monitors/evil/rounds", "/monitors/evil/rounds/11"):
             page = client.get(path)
             assert page.status_code == 200
@@ -183,7 +186,10 @@ def test_slices_and_further_measures_are_shown_where_there_are_any(tmp_path_fact
         sliced.add(connection, latest.key, [worse, alike])
         known = Measured("recall", recall.quantity, recall), Measured("f1", F1, None, "no positive was drawn")
         measured.add(connection, latest.key, known)
-    with made.served() as server, httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client:
+    with (
+        made.served() as server,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, timeout=60) as client,
+    ):
         for path in ("/monitors/calm", "/monitors/calm/rounds/3"):
             page = client.get(path).text
             assert HOSTILE not in page
@@ -204,7 +210,10 @@ def test_a_failure_is_shown_with_its_picture(tmp_path_factory: pytest.TempPathFa
         {"digits": monitor(classes=list(DIGITS), inputs={"image": {"column": "picture"}})},
     )
     live_through(made.store, Past("digits", 3, drop=0.5, payload=lambda k: {"picture": encoded(picture(k % 10))}))
-    with made.served() as server, httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client:
+    with (
+        made.served() as server,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, timeout=60) as client,
+    ):
         found = client.get(f"{API}/monitors/digits/rounds/2/failures").json()["failures"][0]
         (field,) = found["fields"]
         assert field["url"] in client.get("/monitors/digits/rounds/2").text
@@ -213,7 +222,7 @@ def test_a_failure_is_shown_with_its_picture(tmp_path_factory: pytest.TempPathFa
 
 
 def test_events_are_taken_on_by_plain_forms(server: Server, world: World, olga: str) -> None:
-    with httpx.Client(base_url=server.url) as browser:
+    with httpx.Client(base_url=server.url, timeout=60) as browser:
         browser.post("/sign-in", data={"token": olga})
         page = browser.get("/monitors/sinking").text
         forms = r'class="acts-on" method="post" action="([^"]+)".*?name="csrf" value="(\w+)"'
