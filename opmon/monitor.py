@@ -25,12 +25,14 @@ from opmon.abc import Action, Registry
 from opmon.config import MonitorSettings, Settings, load
 from opmon.config.registry import registry_of
 from opmon.decisions.comparison import Comparison
+from opmon.decisions.measure_comparison import MeasureComparison
 from opmon.errors import InputError
 from opmon.jobs.model import Answering, Way
 from opmon.private import private_folder
 from opmon.queries.rounds import gathers
 from opmon.stages import census
 from opmon.stages.compare import compare
+from opmon.stages.compare_measures import compare_measures
 from opmon.stages.cycle import Cycle, attempt
 from opmon.stages.decide import decide_round
 from opmon.stages.draw import draw_round, publish_draw
@@ -160,6 +162,21 @@ class Monitor:
         one, two = self.registry.resolve(first), self.registry.resolve(second)
         with self._at_work() as work:
             return compare(work, one, two, newest, alpha, fresh)
+
+    def compare_measures(
+        self,
+        first: str,
+        second: str,
+        measures: Sequence[str] = (),
+        newest: int | None = None,
+        alpha: float = 0.05,
+        *,
+        fresh: bool = False,
+    ) -> tuple[MeasureComparison, ...]:
+        """By how much measures of two model versions differ, on the same labelled inputs; the main one by default."""
+        one, two = self.registry.resolve(first), self.registry.resolve(second)
+        with self._at_work() as work:
+            return compare_measures(work, one, two, measures, newest, alpha, fresh=fresh)
 
     def abandon(self, number: int, why: str) -> None:
         """Give up a round that cannot go on, such as one whose files are gone for good; its run ends as killed."""

@@ -52,6 +52,15 @@ def signed_points(difference: float) -> str:
     return f"{'−' if difference < 0 else '+'}{points(difference)}"
 
 
+def signed(value: float, text: str) -> str:
+    """A text that says how large a number is, with the number's sign before it.
+
+    >>> signed(-0.5, "0.5 days"), signed(2.0, "2 days"), signed(0.0, "0 days")
+    ('−0.5 days', '+2 days', '0 days')
+    """
+    return text if value == 0 else f"{'−' if value < 0 else '+'}{text}"
+
+
 def points_between(low: float, high: float) -> str:
     """An interval of differences of two shares.
 

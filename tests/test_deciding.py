@@ -349,6 +349,36 @@ def test_compare_finds_the_better_of_two_real_versions(workbench: Any, tmp_path:
     assert (found.labels, found.known_before) == (240, 0)
 
 
+def test_compare_goes_by_the_main_measure_and_by_slices(workbench: Any, tmp_path: Any) -> None:
+    world = workbench.sibling(tmp_path / "world")
+    train_version(world.tracking_uri, images=40)
+    world.model = "models:/digits/1"
+    changes = {
+        "classes": [str(digit) for digit in range(10)],
+        "measures": [{"f1": {"average": "macro"}}, "log_loss", {"recall": {"class": "8"}}],
+        "main": "f1",
+        "slices": ["prediction"],
+        "rules": [],
+        "sampler": {"type": "srs", "budget": 100},
+    }
+    monitor = world.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    live(world, monitor, 2)
+    (main,) = monitor.compare_measures("models:/digits/1", "models:/digits/2")
+    assert main.quantity.name == "macro F1"
+    assert (main.winner, main.labels, main.rounds) == ("first", 200, 2)
+    assert main.high < 0
+    told = main.words("v1", "v2")
+    assert "v1 is better; that holds for one look" in told
+    by_loss, recall = monitor.compare_measures("models:/digits/1", "models:/digits/2", ["log_loss", "recall[8]"])
+    assert by_loss.winner == "first"
+    assert by_loss.low > 0
+    assert recall.first > recall.second
+    assert len(by_loss.slices) >= 5
+    differ = [each for each in by_loss.slices if each.differs]
+    assert (f"In none of {len(by_loss.slices)} slices" in by_loss.words("v1", "v2")) == (not differ)
+    assert all(each.low > 0 for each in differ)
+
+
 def test_compare_says_which_rounds_a_version_may_have_learned_from(workbench: Any, tmp_path: Any) -> None:
     world = workbench.sibling(tmp_path / "world")
     world.model = "models:/digits/1"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from opmon.cli.common import config_option, json_option, monitor_option, one_monitor, print_json, settings_of
+
+if TYPE_CHECKING:
+    from opmon.decisions.measure_comparison import MeasureComparison
 
 
 @click.command()
@@ -17,6 +21,12 @@ from opmon.cli.common import config_option, json_option, monitor_option, one_mon
 @click.argument("second")
 @click.option("-n", "--rounds", "newest", type=click.IntRange(min=1), help="Only so many of the newest rounds [all].")
 @click.option("--alpha", default=0.05, show_default=True, help="The probability of a wrong decision.")
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    help="By this measure, as the configuration lists it [the main one]; can be given several times.",
+)
 @click.option("--fresh", is_flag=True, help="Only rounds opened after both were registered: neither learned from them.")
 @json_option()
 def compare(
@@ -26,25 +36,47 @@ def compare(
     second: str,
     newest: int | None,
     alpha: float,
+    measures: tuple[str, ...],
     fresh: bool,
     as_json: bool,
 ) -> None:
     """Is version SECOND of the model better than FIRST, on the inputs that were labelled anyway?
 
     A version is a number (3, v3), an alias (@challenger) or an address (models:/digits/3). Both answer the same
-    labelled inputs: few labels show a small difference, and no new ones are asked for.
+    labelled inputs: few labels show a small difference, and no new ones are asked for. Of the accuracy you may look
+    after every round; of other measures the interval holds for one look. Versions that cannot be asked, because their
+    answers are logged or were judged, are compared by the rounds that each answered.
     """
     from opmon.monitor import Monitor
+    from opmon.problems import traits
 
     settings = settings_of(path)
     name = one_monitor(settings, monitor)
-    watched = Monitor.from_settings(settings, name)
-    one, two = (address(settings.monitor(name).model, version) for version in (first, second))
-    found = watched.compare(one, two, newest, alpha, fresh=fresh)
+    watched, own = Monitor.from_settings(settings, name), settings.monitor(name)
+    one, two = (address(own.model, version) for version in (first, second))
+    asks = own.scoring.by != "logged" and own.main_measure is None and traits(own.problem).right_or_wrong
+    found = watched.compare(one, two, newest, alpha, fresh=fresh) if asks and not measures else None
+    sliced = found is not None and bool(own.slices)
+    others = watched.compare_measures(one, two, measures, newest, alpha, fresh=fresh) if found is None or sliced else ()
     if as_json:
-        print_json({"monitor": name, "first": one, "second": two, **asdict(found)})
+        told = {
+            "monitor": name,
+            "first": one,
+            "second": two,
+            **({} if found is None else {**asdict(found), "words": found.words(one, two)}),
+        }
+        print_json({**told, "measures": [shown(each, one, two) for each in others]})
         return
-    click.echo(found.words(one, two))
+    if found is not None:
+        click.echo(found.words(one, two))
+    for each in others:
+        click.echo(each.words(one, two))
+
+
+def shown(found: MeasureComparison, first: str, second: str) -> dict[str, object]:
+    """A comparison by a measure as JSON, with its sentence."""
+    own = {name: value for name, value in asdict(found).items() if name != "quantity"}
+    return {**found.quantity.kept(), **own, "winner": found.winner, "words": found.words(first, second)}
 
 
 def address(model: str, version: str) -> str:

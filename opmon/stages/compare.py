@@ -37,7 +37,7 @@ def compare(
     if not traits(work.settings.problem).right_or_wrong:
         raise InputError(
             f"versions are compared by which of them is right where the other is wrong, and monitor {work.name!r} is "
-            f"told by its {work.settings.quantity.name}; give each version a monitor of its own"
+            f"told by its {work.settings.quantity.name}: compare_measures compares them by that"
         )
     if work.settings.scoring.by == "logged":
         raise InputError(

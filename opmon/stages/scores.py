@@ -40,7 +40,7 @@ def _asked(work: Toolbox, round_: Round, positions: NDArray[np.int64], rows: pa.
     scorer = work.scorer_of(work.model(round_), levels_of(round_.plan) is not None).keeping_scores()
     found: dict[int, Numbers] = {}
     for scored in scorer.score(_batches(rows)):
-        order = _order(scored.classes, round_.classes)
+        order = order_of(scored.classes, round_.classes)
         if scored.scores is None or order is None:
             log.warning("round %d of %s: it is not known which class each score is of", round_.number, work.name)
             return {}
@@ -49,7 +49,7 @@ def _asked(work: Toolbox, round_: Round, positions: NDArray[np.int64], rows: pa.
     return found
 
 
-def _order(own: Sequence[str] | None, wanted: Sequence[str] | None) -> list[int] | None:
+def order_of(own: Sequence[str] | None, wanted: Sequence[str] | None) -> list[int] | None:
     """Where each of the ``wanted`` classes is among ``own``; None where they are not the same classes."""
     if own is None or wanted is None or len(own) != len(wanted) or set(own) != set(wanted):
         return None

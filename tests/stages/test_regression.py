@@ -195,10 +195,47 @@ def test_classes_have_no_unit() -> None:
         Settings.from_mapping({"monitors": {"m": monitor}}, "/watch")
 
 
-def test_versions_of_a_regression_are_not_compared_by_right_and_wrong(watched: Any, tmp_path: Path) -> None:
-    monitor = watched.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **CHANGES)
-    with pytest.raises(InputError, match=r"told by its mean squared error; give each version a monitor"):
-        monitor.compare(watched.model, watched.model)
+def test_versions_of_a_regression_are_compared_by_their_errors(watched: Any, tmp_path: Path) -> None:
+    """Version 2 saw forty digits, version 1 nine hundred; the same labels tell by how many days² it is farther off."""
+    images, targets = watched.images.astype(np.float32), watched.targets.astype(np.float32)
+    name = watched.model.removeprefix("models:/").partition("/")[0].partition("@")[0]
+    kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
+    worse = LinearRegression().fit(images[:40], targets[:40])
+    first = watched.model
+    watched.register(skl2onnx.to_onnx(worse, initial_types=[("pixels", kind)], target_opset=17), name)
+    second = watched.model
+    watched.model = first
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    changes = {
+        **CHANGES,
+        "measures": ["bias", {"within_tolerance": {"tolerance": 2}}],
+        "sampler": {"type": "srs", "budget": 80},
+    }
+    config = str(watched.write_yaml(database, **changes))
+    monitor = watched.monitor(database, **changes)
+    watched.write_window()
+    monitor.advance()
+    watched.answer(monitor)
+    assert monitor.advance().problems == []
+    with pytest.raises(InputError, match=r"told by its mean squared error: compare_measures compares them by that"):
+        monitor.compare(first, second)
+    (found,) = monitor.compare_measures(first, second)
+    assert found.quantity.unit == "days²"
+    assert (found.winner, found.labels, found.rounds) == ("first", 80, 1)
+    assert 0 < found.low < found.difference < found.high
+    told = asked("compare", first, second, "--measure", "bias", "--measure", "within_tolerance", "-c", config)
+    assert "The bias of" in told
+    assert "in its distance from 0" in told
+    assert "The share within 2 days of" in told
+    assert "points (95 % interval" in told
+    shown = json.loads(asked("compare", first, second, "-c", config, "--json"))["measures"]
+    assert shown[0]["words"] == found.words(first, second)
+    assert shown[0]["winner"] == "first"
+    with pytest.raises(InputError, match="'f1' is none of the measures"):
+        monitor.compare_measures(first, second, ["f1"])
+
+
+def test_a_network_of_a_regression_has_a_reference(watched: Any, tmp_path: Path) -> None:
     network = MLPRegressor(hidden_layer_sizes=(8,), max_iter=5, random_state=0).fit(watched.images, watched.targets)
     kind = skl2onnx.common.data_types.FloatTensorType([None, 64])
     watched.register(skl2onnx.to_onnx(network, initial_types=[("pixels", kind)], target_opset=17), "layered-days")

@@ -47,6 +47,15 @@ def test_versions_are_told_newest_first(client_of: Clients) -> None:
     assert [each["rounds"] for each in alike] == [COMBINED, COMBINED]
 
 
+def test_the_api_says_which_is_better(client_of: Clients) -> None:
+    olga = client_of(name="olga")
+    assert "points worse than 9 (the accuracy differs by" in olga.get(f"{API}/worse/versions").json()["comparison"]
+    turned = olga.get(f"{API}/worse/versions", params={"first": "10", "second": "9"}).json()["comparison"]
+    assert "Version 9 is" in turned
+    assert "points better than 10" in turned
+    assert olga.get(f"{API}/fresh/versions").json()["comparison"] is None
+
+
 def test_the_page_says_which_is_better(client_of: Clients) -> None:
     olga = client_of(name="olga")
     page = olga.get("/monitors/worse/versions").text

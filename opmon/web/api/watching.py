@@ -23,6 +23,7 @@ from opmon.web.api.views.rounds import (
 )
 from opmon.web.failures import failures_of
 from opmon.web.planned import Wish, known_of, planned
+from opmon.web.versions import against, chosen
 from opmon.web.watched import configuration_of, lines_for, rounds_of, timeline_of, versions_of
 
 router = APIRouter(tags=["watching"])
@@ -87,10 +88,16 @@ def failures(
 
 
 @router.get("/monitors/{monitor}/versions")
-def versions(site: TheSite, person: Watcher, monitor: str) -> VersionsOut:
-    """The model versions, each over the last rounds that it answered itself, the newest first."""
-    found = versions_of(site, site.monitor_for(person, monitor))
-    return VersionsOut(versions=[VersionOut.model_validate(each) for each in found])
+def versions(
+    site: TheSite, person: Watcher, monitor: str, first: str | None = None, second: str | None = None
+) -> VersionsOut:
+    """The model versions, each over the last rounds that it answered itself, the newest first; and which of two is
+    better, the newest against the last one before it unless others are named."""
+    settings = site.monitor_for(person, monitor)
+    found = versions_of(site, settings)
+    one, two = chosen(found, first, second)
+    told = None if one is None or two is None or one is two else against(one, two, settings.quantity)
+    return VersionsOut(versions=[VersionOut.model_validate(each) for each in found], comparison=told)
 
 
 @router.get("/monitors/{monitor}/plan")

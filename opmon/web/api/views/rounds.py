@@ -126,6 +126,7 @@ class VersionOut(View):
 
 class VersionsOut(View):
     versions: list[VersionOut] = Field(description="newest first")
+    comparison: str | None = Field(description="in a sentence, which of two is better; null where there are no two")
 
 
 class PointOut(View):

@@ -1,0 +1,167 @@
+"""Two versions of a model by any measure: on the same labelled inputs where both can be asked, else each on its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from opmon.adjudication import Asked
+from opmon.config.measures import MeasureSettings
+from opmon.decisions.measure_comparison import MeasureComparison, SliceDifference
+from opmon.errors import InputError, NotFoundError, SourceError
+from opmon.estimators.paired import FEWEST, Pair, holm, paired_difference
+from opmon.problems import traits
+from opmon.queries.versions import difference, version_views
+from opmon.stages.estimate import read_answers
+from opmon.stages.measures import rows_of
+from opmon.stages.rivals import answers_of
+from opmon.stages.slices import members_of
+from opmon.stages.toolbox import Toolbox
+from opmon.stages.weights import linear
+from opmon.store import revisions, rounds
+from opmon.store.rounds import Round
+from opmon.types import ModelVersion, Numbers
+
+log = logging.getLogger(__name__)
+
+
+def compare_measures(
+    work: Toolbox,
+    first: ModelVersion,
+    second: ModelVersion,
+    named: Sequence[str],
+    newest: int | None = None,
+    alpha: float = 0.05,
+    *,
+    fresh: bool = False,
+) -> tuple[MeasureComparison, ...]:
+    """By how much each of the ``named`` measures differs between two versions; the main one where none is named.
+
+    Both are asked for their answers to every labelled draw of the last ``newest`` rounds. Where they cannot be, because
+    answers are logged or people judged the outputs of one version, each has the rounds that it answered itself.
+    """
+    settings = work.settings
+    try:
+        measures = [settings.watched(name) for name in named] or [settings.watched(None)]
+    except ValueError as exc:
+        raise InputError(str(exc)) from exc
+    if settings.scoring.by == "logged" or not traits(settings.problem).compares:
+        return tuple(_apart(work, first, second, each) for each in measures)
+    registered = max(work.registry.registered_at(model) for model in (first, second))
+    pairs, before = _pairs(work, first, second, newest, registered, fresh=fresh)
+    return tuple(_compared(work, each, pairs, before, alpha) for each in measures)
+
+
+def _pairs(
+    work: Toolbox, first: ModelVersion, second: ModelVersion, newest: int | None, registered: datetime, *, fresh: bool
+) -> tuple[list[Pair], int]:
+    """The rounds with the answers of both, and how many of them were opened before both were registered."""
+    with work.store.read() as connection:
+        known = revisions.latest_estimates(connection, work.name)
+        judged = [revision.round_number for revision in known if not revision.estimate.provisional]
+        chosen = [rounds.get(connection, work.name, number) for number in judged[-newest if newest else None :]]
+    if fresh:
+        chosen = [round_ for round_ in chosen if round_.opened_at > registered]
+    found: list[Pair] = []
+    before = 0
+    for number, round_ in enumerate(chosen):
+        work.progress(f"comparing {first.uri} with {second.uri}", number, len(chosen))
+        if chosen[-1].classes != round_.classes:
+            log.warning("round %d is left out: its classes are others than those of the newest", round_.number)
+            continue
+        try:
+            found.append(_pair(work, round_, first, second))
+        except (SourceError, NotFoundError, InputError) as exc:
+            log.warning("round %d is left out: %s", round_.number, exc)
+        else:
+            before += round_.opened_at <= registered
+    if not found:
+        since = f" since {registered:%Y-%m-%d %H:%M} UTC, when the later version was registered," if fresh else ""
+        raise InputError(
+            f"monitor {work.name!r} has no round{since} with labels whose inputs can be read again; label a round first"
+        )
+    return found, before
+
+
+def _pair(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVersion) -> Pair:
+    with work.store.read() as connection:
+        answers = read_answers(connection, round_)
+    estimator, draw = linear(answers.sample), answers.sample.draw
+    if estimator is None:
+        raise InputError(f"the design {draw.design!r} does not tell what its draws stand for")
+    labelled = [task.position for task in answers.tasks if task.truth is not None]
+    one, two = (
+        rows_of(round_, _as_said(answers.tasks, *answers_of(work, round_, model, labelled)), draw)
+        for model in (first, second)
+    )
+    slicing = round_.slicing
+    slices = {} if slicing is None else {each.name: members_of(slicing, each, draw) for each in slicing.slices}
+    both = one.answered & two.answered
+    sample = replace(answers.sample, outcomes=np.where(both, answers.sample.outcomes, np.nan))
+    return Pair(estimator, sample, one, two, slices)
+
+
+def _as_said(tasks: Sequence[Asked], said: dict[int, str], scores: dict[int, Numbers]) -> list[Asked]:
+    """The tasks with another version's answers; those that it gave none to are left out."""
+    return [
+        replace(task, prediction=said[task.position], scores=scores.get(task.position))
+        for task in tasks
+        if task.position in said
+    ]
+
+
+def _compared(
+    work: Toolbox, chosen: MeasureSettings, pairs: Sequence[Pair], before: int, alpha: float
+) -> MeasureComparison:
+    measure, quantity = chosen.plugin, chosen.quantity(work.settings.unit)
+    if measure.is_table:
+        raise InputError(f"{quantity.name} is a table; name one of what it is made of, such as a recall or a precision")
+    classes = pairs[-1].first.classes
+    measure.check(classes)
+    found = paired_difference(pairs, measure, quantity, 1 - alpha)
+    parts = {}
+    for name in dict.fromkeys(name for pair in pairs for name in pair.slices):
+        try:
+            part = paired_difference(pairs, measure, quantity, 1 - alpha, within=name)
+        except InputError:  # nothing counts for the measure there
+            continue
+        if part.labels >= FEWEST:
+            parts[name] = part
+    differ = holm({name: part.chance for name, part in parts.items()}, alpha)
+    slices = tuple(
+        SliceDifference(name, part.difference, part.low, part.high, part.labels, name in differ)
+        for name, part in sorted(parts.items(), key=lambda each: each[1].chance)
+    )
+    return MeasureComparison(
+        quantity, found.first, found.second, found.difference, found.low, found.high, found.labels, found.differing,
+        len(pairs), alpha, before, slices,
+    )  # fmt: skip
+
+
+def _apart(work: Toolbox, first: ModelVersion, second: ModelVersion, chosen: MeasureSettings) -> MeasureComparison:
+    """By the rounds that each version answered itself: other inputs, and so a wider interval."""
+    quantity = work.settings.quantity
+    if chosen.quantity(work.settings.unit) != quantity:
+        raise InputError(
+            f"the versions of {work.name!r} answered different inputs, and are compared by the main measure alone, the "
+            f"{quantity.name}; got {chosen.key!r}"
+        )
+    with work.store.read() as connection:
+        views = {each.version: each for each in version_views(connection, work.name, quantity)}
+    lacking = [model.uri for model in (first, second) if model.version not in views]
+    if lacking:
+        raise InputError(
+            f"nothing was estimated of {' and '.join(lacking)} in monitor {work.name!r}: neither can be asked for "
+            "other inputs, so each needs labelled rounds of its own"
+        )
+    one, two = views[first.version], views[second.version]
+    values = (one.estimate, two.estimate)
+    found = difference(*values)
+    return MeasureComparison(
+        quantity, values[0].value, values[1].value, found.value, found.low, found.high, one.labels + two.labels, None,
+        one.rounds + two.rounds, 1 - one.estimate.level,
+    )  # fmt: skip
