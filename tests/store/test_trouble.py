@@ -81,9 +81,9 @@ def test_a_pool_that_is_used_up_is_told(postgres: Callable[[], str]) -> None:
 def test_sessions_have_limits_unless_the_address_says_others(postgres: Callable[[], str]) -> None:
     url = postgres()
     assert limits(connect(url)) == {
-        "lock_timeout": "10s",
+        "lock_timeout": "5s",
         "statement_timeout": "1min",
-        "idle_in_transaction_session_timeout": "30s",
+        "idle_in_transaction_session_timeout": "15s",
     }
     own = limits(connect(f"{url}{'&' if '?' in url else '?'}options=-c%20lock_timeout%3D3s"))
     assert own["lock_timeout"] == "3s"
