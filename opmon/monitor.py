@@ -28,6 +28,7 @@ from opmon.decisions.comparison import Comparison
 from opmon.decisions.measure_comparison import MeasureComparison
 from opmon.errors import InputError
 from opmon.jobs.model import Answering, Way
+from opmon.logs.place import within
 from opmon.private import private_folder
 from opmon.queries.rounds import gathers
 from opmon.stages import census
@@ -76,6 +77,8 @@ class Monitor:
     progress: Progress = silent
     stopping: Callable[[], bool] = lambda: False
     """Asked between steps: true makes :meth:`advance` return early, with everything in order."""
+    given_up: bool = False
+    """Set where a cycle hangs for good: its lease is not renewed any more, and no further step is begun."""
     _scorers: dict[str, Answering] = field(default_factory=dict, repr=False)
     _ways: dict[tuple[str, bool], Way[Answering]] = field(default_factory=dict, repr=False)
     _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
@@ -136,19 +139,24 @@ class Monitor:
         return cycle
 
     def _do(self, work: Toolbox, cycle: Cycle, open_new: bool) -> None:
-        attempt(work, cycle, lambda: pull_labels(work, self._desk))
-        attempt(work, cycle, lambda: pull_truths(work))
+        attempt(work, cycle, lambda: pull_labels(work, self._desk), stage="pulling labels")
+        attempt(work, cycle, lambda: pull_truths(work), stage="reading truth")
         self._advance_rounds(work, cycle, self._rounds(work))
-        while open_new and not self._ends(cycle) and (opened := attempt(work, cycle, lambda: open_round(work))):
+        while (
+            open_new
+            and not self._ends(cycle)
+            and (opened := attempt(work, cycle, lambda: open_round(work), stage="opening rounds"))
+        ):
             cycle.opened += len(opened.new)
             touched = {*opened.new, *opened.grown}
             self._advance_rounds(work, cycle, [round_ for round_ in self._rounds(work) if round_.number in touched])
-        attempt(work, cycle, lambda: push_tasks(work, self._desk))
+        attempt(work, cycle, lambda: push_tasks(work, self._desk), stage="handing out tasks")
         with work.store.read() as connection:
             cycle.waiting = rounds.waiting(connection, work.name)
-        cycle.delivered, cycle.undelivered = delivery.deliver(
-            work.lease, work.name, self._actions(work), self.clock, lambda: self._ends(cycle)
-        )
+        with within(monitor=work.name, stage="delivering events"):
+            cycle.delivered, cycle.undelivered = delivery.deliver(
+                work.lease, work.name, self.actions(), self.clock, lambda: self._ends(cycle)
+            )
         if open_new:
             self._note(work, cycle)
 
@@ -245,7 +253,7 @@ class Monitor:
 
     def _ends(self, cycle: Cycle) -> bool:
         """Whether the cycle begins nothing further."""
-        return self.stopping() or cycle.is_over
+        return self.stopping() or self.given_up or cycle.is_over
 
     def _advance_round(self, work: Toolbox, round_: Round, cycle: Cycle) -> str:
         """One step after another until the round is closed or waits for people."""
@@ -254,19 +262,25 @@ class Monitor:
                 case RoundState.OPENED:
                     if self._gathers(round_):
                         return round_.state
-                    score_round(work, round_)
+                    with within(stage="scoring"):
+                        score_round(work, round_)
                 case RoundState.SCORED:
-                    judge_truths(work, round_)
-                    draw_round(work, round_)
+                    with within(stage="drawing"):
+                        judge_truths(work, round_)
+                        draw_round(work, round_)
                 case RoundState.DRAWN:
-                    publish_draw(work, round_)
+                    with within(stage="publishing the draw"):
+                        publish_draw(work, round_)
                 case RoundState.LABELLING | RoundState.ESTIMATED | RoundState.CLOSED:
-                    label_by_judge(work, round_)
-                    new = estimate_round(work, round_)
+                    with within(stage="estimating"):
+                        label_by_judge(work, round_)
+                        new = estimate_round(work, round_)
                     round_ = self._again(round_)
-                    judged = round_.state == RoundState.ESTIMATED and decide_round(work, round_)
+                    with within(stage="deciding"):
+                        judged = round_.state == RoundState.ESTIMATED and decide_round(work, round_)
                     round_ = self._again(round_) if judged else round_
-                    told = self._owes_report(round_) and report_round(work, round_)
+                    with within(stage="reporting"):
+                        told = self._owes_report(round_) and report_round(work, round_)
                     if not new and not judged and not told:
                         return round_.state
             round_ = self._again(round_)
@@ -287,7 +301,7 @@ class Monitor:
 
     @contextmanager
     def _at_work(self) -> Iterator[Toolbox]:
-        with hold(self.store, self.settings.name) as lease:
+        with hold(self.store, self.settings.name, lambda: not self.given_up) as lease:
             with suppress(OSError):  # whoever writes there says what is wrong with it
                 private_folder(self.folder)
             yield Toolbox(
@@ -307,8 +321,6 @@ class Monitor:
                 models=self._models,
             )
 
-    def _actions(self, work: Toolbox) -> dict[str, Action]:
+    def actions(self) -> dict[str, Action]:
         """The configured actions by name, given the registry where they ask for it."""
-        plugged = [action.plugin for action in self.settings.actions]
-        bound = [action.bind(self.registry) for action in plugged]
-        return dict(zip(work.action_names, bound, strict=True))
+        return {action.name: action.plugin.bind(self.registry) for action in self.settings.actions}

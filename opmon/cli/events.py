@@ -49,7 +49,8 @@ def list_events(path: Path | None, monitor: str | None, number: int, only_open: 
     out = console()
     for event in found:
         kind = (event.type.removeprefix("opmon."), _STYLES.get(event.type, "bold"))
-        where = f"  {event.monitor}, round {event.round}, {ago(event.created_at)}  "
+        round_ = "" if event.round is None else f", round {event.round}"
+        where = f"  {event.monitor}{round_}, {ago(event.created_at)}  "
         out.print(Text.assemble(kind, where, (event.id, "dim")))
         out.print(Text("  " + event.message))
         if event.acknowledged_at is not None:
@@ -65,6 +66,8 @@ _STYLES = {
     "opmon.recovered": "bold green",
     "opmon.changed": "bold yellow",
     "opmon.advice": "bold yellow",
+    "opmon.silent": "bold red",
+    "opmon.heard": "bold green",
 }
 
 

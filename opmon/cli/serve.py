@@ -62,7 +62,7 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
     if role == "web":
         working = Idle(reloading.look)
     else:
-        working = Service(settings, reload=reloading.look)
+        working = Service(settings, reload=reloading.look, role=role)
         health.standstill, health.registry = working.standstill, working.registry.check
         reloading.takers.append(working.take)
     with ExitStack() as stack:

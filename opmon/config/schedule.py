@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from opmon.config.fields import Count, Duration
 from opmon.config.part import Part, at_key
@@ -39,6 +39,8 @@ class ScheduleSettings(Part):
     """A time that was missed by more than this is left out; None: it is made up for, however late."""
     silent_after: Count = 3
     """So many periods without a cycle that ended, and the monitor is told to be silent."""
+    give_up_after: Duration = Field(default="30m")  # type: ignore[assignment]
+    """A cycle in which nothing moves for so long is given up: it is begun anew, by whichever worker is first."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:

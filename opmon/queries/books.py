@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opmon.queries.needs import NeedView, needs_of
+from opmon.queries.pulse import Pulse, is_silent
+from opmon.queries.silence import why_silent
 from opmon.queries.standing import StandingView
 from opmon.queries.watch import Watch
-from opmon.store import assigning, cycles, handing, outbox, queue, rounds, set_aside, ticks, truths
+from opmon.store import assigning, cycles, handing, outbox, queue, rounds, set_aside, ticks, truths, workers
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
 from opmon.store.handing import Standing as Provider
@@ -17,6 +19,7 @@ from opmon.store.outbox import Dead
 from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
 from opmon.store.truths import Read
+from opmon.store.workers import Worker
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Books:
     truths: Mapping[str, Read]
     further: Mapping[str, int]
     """How many tasks wait for a further opinion."""
+    workers: Sequence[Worker]
+    now: datetime
 
     @classmethod
     def read(cls, connection: Connection, names: Sequence[str], now: datetime) -> Books:
@@ -64,6 +69,8 @@ class Books:
             set_aside.of_monitors(connection, names),
             truths.last_read(connection, names),
             assigning.lacking_further(connection, names),
+            workers.known(connection),
+            now,
         )
 
     def queue_of(self, name: str) -> QueueView:
@@ -86,7 +93,15 @@ class Books:
             None if watch.provider is None else self.failing.get((name, watch.provider)),
             watch.max_open,
             self.aside.get(name, ()),
+            self._silence(watch),
         )
+
+    def _silence(self, watch: Watch) -> str | None:
+        """Why the monitor is silent; None where it is not."""
+        begun, ended = self.begun.get(watch.name), self.ended.get(watch.name)
+        if not is_silent(watch, begun, ended, self.now):
+            return None
+        return why_silent(Pulse(watch.name, begun, ended, silent=True, failing=False), self.workers, self.now)
 
     def next_at(self, watch: Watch) -> datetime | None:
         """When the monitor's schedule begins it again."""

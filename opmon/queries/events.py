@@ -31,10 +31,11 @@ class EventView:
 
     id: str
     monitor: str
-    round: int
+    round: int | None
+    """None: it belongs to no round."""
     rule: str
     type: str
-    """``opmon.alarm``, ``opmon.recovered``, ``opmon.changed`` or ``opmon.advice``."""
+    """``opmon.alarm``, ``opmon.recovered``, ``opmon.changed``, ``opmon.advice``, ``opmon.silent``, ``opmon.heard``."""
     message: str
     body: Document
     """The whole event, as actions get it."""

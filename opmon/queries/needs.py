@@ -16,7 +16,7 @@ from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
 from opmon.wording import counted
 
-NeedKind = Literal["cycle", "inputs", "alarm", "delivery", "provider", "round", "full", "labels"]
+NeedKind = Literal["silent", "cycle", "inputs", "alarm", "delivery", "provider", "round", "full", "labels"]
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,14 @@ def needs_of(
     provider: Provider | None,
     max_open: int | None = None,
     aside: Sequence[SetAside] = (),
+    silence: str | None = None,
 ) -> tuple[NeedView, ...]:
     """What a monitor needs, from what is known of it."""
     kept_out = None if ended is None else ended.problem
     if provider is not None and kept_out == provider.problem:
         kept_out = None  # said below, with since when
-    needs = [NeedView("cycle", kept_out)] if kept_out else []
+    needs = [NeedView("silent", f"silent: {silence}")] if silence else []
+    needs += [NeedView("cycle", kept_out)] if kept_out else []
     needs += [
         need
         for reason in stands.reasons

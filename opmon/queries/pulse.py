@@ -43,11 +43,21 @@ def pulses(connection: Connection, watches: Sequence[Watch], now: datetime) -> l
 
 
 def _pulse(watch: Watch, ended: Ended | None, begun: datetime | None, now: datetime) -> Pulse:
-    last = begun if ended is None else ended.at
-    silent = _is_over(watch, last, now)
+    silent = is_silent(watch, begun, ended, now)
     succeeded = None if ended is None else ended.succeeded_at
     failing = ended is not None and not silent and (succeeded is None or _is_over(watch, succeeded, now))
     return Pulse(watch.name, begun, ended, silent, failing)
+
+
+def is_silent(watch: Watch, begun: datetime | None, ended: Ended | None, now: datetime) -> bool:
+    """Whether no cycle of a monitor has ended for too long that a service begins.
+
+    One that nobody ever began by its schedule is none of a service's, nor one that went on long after a service last
+    began it: ``opmon run`` keeps to other times.
+    """
+    if begun is None or (ended is not None and _is_over(watch, begun, ended.at)):
+        return False
+    return _is_over(watch, begun if ended is None else ended.at, now)
 
 
 def _is_over(watch: Watch, last: datetime | None, now: datetime) -> bool:

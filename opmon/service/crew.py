@@ -31,6 +31,8 @@ class Crew:
         self._work, self._places, self._monotonic = work, places, monotonic
         self._wanted: dict[str, bool] = {}
         self._since: dict[str, float] = {}
+        self._threads: dict[str, threading.Thread] = {}
+        self._given_up: list[threading.Thread] = []
         self._slow: set[str] = set()
         self._closed = False
         self._changed = threading.Condition()
@@ -55,6 +57,7 @@ class Crew:
                     log.warning("monitor %s waits: %s", name, exc)
                     return
                 self._since[name] = self._monotonic()
+                self._threads[name] = work
                 del self._wanted[name]
 
     def busy(self) -> set[str]:
@@ -74,6 +77,26 @@ class Crew:
             self._changed.wait_for(lambda: not self._since, seconds)
             return set(self._since)
 
+    def give_up(self, name: str) -> None:
+        """Wait for whoever is at it no longer: the next one may begin. It cannot be ended, and what it does is lost."""
+        with self._changed:
+            thread = self._threads.get(name)
+            if thread is not None:
+                self._given_up.append(thread)
+                self._leave(name)
+        self.tend()
+
+    def hanging(self) -> int:
+        """How many that were given up on still hang."""
+        with self._changed:
+            self._given_up = [thread for thread in self._given_up if thread.is_alive()]
+            return len(self._given_up)
+
+    def _leave(self, name: str) -> None:
+        del self._since[name], self._threads[name]
+        self._slow.discard(name)
+        self._changed.notify_all()
+
     def _notice_slow(self) -> None:
         for name, since in self._since.items():
             if name not in self._slow and self._monotonic() - since > SLOW:
@@ -85,7 +108,6 @@ class Crew:
             self._work(name, open_new)
         finally:
             with self._changed:
-                del self._since[name]
-                self._slow.discard(name)
-                self._changed.notify_all()
+                if self._threads.get(name) is threading.current_thread():
+                    self._leave(name)
             self.tend()

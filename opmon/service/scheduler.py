@@ -23,12 +23,13 @@ from opmon.abc import Registry
 from opmon.config import Settings
 from opmon.config.registry import registry_of
 from opmon.errors import LeaseHeld, OpmonError
-from opmon.logs.place import within
 from opmon.monitor import Monitor
+from opmon.service.attention import Attention
 from opmon.service.crew import Crew
 from opmon.service.rests import FIRST_REST, Rests, backs_off
 from opmon.service.stopping import LAST_RESORT, Signals
 from opmon.service.timetable import Timetable
+from opmon.service.watchdog import Watchdog
 from opmon.store import cycles, readiness, ticks
 from opmon.store.engine import Store, open_store
 
@@ -41,6 +42,8 @@ ATTENTION_SECONDS = FIRST_REST
 CYCLE_SECONDS = 300.0
 """After so long a cycle begins no further step; the next one, which comes at once, goes on."""
 LAST_STEPS = 4.0
+MOST_HANGING = 8
+"""Cycles that were given up on and still hang: with more of them the process is not healthy."""
 STANDSTILL_SECONDS = 30.0
 """A service that has not looked at its timetable for so long does not move any more."""
 
@@ -59,6 +62,9 @@ class Service:
     monitors: Mapping[str, Monitor] = field(init=False)
     crew: Crew = field(init=False, repr=False)
     table: Timetable = field(init=False, repr=False)
+    attention: Attention = field(init=False, repr=False)
+    watchdog: Watchdog = field(init=False, repr=False)
+    role: str = "all"
     rests: Rests = field(init=False, repr=False)
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _owed: set[str] = field(default_factory=set, repr=False)
@@ -68,26 +74,33 @@ class Service:
     def __post_init__(self) -> None:
         self.store = open_store(self.settings.database.get_secret_value())
         self.registry = registry_of(self.settings)
+        self.attention = Attention(self.clock, self.monotonic)
         self.monitors = {name: self._monitor(self.settings, name) for name in self.settings.monitors}
         self.crew = Crew(self.work, monotonic=self.monotonic)
         self.rests = Rests(lambda: self.monotonic())
         self.table = Timetable(self.clock, self.monotonic)
+        self.watchdog = Watchdog(
+            self.store, lambda: self.monitors, self.attention, self.clock, self.role, stop=self._stop
+        )
 
     def _monitor(self, settings: Settings, name: str) -> Monitor:
-        return Monitor.from_settings(
-            settings, name, store=self.store, registry=self.registry, stopping=self._stop.is_set
-        )
+        monitor = Monitor.from_settings(settings, name, store=self.store, registry=self.registry)
+        monitor.stopping = self._stop.is_set
+        monitor.progress = lambda what, done, total: self.attention.moved(name)
+        return monitor
 
     def run(self) -> None:
         """Work until :meth:`stop` is called or a signal comes."""
         Signals(self.stop, lambda: self.reload(True), lambda: _named(self.crew.wait(0))).listen()
         self.timetable()
         threading.Thread(target=self._attend_always, name="attention", daemon=True).start()
+        threading.Thread(target=self.watchdog.run, name="watchdog", daemon=True).start()
         log.info("watching %s", ", ".join(self.monitors))
         while not self._stop.is_set():
             self._looked = self.monotonic()
             try:
                 self.look()
+                self.give_up_stalled()
                 self.reload(False)
             except OpmonError as exc:
                 log.warning("%s", exc)
@@ -103,6 +116,9 @@ class Service:
         """Why nothing moves any more; None where it does."""
         if self._looked is None or self._stop.is_set():
             return None
+        hanging = self.crew.hanging()
+        if hanging > MOST_HANGING:
+            return f"{hanging} cycles that were given up on still hang: only a restart ends them"
         seconds = self.monotonic() - self._looked
         return f"the timetable has not been looked at for {seconds:.0f} s" if seconds > STANDSTILL_SECONDS else None
 
@@ -150,6 +166,24 @@ class Service:
             and not backs_off(self.monitors[name].settings.schedule, ended.get(name), now)
         ]
 
+    def give_up_stalled(self) -> None:
+        """Give up the cycles in which nothing has moved for too long: their leases run out, and others may begin."""
+        for name in self.attention.stalled(self._patience):
+            log.error(
+                "monitor %s: nothing has moved for %.0f min in %s; the cycle is given up, and begun anew",
+                *(name, self._patience(name) / 60, self.attention.busy(0)[name].stage or "its work"),
+            )
+            self.attention.forget(name)
+            if name in self.monitors:
+                self.monitors[name].given_up = True
+                self.monitors = {**self.monitors, name: self._monitor(self.settings, name)}
+            self._owed.add(name)
+            self.crew.give_up(name)
+
+    def _patience(self, name: str) -> float:
+        monitor = self.monitors.get(name)
+        return 0.0 if monitor is None else monitor.settings.schedule.give_up_after.total_seconds()
+
     def attend(self) -> None:
         """Start the monitors that have something to do between their scheduled times."""
         with self.store.read() as connection:
@@ -166,7 +200,7 @@ class Service:
         if monitor is None:  # the configuration was changed meanwhile
             self._owed.discard(name)
             return
-        with within(monitor=name):
+        with self.attention.on(name):
             self._work(monitor, name, open_new)
 
     def _work(self, monitor: Monitor, name: str, open_new: bool) -> None:
@@ -210,6 +244,10 @@ class Service:
             log.warning("MLflow is not waited for any more, for the sake of %s: nothing is lost", _named(busy))
             self.registry.give_up()
             self.crew.wait(LAST_RESORT)
+        try:
+            self.watchdog.leave()
+        except OpmonError as exc:
+            log.debug("%s", exc)
 
 
 def _named(names: set[str]) -> str:

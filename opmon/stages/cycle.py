@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from opmon import disk
 from opmon.errors import LeaseLost, OpmonError
+from opmon.logs.place import within
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.rounds import Round
@@ -70,8 +71,15 @@ class Cycle:
         return ", ".join(words) or "nothing to do"
 
 
-def attempt(work: Toolbox, cycle: Cycle, step: Callable[[], T], round_: Round | None = None) -> T | None:
+def attempt(
+    work: Toolbox, cycle: Cycle, step: Callable[[], T], round_: Round | None = None, stage: str | None = None
+) -> T | None:
     """Do a step; what cannot be done now is kept with its reason and tried again next time."""
+    with within(monitor=work.name, round=None if round_ is None else round_.number, stage=stage):
+        return _attempt(work, cycle, step, round_)
+
+
+def _attempt(work: Toolbox, cycle: Cycle, step: Callable[[], T], round_: Round | None) -> T | None:
     try:
         return step()
     except LeaseLost:

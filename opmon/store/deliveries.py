@@ -11,6 +11,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.store.outbox import SILENCE
 from opmon.store.schema import Query, deliveries, events
 from opmon.types import Document
 
@@ -27,9 +28,10 @@ class Delivery:
     body: Document
 
 
-def due(connection: Connection, monitor: str, at: datetime) -> list[Delivery]:
-    """What should be tried now, oldest first."""
-    first = first_in_line(events.c.monitor == monitor).subquery()
+def due(connection: Connection, monitor: str, at: datetime, rule: str | None = None) -> list[Delivery]:
+    """What should be tried now, oldest first: of one ``rule``, or of all but the watchdog, which delivers its own."""
+    whose = events.c.rule != SILENCE if rule is None else events.c.rule == rule
+    first = first_in_line(events.c.monitor == monitor, whose).subquery()
     query = (
         sa.select(deliveries, events.c.body)
         .join(first, first.c.id == deliveries.c.id)

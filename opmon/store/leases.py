@@ -17,7 +17,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -45,6 +45,8 @@ class Lease:
     store: Store
     name: str
     token: int
+    lives: Callable[[], bool] = field(default=lambda: True, repr=False)
+    """Asked before it is renewed: work that was given up on does not keep it."""
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def fence(self, connection: Connection) -> None:
@@ -72,6 +74,8 @@ class Lease:
     def keep_alive(self) -> None:
         """Renew until told to stop; a database that does not answer is tried again, as the work itself will be."""
         while not self._stop.wait(TIME_TO_LIVE.total_seconds() / 4):
+            if not self.lives():
+                return
             try:
                 self.renew()
             except LeaseLost:
@@ -81,9 +85,9 @@ class Lease:
 
 
 @contextmanager
-def hold(store: Store, name: str) -> Iterator[Lease]:
-    """Hold the lease ``name``, or raise :class:`LeaseHeld` that says who has it."""
-    lease = Lease(store, name, _take(store, name))
+def hold(store: Store, name: str, lives: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
+    """Hold the lease ``name`` while it ``lives``, or raise :class:`LeaseHeld` that says who has it."""
+    lease = Lease(store, name, _take(store, name), lives)
     keeper = threading.Thread(target=lease.keep_alive, name=f"lease-{name}", daemon=True)
     keeper.start()
     try:

@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 ALARM, RECOVERED, CHANGED, ADVICE = "opmon.alarm", "opmon.recovered", "opmon.changed", "opmon.advice"
 """The types of events. An alarm ends with a recovery, or because its rule was changed, which is none. Advice is kept
 and shown; no action hears of it."""
+SILENCE = "monitor_silent"
+"""What stands for a rule in the events of the watchdog."""
+SILENT, HEARD = "opmon.silent", "opmon.heard"
+"""A monitor's cycles do not end any more, and end again; no round belongs to it."""
 
 _NAMESPACE = uuid.UUID("6f1d5b0e-58c3-4b7e-9a35-0d2f0f4f6a11")
 
@@ -36,7 +40,7 @@ def event_id(monitor: str, rule: str, version: str, kind: str, round_key: str | 
 
 def add(
     connection: Connection,
-    round_id: int,
+    round_id: int | None,
     body: Document,
     actions: Sequence[str] | Mapping[str, datetime],
     at: datetime,
@@ -162,6 +166,22 @@ def states(connection: Connection, monitors: Collection[str]) -> dict[str, dict[
     for monitor, state, count in connection.execute(query):
         found[monitor][state] = count
     return found
+
+
+def newest_types(connection: Connection, rule: str) -> dict[str, str]:
+    """By monitor the type of the newest event of a rule."""
+    query = sa.select(events.c.monitor, events.c.type).where(events.c.rule == rule).order_by(events.c.created_at)
+    return {row.monitor: row.type for row in connection.execute(query)}
+
+
+def waiting_of(connection: Connection, rule: str, at: datetime) -> set[str]:
+    """The monitors of which a delivery of a rule's events is due."""
+    query = (
+        sa.select(events.c.monitor)
+        .join(deliveries, deliveries.c.event_id == events.c.id)
+        .where(events.c.rule == rule, deliveries.c.state == "pending", deliveries.c.next_at <= at)
+    )
+    return set(connection.scalars(query))
 
 
 def newest_alarm(connection: Connection, monitor: str, rule: str) -> Document | None:

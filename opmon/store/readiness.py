@@ -15,13 +15,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.store.deliveries import first_in_line
-from opmon.store.schema import estimates, labels, rounds
+from opmon.store.outbox import SILENCE
+from opmon.store.schema import estimates, events, labels, rounds
 from opmon.store.states import RoundState
 
 
 def monitors_with_work(connection: Connection, at: datetime) -> set[str]:
     """The monitors of which a round is ready, or a delivery due."""
-    waiting = first_in_line().subquery()
+    waiting = first_in_line(events.c.rule != SILENCE).subquery()
     query = sa.union(
         sa.select(rounds.c.monitor).where(rounds.c.ready),
         sa.select(waiting.c.monitor).where(waiting.c.place == 1, waiting.c.next_at <= at),

@@ -33,9 +33,11 @@ def body(event: Document) -> bytes:
 def slack(event: Document) -> bytes:
     """The event as a message for Slack's incoming webhooks; Mattermost and Rocket.Chat take the same."""
     model, signs = event.get("model") or {}, {"opmon.alarm": ":red_circle:", "opmon.recovered": ":large_green_circle:"}
+    signs |= {"opmon.silent": ":red_circle:", "opmon.heard": ":large_green_circle:"}
     head = f"{signs.get(str(event['type']), ':information_source:')} *{_plain(event.get('monitor'))}*"
-    about = f"{_plain(model.get('name'))} version {_plain(model.get('version'))}, round {_plain(event.get('round'))}"
-    lines = [f"{head} {_plain(event['type']).removeprefix('opmon.')}: {_plain(event.get('rule'))}", about]
+    about = [f"{_plain(model.get('name'))} version {_plain(model.get('version'))}"] if model else []
+    about += [] if event.get("round") is None else [f"round {_plain(event.get('round'))}"]
+    lines = [f"{head} {_plain(event['type']).removeprefix('opmon.')}: {_plain(event.get('rule'))}", ", ".join(about)]
     lines += [_plain(event.get("message"))]
     lines += [f"{name}: {_plain(event[key])}" for key, name in _LINKS if event.get(key)]
     return json.dumps({"text": "\n".join(lines)[:_LONGEST_MESSAGE]}, ensure_ascii=False).encode()

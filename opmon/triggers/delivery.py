@@ -38,11 +38,12 @@ def deliver(
     actions: Mapping[str, Acting],
     clock: Callable[[], datetime],
     stopping: Callable[[], bool] = lambda: False,
+    rule: str | None = None,
 ) -> tuple[int, int]:
     """Try every delivery that is due once, until told to stop; returns how many were taken and how many were not.
 
     An action that fails ``PATIENCE`` times running is left alone until the next time, so that a target that hangs does
-    not hold up the others.
+    not hold up the others. ``rule``: only its events are delivered; without it all but those of the watchdog.
     """
     tried: set[int] = set()
     failed: Counter[str] = Counter()
@@ -50,7 +51,7 @@ def deliver(
     while True:
         with lease.store.read() as connection:
             waiting = [
-                delivery for delivery in deliveries.due(connection, monitor, clock()) if delivery.id not in tried
+                delivery for delivery in deliveries.due(connection, monitor, clock(), rule) if delivery.id not in tried
             ]
         now = next((delivery for delivery in waiting if failed[delivery.action] < PATIENCE), None)
         if now is None or stopping():

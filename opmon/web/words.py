@@ -43,6 +43,8 @@ EVENTS = {
     "opmon.recovered": "Recovered",
     "opmon.changed": "Rule changed",
     "opmon.advice": "Advice",
+    "opmon.silent": "Silent",
+    "opmon.heard": "Heard again",
 }
 """The kinds of events."""
 

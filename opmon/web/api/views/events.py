@@ -26,7 +26,7 @@ class EventOut(View):
 
     id: str
     monitor: str
-    round: int
+    round: int | None
     rule: str
     type: str
     message: str

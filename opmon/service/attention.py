@@ -1,0 +1,89 @@
+"""What each monitor of a process is at, and since when it has not got on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from opmon.logs.place import Place, watched, within
+from opmon.store.workers import Busy
+
+
+@dataclass(frozen=True)
+class _At:
+    thread: int
+    stage: str
+    since: datetime
+    moved: datetime
+    moved_at: float
+
+
+class Attention:
+    """Hears of every stage that is begun, and of how far long ones have come."""
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock, self._monotonic = clock, monotonic
+        self._at: dict[str, _At] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def on(self, monitor: str) -> Iterator[None]:
+        """Work on a monitor in this thread."""
+        now = self._clock()
+        at = _At(threading.get_ident(), "", now, now, self._monotonic())
+        with self._lock:
+            self._at[monitor] = at
+        try:
+            with within(monitor=monitor), watched(self._enter):
+                yield
+        finally:
+            with self._lock:
+                if self._is_own(monitor):
+                    del self._at[monitor]
+
+    @contextmanager
+    def _enter(self, place: Place) -> Iterator[None]:
+        if place.monitor is not None:
+            self.moved(place.monitor, str(place))
+        yield
+
+    def moved(self, monitor: str, stage: str | None = None) -> None:
+        """Note that the monitor has got on; a thread that was given up on changes nothing."""
+        with self._lock:
+            if self._is_own(monitor):
+                at = self._at[monitor]
+                told = at.stage if stage is None else stage
+                self._at[monitor] = replace(at, stage=told, moved=self._clock(), moved_at=self._monotonic())
+
+    def stalled(self, seconds: Callable[[str], float]) -> list[str]:
+        """The monitors that have not got on for as many seconds as each may take."""
+        now = self._monotonic()
+        with self._lock:
+            return [name for name, at in self._at.items() if now - at.moved_at > seconds(name)]
+
+    def busy(self, seconds: float) -> dict[str, Busy]:
+        """The monitors that have been worked on for so long."""
+        now = self._clock()
+        with self._lock:
+            return {
+                name: Busy(at.stage, at.since, at.moved)
+                for name, at in self._at.items()
+                if (now - at.since).total_seconds() >= seconds
+            }
+
+    def forget(self, monitor: str) -> None:
+        """Whoever is at the monitor is not listened to any more."""
+        with self._lock:
+            self._at.pop(monitor, None)
+
+    def _is_own(self, monitor: str) -> bool:
+        at = self._at.get(monitor)
+        return at is not None and at.thread == threading.get_ident()

@@ -1,0 +1,149 @@
+"""A monitor whose cycles do not end is told by whoever lives, with the reason, once; and again when they end."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opmon.logs.place import within
+from opmon.queries.monitors import monitor_view
+from opmon.service.scheduler import Service
+from opmon.store import cycles, readiness, ticks, workers
+from opmon.store.leases import hold
+from opmon.store.workers import Busy, Worker
+from tests.web.world import World, monitor
+
+
+class Told(http.server.BaseHTTPRequestHandler):
+    """Takes webhooks, and keeps what they say."""
+
+    heard: list[dict[str, Any]] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        type(self).heard.append(json.loads(body))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def target() -> Iterator[str]:
+    Told.heard = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Told)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def service(sqlite: str, tmp_path: Path, target: str) -> Service:
+    hook = {"type": "webhook", "url": target, "allow": ["127.0.0.1"]}
+    own = monitor(schedule={"every": "10m", "give_up_after": "20m"}, actions=[hook, {"type": "registry_tag"}])
+    return Service(World.of(sqlite, tmp_path, {"digits": own}).settings)
+
+
+def ended(service: Service, minutes_ago: float) -> None:
+    at = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    with service.store.write() as connection:
+        ticks.claim(connection, "digits", at, None)
+        cycles.record(connection, "digits", cycles.End(at, succeeded=True, failed=False))
+
+
+def needs(service: Service) -> list[str]:
+    with service.store.read() as connection:
+        view = monitor_view(connection, service.settings.monitor("digits").watch, datetime.now(UTC), shown=1)
+    return [need.message for need in view.needs if need.kind == "silent"]
+
+
+def test_silence_is_told_once_though_another_holds_the_monitor(service: Service) -> None:
+    ended(service, 15)
+    service.watchdog.look()
+    assert (Told.heard, needs(service)) == ([], [])
+    ended(service, 45)
+    with hold(service.store, "digits"):  # it hangs, and goes on renewing its lease
+        service.watchdog.look()
+        service.watchdog.look()
+    (told,) = Told.heard
+    assert (told["type"], told["data"]["rule"], told["data"]["round"]) == ("opmon.silent", "monitor_silent", None)
+    assert "no worker is there; start opmon serve" in told["data"]["message"]
+    assert len(needs(service)) == 1
+    ended(service, 0)
+    service.watchdog.look()
+    assert [each["type"] for each in Told.heard] == ["opmon.silent", "opmon.heard"]
+    assert needs(service) == []
+    with service.store.read() as connection:
+        assert readiness.monitors_with_work(connection, datetime.now(UTC)) == set()
+
+
+def test_the_reason_is_what_a_worker_is_at(service: Service) -> None:
+    ended(service, 45)
+    now = datetime.now(UTC)
+    at = Busy("scoring of round 5", now, now)
+    said = Worker("a", "process 7 on box", "worker", "1", now, now, {"digits": at}, {})
+    with service.store.write() as connection:
+        workers.say(connection, said)
+    assert f"process 7 on box has been at scoring of round 5 since {now:%H:%M:%S} UTC" in needs(service)[0]
+    with service.store.write() as connection:
+        old = Worker(**{**vars_of(said), "seen_at": now - timedelta(minutes=5)})
+        workers.say(connection, old)
+    assert "process 7 on box, which was at it, was last heard of at" in needs(service)[0]
+
+
+def vars_of(worker: Worker) -> dict[str, Any]:
+    return {name: getattr(worker, name) for name in Worker.__dataclass_fields__}
+
+
+def test_a_monitor_that_no_service_begins_is_not_watched(service: Service) -> None:
+    with service.store.write() as connection:
+        at = datetime.now(UTC) - timedelta(hours=5)
+        cycles.record(connection, "digits", cycles.End(at, succeeded=True, failed=False))
+    assert needs(service) == []
+
+
+def test_a_beat_tells_what_takes_long(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opmon.service.watchdog.BUSY_SECONDS", 0.0)
+    with service.attention.on("digits"), within(monitor="digits", stage="scoring", round=3):
+        service.watchdog.beat()
+    with service.store.read() as connection:
+        (said,) = workers.known(connection)
+    assert said.busy["digits"].stage == "scoring of round 3"
+    service.watchdog.leave()
+    with service.store.read() as connection:
+        assert workers.known(connection) == []
+
+
+def test_a_cycle_in_which_nothing_moves_is_given_up_and_begun_anew(service: Service) -> None:
+    now, hangs, let_go = [0.0], threading.Event(), threading.Event()
+    service.attention._monotonic = service.crew._monotonic = lambda: now[0]
+    old = service.monitors["digits"]
+
+    class Hanging:
+        """A begin that does not end: whatever a cycle waits for."""
+
+        def __call__(self, *_: object) -> bool:
+            hangs.set()
+            let_go.wait(60)
+            return False
+
+    service.table.claim = lambda name, anyway=False: Hanging()  # type: ignore[method-assign]
+    service.crew.want("digits", open_new=True)
+    assert hangs.wait(60)
+    now[0] = 19 * 60.0
+    service.give_up_stalled()
+    assert service.crew.busy() == {"digits"}
+    now[0] = 21 * 60.0
+    service.give_up_stalled()
+    assert (old.given_up, service.monitors["digits"].given_up) == (True, False)
+    assert (service.crew.busy(), service.crew.hanging()) == (set(), 1)
+    let_go.set()
