@@ -69,6 +69,8 @@ class Service:
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _owed: set[str] = field(default_factory=set, repr=False)
     """Monitors whose scheduled run another process kept from beginning, or that ran out of time."""
+    _unfinished: set[str] = field(default_factory=set, repr=False)
+    """Those of them that had begun: they go on, whoever has begun them meanwhile."""
     _looked: float | None = None
 
     def __post_init__(self) -> None:
@@ -177,6 +179,7 @@ class Service:
             if name in self.monitors:
                 self.monitors[name].given_up = True
                 self.monitors = {**self.monitors, name: self._monitor(self.settings, name)}
+            self._unfinished.add(name)
             self._owed.add(name)
             self.crew.give_up(name)
 
@@ -199,16 +202,17 @@ class Service:
         monitor = self.monitors.get(name)
         if monitor is None:  # the configuration was changed meanwhile
             self._owed.discard(name)
+            self._unfinished.discard(name)
             return
         with self.attention.on(name):
             self._work(monitor, name, open_new)
 
     def _work(self, monitor: Monitor, name: str, open_new: bool) -> None:
-        begin = self.table.claim(name, anyway=name in self._owed) if open_new else None
+        begin = self.table.claim(name, anyway=name in self._unfinished) if open_new else None
         try:
             cycle = monitor.advance(open_new=open_new, seconds=CYCLE_SECONDS, begin=begin)
         except LeaseHeld as exc:
-            log.info("%s", exc)
+            log.debug("%s", exc)
             self.rests.rest_for_lease(name)
             if open_new:
                 self._owed.add(name)
@@ -221,7 +225,11 @@ class Service:
         else:
             log.log(logging.DEBUG if cycle.is_idle else logging.INFO, "monitor %s: %s", name, cycle)
             if open_new:
-                (self._owed.add if cycle.is_over else self._owed.discard)(name)
+                self._unfinished.discard(name)
+                self._owed.discard(name)
+                if cycle.is_over:
+                    self._unfinished.add(name)
+                    self._owed.add(name)
             if cycle.problems or not (open_new or cycle.closed or cycle.delivered):
                 self.rests.rest(name)
             else:

@@ -6,6 +6,9 @@ import sqlalchemy as sa
 
 from opmon.store.schema.base import Key, UtcDateTime, metadata, round_id
 
+_Run = sa.String(1000).with_variant(sa.String(64), "sqlite")
+"""What a registry calls a run: MLflow's are short, others may name them by what they are. SQLite holds any length."""
+
 rounds = sa.Table(
     "rounds",
     metadata,
@@ -40,8 +43,8 @@ rounds = sa.Table(
     sa.Column("waves", sa.Integer, nullable=False, default=0),
     sa.Column("drift", sa.JSON(none_as_null=True)),
     sa.Column("reported", sa.Integer, nullable=False, default=-1),  # the revision that MLflow has been told
-    sa.Column("run_id", sa.String(64)),
-    sa.Column("timeline_run_id", sa.String(64)),
+    sa.Column("run_id", _Run),
+    sa.Column("timeline_run_id", _Run),
     sa.Column("problem", sa.Text),  # why the last attempt to move it did not succeed
     sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.false()),  # labels let it go on: see readiness
     sa.Column("asked", sa.Integer, nullable=False, server_default="0"),  # its tasks
