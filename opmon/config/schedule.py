@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
@@ -58,7 +58,7 @@ class ScheduleSettings(Part):
             return last + self.every
         assert self.cron is not None
         following: datetime | None = _trigger(self.cron, self.timezone).get_next_fire_time(None, last + INSTANT)
-        return following
+        return None if following is None else following.astimezone(UTC)
 
     def silent_from(self, last: datetime) -> datetime | None:
         """When a monitor whose last cycle ended then is silent; None where its time never comes."""

@@ -98,7 +98,7 @@ class Cron:
         if self.next_at is None or now < self.next_at + self._late:
             return False
         late = (now - self.next_at - self._late).total_seconds()
-        self.open_after = self.next_at
+        self.open_after = self.next_at - INSTANT
         self.next_at = self.settings.next_after(now)
         self._late = timedelta(seconds=_put_off(self.settings))
         return not _is_too_late(self.settings, late)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from opmon.config import ScheduleSettings
+from opmon.service.rests import backs_off
 from opmon.service.timetable import Timetable
+from opmon.store.cycles import Ended
 
 HOURLY = {"every": "1h"}
 CRON = {"cron": "0 * * * *"}
@@ -100,3 +102,65 @@ def test_a_beginning_that_is_yet_to_come_is_told_and_not_gone_by(clock: Any, cap
     assert "monitor interval was last begun at 2026-03-01 14:00:00 UTC, which is yet to come" in caplog.text
     assert "interval" in world.table.due()
     assert "cron" in world.pass_(hours=1)
+
+
+def test_cron_is_in_its_time_zone_summer_and_winter(clock: Any) -> None:
+    schedule = ScheduleSettings(cron="30 6 * * *", timezone="Europe/Berlin")
+    hours = [schedule.next_after(datetime(2026, month, 10, tzinfo=UTC)).hour for month in (1, 7)]  # type: ignore[union-attr]
+    assert hours == [5, 4]
+    spring = schedule.next_after(datetime(2026, 3, 28, 12, tzinfo=UTC))
+    assert spring == datetime(2026, 3, 29, 4, 30, tzinfo=UTC)
+
+
+def test_jitter_puts_off_by_less_than_it_says_and_moves_no_later_time(clock: Any) -> None:
+    world = World(clock, digits={"every": "1h", "jitter": "20m"}).begin(digits=clock())
+    assert world.pass_(minutes=59) == []
+    assert world.pass_(hours=10).count("digits") == 10
+
+
+def test_what_was_missed_by_more_than_the_grace_is_left_out(clock: Any) -> None:
+    late = {"every": "1h", "grace": "10m"}, {"cron": "0 * * * *", "grace": "10m"}
+    world = World(clock, interval=late[0], cron=late[1]).begin(
+        interval=clock() - timedelta(minutes=90), cron=clock() - timedelta(minutes=125)
+    )
+    clock.pass_(minutes=15)
+    world.moment += 15 * 60
+    assert world.table.due() == []
+    assert sorted(world.pass_(hours=1)) == ["cron", "interval"]
+
+
+def test_workers_begin_each_time_once_and_take_over(clock: Any, sqlite: str) -> None:
+    from opmon.store.engine import connect
+
+    store = connect(sqlite)
+    one, two = (World(clock, digits=HOURLY, cron=CRON).begin(digits=clock(), cron=clock()) for _ in range(2))
+    begun: list[str] = []
+
+    def pass_(minutes: int, *alive: World) -> None:
+        for _ in range(minutes):
+            clock.pass_(minutes=1)
+            for world in (one, two):
+                world.moment += 60
+            for world in alive:
+                for name in world.table.due():
+                    with store.write() as connection:
+                        begun.extend([name] if world.table.claim(name)(connection) else [])
+
+    pass_(20, one)
+    pass_(280, one, two)
+    assert (begun.count("digits"), begun.count("cron")) == (5, 5)
+    pass_(120, two)
+    assert (begun.count("digits"), begun.count("cron")) == (7, 7)
+    clock.pass_(hours=-1)
+    pass_(60, one, two)
+    more = begun.count("digits") - 7, begun.count("cron") - 7
+    assert set(more) <= {1, 2}, "a stored time that is yet to come silences nobody; one may be begun once more"
+
+
+@pytest.mark.parametrize(("failures", "minutes"), [(1, 0), (2, 0), (3, 2), (4, 4), (5, 5), (50, 5)])
+def test_a_monitor_that_fails_backs_off(clock: Any, failures: int, minutes: int) -> None:
+    schedule = ScheduleSettings(every="1m")
+    ended = Ended(clock(), None, "down", failures=failures)
+    waits = [k for k in range(10) if backs_off(schedule, ended, clock() + timedelta(minutes=k))]
+    assert len(waits) == minutes
+    assert not backs_off(ScheduleSettings(every="1h"), ended, clock() + timedelta(minutes=1))
