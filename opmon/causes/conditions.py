@@ -45,7 +45,9 @@ def conditions_of(features: Sequence[Feature]) -> list[Condition]:
     """Every condition that holds for enough inputs and not for nearly all."""
     found: list[Condition] = []
     for number, feature in enumerate(features):
-        made = _cuts(number, feature) if isinstance(feature, Measurements) else _named(number, feature.values, feature.of)
+        made = (
+            _cuts(number, feature) if isinstance(feature, Measurements) else _named(number, feature.values, feature.of)
+        )
         found += (each for each in made if _tells(each.members))
         absent = _absent(feature)
         if _tells(absent) and not _is_sparse(feature):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -114,56 +114,80 @@ def _by_conditions(
     searched: Searched, features: Sequence[Feature], failed: Members, most: int, rng: np.random.Generator
 ) -> list[Found]:
     outcomes, fewest = failed.astype(np.float64), max(FEWEST, 0.02 * failed.sum())
-    if searched.best(outcomes, fewest=fewest) is None:
-        return []
-    chance = searched.by_chance(outcomes, rng)
-    limit = _limit(chance)
-    found: list[Best] = []
+    found: list[Cause] = []
     for _ in range(most):
-        best = searched.best(outcomes, ~_held(searched, found, len(failed)), fewest)
-        if best is None or best.score <= limit:
+        left = ~_held(searched, found, len(failed))
+        best = searched.best(outcomes, left, fewest)
+        if best is None:
             break
-        found = _settled(searched, outcomes, [*found, best], fewest, limit)
-    found = _lifted(searched, found, failed, limit)
+        centre, spread = _gumbel(searched.by_chance(outcomes, left, rng))
+        cause = Cause(best, centre, spread)
+        if cause.p > ERROR:
+            break
+        tight = replace(cause, best=searched.tight(best, outcomes, left, fewest))
+        found = _settled(searched, outcomes, [*found, tight], fewest)
+    found = _lifted(searched, found, failed)
     rest = ~_held(searched, found, len(failed))
     owner = _owners(searched, found, features, rest)
-    return [
-        told
-        for at, best in enumerate(found)
-        if (told := _told(searched, best, failed & (owner == at), failed, rest, limit, chance)).failures.any()
-    ]
+    told = [_told(searched, cause, failed & (owner == at), failed, rest) for at, cause in enumerate(found)]
+    return [group for group in told if group.failures.any()]
 
 
-def _settled(
-    searched: Searched, outcomes: Floats, found: list[Best], fewest: float, limit: float, sweeps: int = 2
-) -> list[Best]:
+@dataclass(frozen=True)
+class Cause:
+    """What was found, and what chance alone would have given there: Gumbel's distribution."""
+
+    best: Best
+    centre: float
+    spread: float
+
+    @property
+    def limit(self) -> float:
+        """What the best condition reaches in one of 20 searches without a cause."""
+        return self.centre - self.spread * math.log(-math.log1p(-ERROR))
+
+    @property
+    def p(self) -> float:
+        """The share of searches without a cause that would find more."""
+        return float(-np.expm1(-math.exp(min(50.0, -(self.best.score - self.centre) / self.spread))))
+
+
+def _settled(searched: Searched, outcomes: Floats, found: list[Cause], fewest: float, sweeps: int = 2) -> list[Cause]:
     """The causes, each looked for again among the inputs that no other one holds for."""
     for _ in range(sweeps):
         before = list(found)
-        for best in before:
-            others = [each for each in found if each is not best]
-            again = searched.best(outcomes, ~_held(searched, others, len(outcomes)), fewest)
-            found = others if again is None or again.score <= limit else [*others, again]
-        if [each.numbers for each in found] == [each.numbers for each in before]:
+        for cause in before:
+            others = [each for each in found if each is not cause]
+            left = ~_held(searched, others, len(outcomes))
+            again = searched.best(outcomes, left, fewest)
+            if again is None or replace(cause, best=again).p > ERROR:
+                found = others
+            else:
+                found = [*others, replace(cause, best=searched.tight(again, outcomes, left, fewest))]
+        if [each.best.numbers for each in found] == [each.best.numbers for each in before]:
             break
     return found
 
 
-def _lifted(searched: Searched, found: Sequence[Best], failed: Members, limit: float) -> list[Best]:
+def _lifted(searched: Searched, found: Sequence[Cause], failed: Members) -> list[Cause]:
     """Those whose inputs surely fail more often than the inputs that no cause holds for."""
     kept = list(found)
-    for best in sorted(found, key=lambda each: each.score):
-        _, least = _lift(searched.holds(best), ~_held(searched, kept, len(failed)), failed, searched.weights, limit)
-        if least <= 1:
-            kept = [each for each in kept if each is not best]
+    for cause in sorted(found, key=lambda each: each.best.score):
+        members, rest = searched.holds(cause.best), ~_held(searched, kept, len(failed))
+        if _lift(members, rest, failed, searched.weights, cause.limit)[1] <= 1:
+            kept = [each for each in kept if each is not cause]
     return kept
 
 
-def _owners(searched: Searched, found: Sequence[Best], features: Sequence[Feature], rest: Members) -> NDArray[np.int64]:
+def _owners(
+    searched: Searched, found: Sequence[Cause], features: Sequence[Feature], rest: Members
+) -> NDArray[np.int64]:
     """By which cause each input stands out most; -1 where none holds."""
     if not found:
         return np.full(len(rest), -1)
-    depth = np.stack([np.where(searched.holds(best), _depth(searched, best, features, rest), -np.inf) for best in found])
+    depth = np.stack(
+        [np.where(searched.holds(each.best), _depth(searched, each.best, features, rest), -np.inf) for each in found]
+    )
     return np.where(_held(searched, found, len(rest)), depth.argmax(axis=0), -1)
 
 
@@ -184,39 +208,20 @@ def _depth(searched: Searched, best: Best, features: Sequence[Feature], rest: Me
     return np.asarray(np.min(depths, axis=0))
 
 
-def _told(
-    searched: Searched,
-    best: Best,
-    failures: Members,
-    failed: Members,
-    rest: Members,
-    limit: float,
-    chance: Floats,
-) -> Found:
+def _told(searched: Searched, cause: Cause, failures: Members, failed: Members, rest: Members) -> Found:
     """A group with how sure it is."""
-    lift, least = _lift(searched.holds(best), rest, failed, searched.weights, limit)
-    words = tuple(dict.fromkeys(each.words for each in searched.parts(best)))
-    return Found("condition", words, failures, searched.holds(best), _tail(chance, best.score), lift, least)
+    members = searched.holds(cause.best)
+    lift, least = _lift(members, rest, failed, searched.weights, max(cause.limit, 1.96))
+    words = tuple(dict.fromkeys(each.words for each in searched.parts(cause.best)))
+    return Found("condition", words, failures, members, cause.p, lift, least)
 
 
-def _held(searched: Searched, found: Sequence[Best], size: int) -> Members:
-    return _any([searched.holds(best) for best in found], size)
+def _held(searched: Searched, found: Sequence[Cause], size: int) -> Members:
+    return _any([searched.holds(each.best) for each in found], size)
 
 
 def _any(members: Sequence[Members], size: int) -> Members:
     return np.logical_or.reduce([np.zeros(size, dtype=np.bool_), *members])
-
-
-def _limit(chance: Floats) -> float:
-    """What the best condition reaches in one of 20 searches without a cause: Gumbel's distribution, by its moments."""
-    centre, spread = _gumbel(chance)
-    return centre - spread * math.log(-math.log1p(-ERROR))
-
-
-def _tail(chance: Floats, score: float) -> float:
-    """The share of searches without a cause that would find more."""
-    centre, spread = _gumbel(chance)
-    return float(-np.expm1(-math.exp(min(50.0, -(score - centre) / spread))))
 
 
 def _gumbel(chance: Floats) -> tuple[float, float]:
@@ -267,4 +272,3 @@ def _require(features: Sequence[Feature], failed: Members, weights: Floats | Non
             )
     if weights is not None and (len(weights) != len(failed) or not (weights >= 0).all()):
         raise InputError(f"weights are one number of 0 or more for each of the {len(failed)} labelled inputs")
-

@@ -130,9 +130,7 @@ def _plain(stack: Numbers) -> Numbers:
 
 def _place(stack: Numbers) -> dict[str, Numbers]:
     """Where what differs from the background lies, how wide it is, and how it leans."""
-    ground = np.median(
-        np.concatenate((stack[:, 0], stack[:, -1], stack[:, :, 0], stack[:, :, -1]), axis=1), axis=1
-    )
+    ground = np.median(np.concatenate((stack[:, 0], stack[:, -1], stack[:, :, 0], stack[:, :, -1]), axis=1), axis=1)
     mass = np.abs(stack - ground[:, None, None])
     mass = np.where(mass > 0.1 * mass.max(axis=(1, 2), keepdims=True), mass, 0)
     total = np.maximum(mass.sum(axis=(1, 2)), 1e-9)

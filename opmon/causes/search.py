@@ -15,6 +15,8 @@ from opmon.types import Floats
 PAIRED = 24
 """Of so many conditions, those that tell most alone, all pairs are looked at; so many pairs get a third condition."""
 MOST_CONDITIONS = 3
+DENSE = 0.5
+"""A cut gives way to inputs that fail this share as often as those at its core."""
 OF_ONE = 4
 """Of the cuts of one feature from one side so many are looked at in pairs."""
 COST = 1.0
@@ -93,7 +95,9 @@ class Searched:
             if not np.isfinite(scores[at]) or (best is not None and scores[at] <= best.score):
                 break
             best = Best(tuple(sorted(tried[:, at].tolist())), float(scores[at]))
-            more = blocks[np.logical_and.reduce([self._may_join(blocks, np.full(len(blocks), each)) for each in best.numbers])]
+            more = blocks[
+                np.logical_and.reduce([self._may_join(blocks, np.full(len(blocks), each)) for each in best.numbers])
+            ]
             tried = np.stack([*(np.full(len(more), each) for each in best.numbers), more])
         return best
 
@@ -115,10 +119,40 @@ class Searched:
         cuts = (self.kinds[one] % SIDES < 2) & (self.kinds[other] % SIDES < 2)
         return ~same | (cuts & (self.kinds[one] != self.kinds[other]))
 
-    def by_chance(self, failed: Floats, rng: np.random.Generator) -> Floats:
-        """The best scores that chance alone gives: with the outcomes dealt out anew, in ascending order."""
-        found = [self.best(rng.permutation(failed)) for _ in range(SHUFFLES)]
-        return np.sort([0.0 if each is None else each.score for each in found])
+    def tight(self, best: Best, failed: Floats, inputs: NDArray[np.bool_], fewest: float) -> Best:
+        """A single cut moved to where the failures are dense.
+
+        It begins where it holds for the fewest inputs that are enough to tell, and gives way as long as the inputs that
+        come in fail nearly as often: what lies between has causes of its own.
+        """
+        if len(best.numbers) > 1 or self.conditions[best.numbers[0]].cut is None:
+            return best
+        same = np.flatnonzero(self.kinds == self.kinds[best.numbers[0]])
+        w = self.weights * inputs
+        mass, wrong = w @ self.members[:, same], (w * failed) @ self.members[:, same]
+        cases = (failed * inputs) @ self.members[:, same]
+        order = [int(at) for at in np.argsort(mass, kind="stable") if cases[at] >= 2 * fewest]
+        own = int(np.flatnonzero(same == best.numbers[0])[0])
+        if not order or mass[order[0]] >= mass[own]:
+            return best
+        kept = max(order[:4], key=lambda at: wrong[at] / mass[at])
+        core = wrong[kept] / mass[kept]
+        for at in order:
+            if (
+                mass[kept] < mass[at] <= mass[own]
+                and (wrong[at] - wrong[kept]) / (mass[at] - mass[kept]) >= DENSE * core
+            ):
+                kept = at
+        return Best((int(same[kept]),), best.score)
+
+    def by_chance(self, failed: Floats, inputs: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
+        """The best scores among some inputs that chance alone gives: with their outcomes dealt out anew."""
+        found, dealt = [], failed.copy()
+        for _ in range(SHUFFLES):
+            dealt[inputs] = rng.permutation(failed[inputs])
+            best = self.best(dealt, inputs)
+            found.append(0.0 if best is None else best.score)
+        return np.array(found)
 
 
 def scored(members: Matrix, failed: Floats, weights: Floats, fewest: float = 0.0) -> Floats:

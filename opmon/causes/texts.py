@@ -34,7 +34,9 @@ def text_features(name: str, texts: Sequence[str | None]) -> list[Feature]:
         values = np.full(len(texts), None, dtype=object)
         values[[word in own for own in words]] = word
         found.append(Values(name, values, "“{value}” in {name}", sparse=True))
-    rare = [sum(count for word, count in own.items() if holding[word] <= 1) / max(1, sum(own.values())) for own in words]
+    rare = [
+        sum(count for word, count in own.items() if holding[word] <= 1) / max(1, sum(own.values())) for own in words
+    ]
     found.append(_share(name, rare, f"words in {name} that no other text has", None))
     for test, above, below in (
         (str.isupper, f"capitals in {name}", f"no capitals in {name}"),

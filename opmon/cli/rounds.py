@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from opmon.cli._causes import cause_lines
 from opmon.cli._measures import measures_table
 from opmon.cli.common import (
     config_option,
@@ -57,6 +58,8 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
     for each in (main, *view.measures):
         for note in () if each.estimate is None else each.estimate.notes:
             out.print(Text(f"  {each.quantity.name}: {note}", style="dim"))
+    for line in cause_lines(view.failure_groups, most=len(view.failure_groups)):
+        out.print(line)
 
 
 @rounds.command()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opmon.cli._causes import cause_lines
 from opmon.cli._measures import measures_table
 from opmon.cli._slices import slice_lines
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
@@ -113,6 +114,8 @@ def _show(out: Console, view: MonitorView) -> None:
     for verdict in () if view.latest is None else view.latest.verdicts:
         word = "advice" if verdict.advice else verdict.state
         out.print(Text(f"  {word}  {verdict.rule}: {verdict.message}", style=_WORDS.get(word, "")))
+    for line in () if view.latest is None else cause_lines(view.latest.failure_groups):
+        out.print(line)
     if view.newest:
         out.print(_rounds(view))
     for row in view.newest:

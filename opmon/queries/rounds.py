@@ -9,7 +9,7 @@ from typing import Literal
 
 from opmon.queries.standing import as_told
 from opmon.queries.watch import Watch
-from opmon.store import revisions, sliced, truths, verdicts
+from opmon.store import grouped, revisions, sliced, truths, verdicts
 from opmon.store.corrections import Corrected
 from opmon.store.engine import Connection
 from opmon.store.measured import Measured
@@ -19,6 +19,7 @@ from opmon.store.slices import arrived
 from opmon.store.states import RoundState
 from opmon.store.truths import Lags
 from opmon.types import Estimate, Verdict, VerdictState
+from opmon.types.grouped import FailureGroup
 from opmon.types.slicing import Sliced
 
 Wait = Literal["labels", "truth", "inputs", "rounds", "run"]
@@ -82,6 +83,8 @@ class RoundView:
     """What was measured beside the estimate, from the same labels."""
     slices: tuple[Sliced, ...] = ()
     """What is known of its slices, those first that are worse than all other inputs."""
+    failure_groups: tuple[FailureGroup, ...] = ()
+    """What its failures have in common, the largest group first."""
 
 
 def round_views(
@@ -92,6 +95,7 @@ def round_views(
     divided = [round_ for _, own in some for round_ in own if round_.sliced is not None]
     estimated, judged = revisions.latest_of(connection, ids), verdicts.latest_of(connection, ids)
     parts = sliced.of(connection, [estimated[round_.id].key for round_ in divided if round_.id in estimated])
+    groups = grouped.of(connection, [revision.key for revision in estimated.values() if revision.failures])
     lags = truths.lags_of(connection, [round_.id for watch, own in some if watch.truth for round_ in own])
 
     def view(watch: Watch, round_: Round) -> RoundView:
@@ -99,7 +103,11 @@ def round_views(
         waits = _waits(round_, gathers(connection, round_, watch, now), now)
         revision = estimated.get(round_.id)
         view = _view(round_, revision, said, waits, lags.get(round_.id))
-        return view if revision is None else replace(view, slices=parts.get(revision.key, ()))
+        return (
+            view
+            if revision is None
+            else replace(view, slices=parts.get(revision.key, ()), failure_groups=groups.get(revision.key, ()))
+        )
 
     return [[view(watch, round_) for round_ in own] for watch, own in some]
 

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from opmon.errors import InputError
 from opmon.reports.failure_words import FAILURE_WORDS, FailureKind
 from opmon.types import Json
+from opmon.types.grouped import FailureGroup
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from opmon.reports.classes import ClassTable
 
 SHOWN_ROWS = 200
 """The most failures that a page lists; the dataset holds them all."""
@@ -105,8 +108,10 @@ def failures_page(
     limit: int = SHOWN_ROWS,
     kind: FailureKind = "wrong",
     unit: str = "",
+    groups: Sequence[FailureGroup] = (),
+    classes: ClassTable | None = None,
 ) -> Path:
-    """Writes an HTML page that lists the first ``limit`` failures and says how many there are in all.
+    """Writes an HTML page: what failures have in common, class by class, and a list of the first ``limit`` of them.
 
     Errors of a regression are in ``unit``.
     """
@@ -120,6 +125,8 @@ def failures_page(
         total=len(failures),
         words=FAILURE_WORDS[kind],
         unit=unit,
+        groups=groups,
+        classes=classes,
     )
 
 

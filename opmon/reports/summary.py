@@ -24,6 +24,7 @@ from opmon.reports.timeline import RoundFacts
 from opmon.store.corrections import SETTLED, Corrected
 from opmon.store.measured import Measured
 from opmon.types import Document, Estimate, Json, Verdict
+from opmon.types.grouped import FailureGroup
 from opmon.types.slicing import Sliced
 from opmon.wording import counted, told
 
@@ -66,6 +67,8 @@ class RoundSummary:
     """The rounds so far, this one included."""
     threshold: float | None = None
     failures: Sequence[Failure] = ()
+    groups: Sequence[FailureGroup] = ()
+    """What they have in common."""
     pictures: bytes | None = None
     """The PNG that :func:`opmon.reports.pictures.picture_grid` made of the failures."""
     pictures_shown: int = 0

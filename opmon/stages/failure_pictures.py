@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opmon.config import MonitorSettings
@@ -12,6 +12,7 @@ from opmon.reports.failures import Failure
 from opmon.reports.pictures import MAX_TILES, picture_grid
 from opmon.scoring.inputs.encoded import encoded
 from opmon.stages.payloads import row_of
+from opmon.types import Json
 
 log = logging.getLogger(__name__)
 
@@ -24,26 +25,26 @@ def draw_failures(settings: MonitorSettings, failures: Sequence[Failure], path: 
 
     None where the inputs are no pictures, or none of them can be had.
     """
-    column = _column(settings, failures)
+    column = picture_column(settings, [failure.payload for failure in failures])
     if column is None:
         return None, 0
     some = failures[:MAX_TILES]
-    pictures = [_picture(settings, column, failure) for failure in some]
+    pictures = [picture_of(settings, column, failure.payload, failure.input_id) for failure in some]
     if all(picture is None for picture in pictures):
         return None, 0
     shown = picture_grid(pictures, [failure.caption for failure in some], path)
     return path.read_bytes(), shown
 
 
-def _column(settings: MonitorSettings, failures: Sequence[Failure]) -> str | None:
+def picture_column(settings: MonitorSettings, payloads: Sequence[Mapping[str, Json]]) -> str | None:
     """Where the pictures are: as configured, or the only column that holds what looks like one in every row."""
     image = settings.inputs.image
     named = settings.columns.image or (None if image is None else image.column)
-    if named is not None or not failures:
+    if named is not None or not payloads:
         return named
-    lists = [name for name, value in failures[0].payload.items() if isinstance(value, list)]
+    lists = [name for name, value in payloads[0].items() if isinstance(value, list)]
     column = settings.inputs.tensor or (lists[0] if len(lists) == 1 else None)
-    if column is None or not all(_looks_like_one(failure.payload.get(column)) for failure in failures):
+    if column is None or not all(_looks_like_one(payload.get(column)) for payload in payloads):
         return None
     return column
 
@@ -56,14 +57,14 @@ def _looks_like_one(value: object) -> bool:
     return isinstance(value[0], list) or (len(value) >= _FEWEST and math.isqrt(len(value)) ** 2 == len(value))
 
 
-def _picture(settings: MonitorSettings, column: str, failure: Failure) -> object:
+def picture_of(settings: MonitorSettings, column: str, payload: Mapping[str, Json], input_id: str) -> object:
     """What the picture is made of; None where it cannot be had."""
-    cell = row_of(failure.payload).get(column)
+    cell = row_of(payload).get(column)
     if isinstance(cell, list):
         return cell
     image = settings.inputs.image
     found = encoded(cell, column, None if image is None else image.folder)
     if isinstance(found, str):
-        log.warning("the failure %s is shown without its picture: %s", failure.input_id, found)
+        log.warning("the input %s is shown without its picture: %s", input_id, found)
         return None
     return found

@@ -24,9 +24,11 @@ from opmon.reports.slice_figure import slice_figure
 from opmon.reports.summary import RoundSummary, round_page
 from opmon.stages.captured import payloads
 from opmon.stages.captured import seen as seen_of
+from opmon.stages.class_table import class_table
 from opmon.stages.decide import is_decided
 from opmon.stages.drift import summary_of
 from opmon.stages.estimate import Answers, read_answers
+from opmon.stages.failure_groups import group_failures
 from opmon.stages.failure_pictures import draw_failures
 from opmon.stages.measure_figures import measure_figures
 from opmon.stages.packages import installed
@@ -37,12 +39,13 @@ from opmon.stages.tomography import map_round, tomography_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.version_tags import set_tags, tag_round
 from opmon.stages.weights import weight_of
-from opmon.store import revisions, rounds, sliced, verdicts
+from opmon.store import grouped, revisions, rounds, sliced, verdicts
 from opmon.store.plans import RoundPlan
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.types import Json, Verdict
+from opmon.types.grouped import FailureGroup
 from opmon.types.slicing import Sliced
 
 log = logging.getLogger(__name__)
@@ -67,12 +70,14 @@ def report_round(work: Toolbox, round_: Round) -> bool:
     if answers.labels_seen != revision.labels_seen and answers.returned:
         return False
     tell_estimate(work, round_, revision, answers)
+    groups: tuple[FailureGroup, ...] = ()
     if not revision.estimate.provisional:
         folder = work.round_folder(round_) / "report"
         log_rolling(work, round_, revision, model_of(work, round_))
         with work.store.read() as connection:
             points = estimate_points(work, connection, revision.estimate.quantity)
-        _write_report(work, round_, revision, answers, found, points, parts, folder)
+        groups = group_failures(work, round_, answers)
+        _write_report(work, round_, revision, answers, found, points, parts, groups, folder)
         if decided and round_.state != RoundState.CLOSED:
             _map_robustness(work, round_, folder / "robustness")
         work.registry.log_artifacts(round_.run_id, folder)
@@ -84,6 +89,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
     with work.write() as connection:
         closed = {"state": "closed", "closed_at": work.clock()} if closing else {}
         told = {} if not decided else {"problem": None}  # one that waits for its verdicts says so
+        grouped.put(connection, revision.key, groups)
         rounds.update(connection, round_.id, reported=revision.revision, **told, **closed)
     if closing:
         shutil.rmtree(work.round_folder(round_), ignore_errors=True)  # MLflow has it all now
@@ -122,6 +128,7 @@ def _write_report(
     found: Sequence[Verdict],
     points: Sequence[EstimatePoint],
     parts: Sequence[Sliced],
+    groups: Sequence[FailureGroup],
     folder: Path,
 ) -> None:
     shutil.rmtree(folder, ignore_errors=True)
@@ -138,7 +145,12 @@ def _write_report(
         title=f"What {work.name} got wrong, round {round_.number}",
         kind=kind_of(round_.plan),
         unit=round_.plan.unit or "",
+        groups=groups,
+        classes=class_table(round_, answers),
     )
+    if groups:
+        told = json.dumps([asdict(each) for each in groups], indent=2, ensure_ascii=False)
+        (folder / "failures" / "groups.json").write_text(told + "\n", encoding="utf-8")
     write_labels(answers.tasks, folder / "labels.parquet")
     (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it
     (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
@@ -171,6 +183,7 @@ def _write_report(
             points=points,
             threshold=_threshold(work),
             failures=failures,
+            groups=groups,
             pictures=pictures,
             pictures_shown=shown,
             drift=summary_of(round_.drift),

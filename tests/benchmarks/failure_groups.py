@@ -182,9 +182,7 @@ def fashion_pictures(seed: int) -> Scene:
     images, targets = _FASHION["test"]
     chosen = rng.permutation(len(images))[:POOL]
     pictures = images[chosen].reshape(-1, 28, 28) / 255.0
-    causes = rng.choice(
-        [NONE, "turned", "blurred", "noisy", "dark"], POOL, p=[0.6, 0.1, 0.1, 0.1, 0.1]
-    ).astype(object)
+    causes = rng.choice([NONE, "turned", "blurred", "noisy", "dark"], POOL, p=[0.6, 0.1, 0.1, 0.1, 0.1]).astype(object)
     turned, noisy, dark, blurred = (causes == name for name in ("turned", "noisy", "dark", "blurred"))
     pictures[turned] = rotate(pictures[turned], 40, axes=(2, 1), reshape=False, order=1)
     pictures[blurred] = _blurred(pictures[blurred], 2.5)
@@ -202,7 +200,9 @@ def census(seed: int) -> Scene:
 
     rng = np.random.default_rng([seed, 6])
     if not _CENSUS:
-        rows = pd.read_parquet(tomography_data.census(None, tomography_data.cache_folder()) / "employment_MA_reference.pq")
+        rows = pd.read_parquet(
+            tomography_data.census(None, tomography_data.cache_folder()) / "employment_MA_reference.pq"
+        )
         names = [name for name in rows.columns if name not in _ANSWERS]
         rows[names] = rows[names].astype(float)
         _CENSUS["names"], _CENSUS["rows"] = names, rows.iloc[30_000:].reset_index(drop=True)

@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from opmon.store.schema.audit import audit
 from opmon.store.schema.base import Key, Query, Row, UtcDateTime, metadata
-from opmon.store.schema.estimates import corrections, deliveries, estimates, events, measured, sliced, tallies, verdicts
+from opmon.store.schema.estimates import (
+    corrections,
+    deliveries,
+    estimates,
+    events,
+    failure_groups,
+    measured,
+    sliced,
+    tallies,
+    verdicts,
+)
 from opmon.store.schema.labels import (
     annotators,
     assignments,
@@ -40,6 +50,7 @@ __all__ = [
     "deliveries",
     "estimates",
     "events",
+    "failure_groups",
     "handed",
     "labels",
     "leases",

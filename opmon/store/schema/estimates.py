@@ -76,6 +76,13 @@ sliced = sa.Table(
     sa.Column("found", sa.JSON(none_as_null=True), nullable=False),  # of each slice, in the order they are shown
 )
 
+failure_groups = sa.Table(
+    "failure_groups",
+    metadata,
+    sa.Column("estimate_id", Key, sa.ForeignKey("estimates.id"), primary_key=True),
+    sa.Column("found", sa.JSON(none_as_null=True), nullable=False),  # what failures have in common, the largest first
+)
+
 verdicts = sa.Table(
     "verdicts",
     metadata,

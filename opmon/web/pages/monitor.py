@@ -38,6 +38,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         threshold=seen.threshold,
         events=seen.events,
         failures=seen.failures,
+        groups=() if seen.view.latest is None else seen.view.latest.failure_groups,
         latest=seen.latest,
         slices=[] if seen.view.latest is None else words.slices_of(seen.view.latest),
         needs=words.told_once(seen.view.needs),

@@ -45,6 +45,24 @@ class SliceOut(View):
     worse_by: Bound = Field(description="by how much it is worse than all other inputs; null: not known to be")
 
 
+class FailureGroupOut(View):
+    """What some failures of a round have in common."""
+
+    kind: str = Field(description="condition, confusion (of two classes), or rest: nothing found in common")
+    name: str = Field(description="what they have in common, in words")
+    words: list[str]
+    failures: int = Field(description="so many labelled failures are in it; each is in one group")
+    share: Bound = Field(description="its share of all failures of the round, by the design of the draws")
+    low: Bound
+    high: Bound
+    rate: Bound = Field(description="how often the model fails on inputs that have this in common")
+    lift: Bound = Field(description="how many times as often as on inputs that no cause holds for")
+    lift_at_least: Bound
+    p: Bound = Field(description="how probable so strong a contrast is by chance, corrected for all that was looked at")
+    examples: list[str] = Field(description="some of its inputs")
+    pairs: Mapping[str, int] = Field(description="what was said and what is true, the most frequent ones")
+
+
 class RoundOut(View):
     """A round: what it asked, what came of it."""
 
@@ -68,6 +86,7 @@ class RoundOut(View):
     verdicts: list[VerdictOut]
     measures: list[MeasureOut]
     slices: list[SliceOut]
+    failure_groups: list[FailureGroupOut]
     run_id: str | None = Field(description="its run in MLflow")
     problem: str | None
     waits_for: str | None

@@ -1,0 +1,36 @@
+"""What failures have in common, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from opmon.wording import counted, percent
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from opmon.types.grouped import FailureGroup
+
+SHOWN = 5
+
+
+def cause_lines(groups: Sequence[FailureGroup], most: int = SHOWN) -> Iterator[Text]:
+    """The largest groups of failures; nothing where they have nothing in common."""
+    from rich.text import Text
+
+    named = [group for group in groups if group.kind != "rest"]
+    if not named:
+        return
+    yield Text("  What its failures have in common:")
+    for group in named[:most]:
+        size = counted(group.failures, "labelled failure")
+        if group.share is not None:
+            size += f", {percent(group.share, 0)} of all"
+            if group.low is not None and group.high is not None:
+                size += f" ({percent(group.low, 0)} to {percent(group.high, 0)})"
+        sure = "" if group.lift is None else f"; {group.lift:.1f} times as often as elsewhere"
+        least = "" if group.lift_at_least is None else f", at least {group.lift_at_least:.1f}"
+        yield Text(f"    {group.name}: {size}{sure}{least}", style="dim")
+    if len(named) > most:
+        yield Text(f"    and {counted(len(named) - most, 'smaller group')}", style="dim")

@@ -1,0 +1,31 @@
+"""What failures of a round have in common, in SQL: with each revision of its estimate that was reported, in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from opmon.store.schema import failure_groups
+from opmon.store.tallies import AT_ONCE
+from opmon.types.grouped import FailureGroup
+
+
+def put(connection: Connection, estimate: int, found: Sequence[FailureGroup]) -> None:
+    """Keep the groups beside an estimate, by the estimate's number; told twice, they are there once."""
+    connection.execute(failure_groups.delete().where(failure_groups.c.estimate_id == estimate))
+    if found:
+        connection.execute(failure_groups.insert().values(estimate_id=estimate, found=[asdict(each) for each in found]))
+
+
+def of(connection: Connection, estimates: Iterable[int]) -> dict[int, tuple[FailureGroup, ...]]:
+    """The groups by the number of the estimate; estimates without any are not there."""
+    numbers = sorted(estimates)
+    found: dict[int, tuple[FailureGroup, ...]] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        query = sa.select(failure_groups).where(failure_groups.c.estimate_id.in_(numbers[start : start + AT_ONCE]))
+        for row in connection.execute(query):
+            found[row.estimate_id] = tuple(FailureGroup.of(each) for each in row.found)
+    return found
