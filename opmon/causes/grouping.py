@@ -82,8 +82,8 @@ def failure_groups(
 
     One after the other: of the inputs that no cause holds for yet, the condition is taken that has the most failures
     beyond its share, in standard errors, weighted as the inputs were drawn; up to three conditions together where they
-    tell more. After each, those before are looked for again among the inputs that no other one holds for: a cut that was
-    too wide, because others were not known yet, gets its place. It ends where chance alone would give as much:
+    tell more. After each, those before are looked for again among the inputs that no other one holds for: a cut that
+    was too wide, because others were not known yet, gets its place. It ends where chance alone would give as much:
     outcomes are dealt out anew, and the same search tells what the best condition of that is worth; however many
     conditions are looked at, in 95 of 100 searches without any cause none is found.
 
@@ -192,8 +192,8 @@ def _owners(
 
 
 def _depth(searched: Searched, best: Best, features: Sequence[Feature], rest: Members) -> Floats:
-    """How far beyond its cuts each input is, in robust standard deviations of the inputs that no cause holds for; a value
-    that is there is far, whatever it is."""
+    """How far beyond its cuts each input is, in robust standard deviations of the inputs that no cause holds for; a
+    value that is there is far, whatever it is."""
     depths = []
     for condition in searched.parts(best):
         feature = features[condition.feature]
@@ -221,7 +221,7 @@ def _held(searched: Searched, found: Sequence[Cause], size: int) -> Members:
 
 
 def _any(members: Sequence[Members], size: int) -> Members:
-    return np.logical_or.reduce([np.zeros(size, dtype=np.bool_), *members])
+    return np.asarray(np.logical_or.reduce([np.zeros(size, dtype=np.bool_), *members]))
 
 
 def _gumbel(chance: Floats) -> tuple[float, float]:
@@ -246,7 +246,7 @@ def _by_confusions(
     predicted: Sequence[str], truth: Sequence[str], failed: Members, left: Members, most: int
 ) -> list[Found]:
     said, true = np.asarray(predicted, dtype=object), np.asarray(truth, dtype=object)
-    found = []
+    found: list[Found] = []
     for pair in confusions(list(said[failed]), list(true[failed])):
         failures = left & (said == pair.predicted) & (true == pair.truth)
         if len(found) < most and failures.sum() >= FEWEST:

@@ -64,13 +64,12 @@ def _within(values: Floats, classes: Sequence[str] | None) -> Floats:
     if classes is None:
         return values
     names, number = np.unique(np.asarray(classes, dtype=str), return_inverse=True)
-    if np.bincount(number).min() < ENOUGH or len(names) < 2:
-        middles = {at: values[number == at] for at in range(len(names))}
-        usual = np.nanmedian(values)
-        centre = [np.nanmedian(own) if len(own) >= ENOUGH else usual for own in middles.values()]
-    else:
-        centre = [np.nanmedian(values[number == at]) for at in range(len(names))]
-    return values - np.asarray(centre)[number]
+    usual, centre = np.nanmedian(values), np.empty(len(names))
+    for at in range(len(names)):
+        own = values[number == at]
+        own = own[np.isfinite(own)]
+        centre[at] = np.median(own) if len(own) >= ENOUGH else usual
+    return np.asarray(values - centre[number])
 
 
 def _statistics(stack: Numbers) -> dict[str, Numbers]:

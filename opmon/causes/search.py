@@ -1,4 +1,4 @@
-"""The condition, or the two or three together, that sets failures apart most, and how much of that chance alone would give."""
+"""The condition, or the two or three together, that sets failures apart most, and how much of that is chance."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Best:
 class Searched:
     """All conditions on some inputs, ready to be looked through for any outcome.
 
-    A condition is scored by how many more failures it holds for than its share of all inputs, in standard errors as they
-    would be without any cause: ``z = Σ w d (y − ȳ) / √(ȳ(1 − ȳ) Σ w² (d − d̄)²)`` with ``d`` 1 where it holds, ``y`` 1 for
-    a failure, and weighted means. What the model is always right about makes no cause of all the rest by that.
+    A condition is scored by how many more failures it holds for than its share of all inputs, in standard errors as
+    they would be without any cause: ``z = Σ w d (y − ȳ) / √(ȳ(1 − ȳ) Σ w² (d − d̄)²)`` with ``d`` 1 where it holds,
+    ``y`` 1 for a failure, and weighted means. What is always right makes no cause of all the rest.
     """
 
     conditions: Sequence[Condition]
@@ -67,7 +67,7 @@ class Searched:
 
     def holds(self, best: Best) -> NDArray[np.bool_]:
         """The inputs that it holds for."""
-        return np.logical_and.reduce([self.conditions[each].members for each in best.numbers])
+        return np.asarray(np.logical_and.reduce([self.conditions[each].members for each in best.numbers]))
 
     def parts(self, best: Best) -> list[Condition]:
         """The conditions that it is made of."""
@@ -117,7 +117,7 @@ class Searched:
         """Whether conditions say something new beside others: of another feature, or cutting it from the other side."""
         same = self.kinds[one] // SIDES == self.kinds[other] // SIDES
         cuts = (self.kinds[one] % SIDES < 2) & (self.kinds[other] % SIDES < 2)
-        return ~same | (cuts & (self.kinds[one] != self.kinds[other]))
+        return np.asarray(~same | (cuts & (self.kinds[one] != self.kinds[other])))
 
     def tight(self, best: Best, failed: Floats, inputs: NDArray[np.bool_], fewest: float) -> Best:
         """A single cut moved to where the failures are dense.

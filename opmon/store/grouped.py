@@ -1,4 +1,4 @@
-"""What failures of a round have in common, in SQL: with each revision of its estimate that was reported, in one piece."""
+"""What failures of a round have in common, in SQL: in one piece with each revision of its estimate that was told."""
 
 from __future__ import annotations
 

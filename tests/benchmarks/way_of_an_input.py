@@ -48,7 +48,7 @@ ARITHMETIC = (
     "types",
 )
 ELSEWHERE = re.compile(
-    "queries/|causes/|store/(tallies|grouped)|store/seen|jobs/identity|reports/(labels|summary|failures|estimate_figure)"
+    "queries/|causes/|measures/|store/(tallies|grouped)|store/seen|jobs/identity|reports/(labels|summary|failures|estimate_figure)"
     "|stages/(rolling|drift|points|weights|correction|decide|judge|version_tags|captured|report:_(write_report|failures))"
     "|stages/(measures|slices|failing|failure_groups|failure_pictures|class_table):"
     r"|estimators/.*\.tally$"
