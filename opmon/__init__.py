@@ -2,7 +2,7 @@
 
 >>> import opmon
 >>> opmon.__version__
-'0.1.0'
+'...'
 
 Heavy parts are imported when they are first used: ``opmon.Monitor`` brings in SQL and MLflow, ``opmon.samplers`` and
 ``opmon.estimators`` only NumPy and SciPy.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opmon.stages.cycle import Cycle
     from opmon.types import Draw, Estimate, Frame, Label, Sample, Task, Verdict
 
-__version__ = "0.1.0"
+    __version__: str
 
 _PUBLIC = {
     "Cycle": "opmon.stages.cycle",
@@ -42,6 +42,10 @@ __all__ = [*_PUBLIC, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("opmon")
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module 'opmon' has no attribute {name!r}; it has: {', '.join(sorted(_PUBLIC))}")
