@@ -50,6 +50,7 @@ NEEDS: Mapping[tuple[str, str], Need] = MappingProxyType(
         ("GET", "/"): Need.SOMEBODY,  # annotators are sent on to /label
         ("GET", "/docs"): Need.SOMEBODY,
         ("GET", "/docs/{name}"): Need.SOMEBODY,
+        ("GET", "/docs/{name}.svg"): Need.SOMEBODY,
         ("GET", "/label"): Need.SOMEBODY,
         ("GET", "/label/{monitor}"): Need.SOMEBODY,
         ("GET", "/monitors/{monitor}"): Need.WATCHES,

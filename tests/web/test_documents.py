@@ -43,3 +43,14 @@ def test_a_long_page_goes_out_compressed_and_a_picture_does_not(client_of: Clien
     task = ann.post("/api/v1/monitors/digits/take", json={}).json()["tasks"][0]
     address = next(field["url"] for field in task["fields"] if field["kind"] == "picture")
     assert "content-encoding" not in ann.get(address).headers
+
+
+def test_pictures_of_documents_are_shown(client_of: Clients) -> None:
+    client = client_of(name="ann")
+    page = client.get("/docs/concepts").text
+    for name in re.findall(r'src="/docs/([\w-]+)\.svg" alt="[^"]{10,}"', page):
+        answer = client.get(f"/docs/{name}.svg")
+        assert answer.headers["content-type"] == "image/svg+xml"
+        assert answer.text.startswith("<svg")
+    assert page.count("<img") == 2
+    assert client.get("/docs/nothing.svg").status_code == 404
