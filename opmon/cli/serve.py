@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
     from opmon.health.server import apart
     from opmon.ingest.endpoint import Standby, streams_of
     from opmon.ingest.pruning import Pruning
+    from opmon.service import tracing
     from opmon.service.idle import Idle
     from opmon.service.reloading import Reloading
     from opmon.service.scheduler import Service
@@ -59,13 +61,19 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
     reloading = Reloading(chosen_path(path), settings, lambda: load(path), [health.take])
     health.configuration = reloading
     working: Service | Idle
+    finish: Callable[[], None] = lambda: None  # noqa: E731
     if role == "web":
         working = Idle(reloading.look)
     else:
         working = Service(settings, reload=reloading.look, role=role)
         health.standstill, health.registry = working.standstill, working.registry.check
         reloading.takers.append(working.take)
+        sender = tracing.exporter()
+        if sender is not None:
+            watcher, end = tracing.tracer(sender)
+            working.attention.watchers, finish = (watcher,), end
     with ExitStack() as stack:
+        stack.callback(finish)
         stack.enter_context(apart(health))
         if role != "worker":
             pruning = Pruning(store, streams_of(settings), settings.ingest.keep.total_seconds())

@@ -7,6 +7,7 @@ them than monitors, measures and rules. The documentation lists every metric, an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
@@ -18,6 +19,7 @@ from prometheus_client.registry import Collector
 import opmon
 from opmon.queries.gauges import Gauges
 from opmon.store.states import RoundState
+from opmon.store.workers import Worker
 from opmon.types import Estimate
 
 STATUSES = ("healthy", "degraded", "unknown", "unwatched")
@@ -53,6 +55,17 @@ def of_process(has_database: bool, is_configured: bool | None) -> Iterator[Metri
             "Whether the newest configuration could be taken over.",
             value=float(is_configured),
         )
+
+
+def of_workers(alive: Sequence[Worker]) -> Iterator[Metric]:
+    """The metrics of the processes that work on monitors, as they told the database."""
+    yield GaugeMetricFamily("opmon_workers", "Workers that said of late that they are there.", value=len(alive))
+    stuck = GaugeMetricFamily(
+        "opmon_breaker_open_workers", "Workers that leave a target alone, for it did not answer.", labels=["target"]
+    )
+    for target, count in Counter(target for worker in alive for target in worker.breakers).items():
+        stuck.add_metric([target], count)
+    yield stuck
 
 
 def of_monitors(told: Sequence[Gauges]) -> Iterator[Metric]:

@@ -12,9 +12,10 @@ from typing import Literal, Protocol
 
 from opmon.config import Settings
 from opmon.errors import OpmonError
-from opmon.health.exposition import exposed, of_process
+from opmon.health.exposition import exposed, of_process, of_workers
 from opmon.queries.gauges import gauges
 from opmon.queries.pulse import Pulse, pulses
+from opmon.store import workers
 from opmon.store.engine import Store
 from opmon.types import Json
 from opmon.wording import counted
@@ -67,11 +68,12 @@ class Health:
         try:
             with self.store.read() as connection:
                 told = gauges(connection, watches, self.clock())
+                alive = [each for each in workers.known(connection) if each.is_alive(self.clock())]
         except OpmonError as exc:
             log.warning("the metrics of monitors are left out: %s", exc)
-            told = None
+            told, alive = None, []
         good = None if self.configuration is None else self.configuration.good
-        return exposed(told, of_process(told is not None, good), accept)
+        return exposed(told, [*of_process(told is not None, good), *of_workers(alive)], accept)
 
     def alive(self, *, names: bool = False) -> tuple[bool, dict[str, Json]]:
         """Whether the process should go on, and which monitors are silent: a restart need not help those."""

@@ -3,7 +3,8 @@
 MLflow's client bounds each read from a socket, not a call: a server that gives a byte now and then is waited for
 without end, and its retries multiply whatever limit there is. So every call runs in a thread of its own and is waited
 for only so long; it may still arrive at the server afterwards, which is why all that opmon asks of MLflow may be
-repeated. A server that has kept callers waiting twice running is left alone for a while: see :mod:`_breaker`.
+repeated. A server that has kept callers waiting twice running is left alone for a while: see
+:mod:`opmon.outgoing.breaker`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from opmon.errors import OpmonError, RegistryUnavailable
-from opmon.registry._breaker import Breaker
+from opmon.outgoing.breaker import Breaker, breakers
 from opmon.registry.translation import is_answer
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Calls:
         self._where = where
         self._given_up = threading.Event()
         self._questions, self._transfers = Breaker(), Breaker()
+        breakers["registry"], breakers["registry files"] = self._questions, self._transfers
 
     def give_up(self) -> None:
         """Wait for no call any more: opmon is stopping."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from opmon.logs.place import Place, watched, within
+from opmon.logs.place import Place, Watcher, watched, within
 from opmon.store.workers import Busy
 
 
@@ -31,6 +31,8 @@ class Attention:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock, self._monotonic = clock, monotonic
+        self.watchers: tuple[Watcher, ...] = ()
+        """Who else hears of it."""
         self._at: dict[str, _At] = {}
         self._lock = threading.Lock()
 
@@ -42,7 +44,7 @@ class Attention:
         with self._lock:
             self._at[monitor] = at
         try:
-            with within(monitor=monitor), watched(self._enter):
+            with watched(self._enter, *self.watchers), within(monitor=monitor):
                 yield
         finally:
             with self._lock:

@@ -20,6 +20,7 @@ import opmon
 from opmon.config import MonitorSettings
 from opmon.errors import LeaseHeld, OpmonError
 from opmon.monitor import Monitor
+from opmon.outgoing.breaker import left_alone
 from opmon.queries.pulse import Pulse, pulses
 from opmon.queries.silence import why_silent
 from opmon.service.attention import Attention
@@ -80,7 +81,7 @@ class Watchdog:
             started_at=self.started_at,
             seen_at=self.clock(),
             busy=self.attention.busy(BUSY_SECONDS),
-            breakers={},
+            breakers=left_alone(),
         )
         with self.store.write() as connection:
             workers.say(connection, said)

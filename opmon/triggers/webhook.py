@@ -18,6 +18,7 @@ import httpcore
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
 from opmon.outgoing.address import Target, retry_after, target
+from opmon.outgoing.breaker import breaker_of
 from opmon.triggers._webhook import TEMPLATES, check_headers, key, signature
 from opmon.triggers.guard import Guard, GuardedBackend
 from opmon.types import Document
@@ -67,14 +68,27 @@ class Webhook(Action):
     def act(self, event: Document) -> None:
         """Post the event once; :class:`DeliveryError` where it was not taken."""
         to, content = target(self.url), TEMPLATES[self.template](event)
-        backend = GuardedBackend(Guard(self.allow), time.monotonic() + self.timeout)
+        breaker = breaker_of(to.shown)
+        rest = breaker.enter()
+        if rest:
+            raise DeliveryError(f"{to.shown} did not answer several times running, and is left alone", retry_after=rest)
         try:
-            status, wait = _post(to, backend, content, self._headers(to, event, content))
+            status, wait = self._posted(to, event, content)
         except (httpcore.TimeoutException, TimeoutError) as exc:
+            breaker.failed()
             raise DeliveryError(f"{to.shown} did not answer within {self.timeout:g} s") from exc
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as exc:
+            breaker.left()  # told at once: nobody is kept waiting
             raise DeliveryError(f"{to.shown} could not be reached: {exc or type(exc).__name__}") from exc
+        except BaseException:
+            breaker.left()
+            raise
+        breaker.answered()
         _judge(to, status, wait)
+
+    def _posted(self, to: Target, event: Document, content: bytes) -> tuple[int, float | None]:
+        backend = GuardedBackend(Guard(self.allow), time.monotonic() + self.timeout)
+        return _post(to, backend, content, self._headers(to, event, content))
 
     def _headers(self, to: Target, event: Document, content: bytes) -> list[tuple[str, str]]:
         identifier, seconds = str(event["id"]), str(int(time.time()))

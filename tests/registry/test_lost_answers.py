@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from opmon.errors import RegistryUnavailable
+from opmon.outgoing.breaker import Breaker
 from opmon.registry import MlflowRegistry
-from opmon.registry._breaker import Breaker
 from opmon.registry._calls import Calls, left_behind
 from opmon.store import rounds
 from tests.conftest import Workbench

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 import yaml
 
 from opmon.config import Settings
-from opmon.registry._breaker import Breaker
+from opmon.outgoing.breaker import Breaker
 from opmon.service import scheduler
 from opmon.service.rests import LEASE_REST, LONGEST_REST
 from opmon.service.scheduler import Service

@@ -56,3 +56,24 @@ class Breaker:
         """The caller learnt nothing about the target."""
         with self._lock:
             self._trying = False
+
+    def left_alone(self) -> float:
+        """For how many seconds the target is still left alone; 0 where it is not."""
+        with self._lock:
+            return max(0.0, self._until - self._clock()) if self._rests else 0.0
+
+
+breakers: dict[str, Breaker] = {}
+"""Those of this process, by what they are known as: an address without what could be secret in it."""
+_making = threading.Lock()
+
+
+def breaker_of(target: str) -> Breaker:
+    """The breaker of a target: one for the whole process, whichever monitor asks."""
+    with _making:
+        return breakers.setdefault(target, Breaker())
+
+
+def left_alone() -> dict[str, float]:
+    """The targets that this process leaves alone, and for how many seconds still."""
+    return {name: seconds for name, each in list(breakers.items()) if (seconds := each.left_alone())}
