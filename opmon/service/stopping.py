@@ -16,7 +16,7 @@ from types import FrameType
 
 log = logging.getLogger(__name__)
 
-LAST_RESORT = 8.0
+LAST_RESORT = 7.0
 
 
 class Signals:

@@ -89,6 +89,8 @@ def _attempt(work: Toolbox, cycle: Cycle, step: Callable[[], T], round_: Round |
         if not any(problem in str(known) for known in cycle.problems):  # a round may have met the same trouble
             cycle.problems.append(exc)
     except Exception as exc:  # the other rounds go on, and what was decided is delivered, before it is raised
+        with work.write():  # LeaseLost where another process has taken over: it may have cleared what this one needed
+            pass
         full = disk.trouble(exc, work.folder)
         if full is not None:
             cycle.problems.append(full)
