@@ -93,10 +93,12 @@ def main() -> None:
     parser.add_argument("--monitors", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="opmon-idle-") as folder:
-        with postgres_server(Path(folder) / "postgres") as server:
-            (Path(folder) / "opmon").mkdir()
-            found = measure(Path(folder) / "opmon", server.new(), arguments.monitors, arguments.seconds)
+    with (
+        tempfile.TemporaryDirectory(prefix="opmon-idle-") as folder,
+        postgres_server(Path(folder) / "postgres") as server,
+    ):
+        (Path(folder) / "opmon").mkdir()
+        found = measure(Path(folder) / "opmon", server.new(), arguments.monitors, arguments.seconds)
     print(json.dumps(found))
 
 
