@@ -95,7 +95,11 @@ def _whole(path: str) -> str:
 
 def _postgresql(url: URL) -> Engine:
     libpq = url.get_driver_name().startswith("psycopg")
-    given = {name: value for name, value in _LIBPQ.items() if name not in url.query} if libpq else {}
+    given: dict[str, object] = {}
+    if libpq:
+        given = {name: value for name, value in _LIBPQ.items() if name not in url.query}
+        # what is prepared keeps its plan: one made for an empty table, or for few keys, takes minutes for many
+        given["prepare_threshold"] = None
     engine = sa.create_engine(
         url, connect_args=given, pool_size=POOL, max_overflow=0, pool_use_lifo=True
     )  # none beyond the pool: a server counts a connection that was closed until its process is gone

@@ -264,6 +264,11 @@ def _settle(
 
 def _end_assignments(connection: Connection, spoke: Mapping[str, Sequence[int]]) -> None:
     """Who has spoken of a task has it no more; ``spoke`` has the tasks by annotator."""
+    pairs = [(task_id, annotator) for annotator in spoke for task_id in spoke[annotator]]
+    if len(spoke) > 1 and len(pairs) <= _FEW:  # of annotators who answer at once, in one question
+        held = sa.tuple_(assignments.c.task_id, assignments.c.annotator).in_(sorted(pairs))
+        connection.execute(assignments.delete().where(held))
+        return
     for annotator, task_ids in sorted(spoke.items()):
         for some in portions(sorted(task_ids)):
             there = assignments.c.annotator == annotator, among(connection, assignments.c.task_id, some)

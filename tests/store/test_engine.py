@@ -14,9 +14,10 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from opmon.errors import ConfigError, DatabaseUnavailable
 from opmon.store import _connections
+from opmon.store._among import among
 from opmon.store.engine import connect, open_store
 from opmon.store.migrate import HEAD
-from opmon.store.schema import leases, metadata
+from opmon.store.schema import labels, leases, metadata
 
 
 def test_open_makes_every_table(database: str) -> None:
@@ -162,3 +163,12 @@ def test_opening_a_database_again_leaves_its_locks(tmp_path: Path) -> None:
         connection.execute(sa.text("INSERT INTO mine VALUES (1)"))
     with closing(sqlite3.connect(path)) as other:
         assert other.execute("SELECT count(*) FROM mine").fetchone() == (1,)
+
+
+def test_a_query_that_is_asked_often_is_planned_for_the_keys_of_each_time(postgres: Callable[[], str]) -> None:
+    store = open_store(postgres())
+    asked = sa.select(labels.c.id).order_by(labels.c.id)
+    with store.read() as connection:
+        for _ in range(20):
+            connection.execute(asked.where(among(connection, labels.c.task_id, [1, 2]))).all()
+        assert connection.scalar(sa.text("SELECT count(*) FROM pg_prepared_statements")) == 0
