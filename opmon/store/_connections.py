@@ -98,6 +98,7 @@ def _postgresql(url: URL) -> Engine:
     given: dict[str, object] = {}
     if libpq:
         given = {name: value for name, value in _LIBPQ.items() if name not in url.query}
+    if url.get_driver_name() == "psycopg":
         # what is prepared keeps its plan: one made for an empty table, or for few keys, takes minutes for many
         given["prepare_threshold"] = None
     engine = sa.create_engine(
