@@ -230,7 +230,7 @@ def test_mlflow_down_delays_and_loses_nothing(workbench: Any, sqlite: str) -> No
 
 def test_a_drift_report_compares_with_the_first_round(workbench: Any, tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'opmon.db'}"
-    monitor = workbench.monitor(database, drift={"enabled": True, "max_rows": 500})
+    monitor = workbench.monitor(database, drift={"enabled": True, "max_rows": 500, "page": True})
     workbench.write_window(temperature=[20.0 + k % 7 for k in range(200)])
     workbench.write_window(temperature=[35.0 + k % 7 for k in range(200)])
     monitor.advance()

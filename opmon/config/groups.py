@@ -178,6 +178,7 @@ class DriftSettings(Part):
     reference: LocalPath | None = None
     max_columns: Count = 20
     max_rows: Count = 10_000
+    page: bool = False
 
 
 class RollingSettings(Part):

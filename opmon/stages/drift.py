@@ -71,7 +71,7 @@ def advise_drift(
         summary = drift_report(
             reference,
             current.to_pandas(),
-            folder / "drift.html",
+            folder / "drift.html" if settings.page else None,
             max_columns=settings.max_columns,
             max_rows=settings.max_rows,
             seed=work.settings.seed,
@@ -80,7 +80,7 @@ def advise_drift(
     except OpmonError as exc:
         log.warning("round %d of %s has no drift report: %s", round_.number, work.name, exc)
         return None
-    if summary.path is not None and summary.drifted:  # some megabytes: kept where there is something to see
+    if summary.path is not None:  # some megabytes: written where there is something to see
         work.registry.log_artifact(run_id, summary.path, "drift")
     return {
         "share": summary.share,

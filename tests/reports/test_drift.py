@@ -126,7 +126,7 @@ def test_one_new_word_is_no_drift_but_many_are(tmp_path: Path, rng: np.random.Ge
 def test_the_page_carries_no_script_from_production(tmp_path: Path, rng: np.random.Generator) -> None:
     script = "</script><script>alert(1)</script>"
     before = {script: rng.normal(size=N), "word": rng.choice(["x", script], N), "<": rng.random(N), "‹": rng.random(N)}
-    summary = compare(before, before, tmp_path)
+    summary = compare(before, before | {"<": rng.random(N) + 1}, tmp_path)
     assert [column.name for column in summary.columns] == [script, "word", "<", "‹"]
     assert summary.path is not None
     assert "alert(1)</script>" not in summary.path.read_text(encoding="utf-8")
@@ -143,10 +143,43 @@ def test_a_failure_of_evidently_is_told_and_stops_nothing(tmp_path: Path, caplog
     (tmp_path / "file").write_text("")
     table = pd.DataFrame({"x": np.arange(N, dtype=float)})
     with caplog.at_level(logging.WARNING):
-        summary = drift_report(table, table, tmp_path / "file" / "drift.html")
+        summary = drift_report(table, table + N, tmp_path / "file" / "drift.html")
+    assert summary.drifted == ("x",), "what was found stands without its page"
+    assert summary.path is None
+    assert "the page of the drift report cannot be written" in caplog.text
+    with caplog.at_level(logging.WARNING):
+        summary = drift_report(table, table, max_columns=0)
     assert summary.share is None
     assert summary.problem
-    assert "drift report" in caplog.text
+
+
+def test_results_are_those_of_evidently_s_own_report(rng: np.random.Generator) -> None:
+    from evidently import DataDefinition, Dataset, Report
+    from evidently.presets import DataDriftPreset
+
+    for size in (300, 2000):  # it chooses other tests for more rows
+        before = pd.DataFrame({"x": rng.normal(size=size), "word": rng.choice(list("abc"), size)})
+        after = pd.DataFrame({"x": rng.normal(0.1, 1, size), "word": rng.choice(list("aabc"), size)})
+        definition = DataDefinition(numerical_columns=["x"], categorical_columns=["word"])
+        snapshot = Report([DataDriftPreset()], include_tests=False).run(
+            current_data=Dataset.from_pandas(after, definition), reference_data=Dataset.from_pandas(before, definition)
+        )
+        own = {
+            each["config"]["column"]: (each["config"]["method"], each["config"]["threshold"], float(each["value"]))
+            for each in snapshot.dict()["metrics"]
+            if "column" in each["config"]
+        }
+        found = {each.name: (each.method, each.threshold, each.value) for each in drift_report(before, after).columns}
+        assert {name: found[name][:2] for name in found} == {name: own[name][:2] for name in own}
+        assert [found[name][2] for name in own] == pytest.approx([own[name][2] for name in own], rel=1e-6)
+
+
+def test_no_page_is_written_without_drift_or_a_path(tmp_path: Path, rng: np.random.Generator) -> None:
+    table = {"x": rng.normal(size=N)}
+    assert compare(table, table, tmp_path).path is None
+    assert not list(tmp_path.iterdir())
+    moved = drift_report(pd.DataFrame(table), pd.DataFrame(table) + 5)
+    assert (moved.drifted, moved.path) == (("x",), None)
 
 
 def test_nothing_calls_home_and_nothing_is_fetched(tmp_path: Path) -> None:
@@ -160,7 +193,7 @@ from pathlib import Path
 from opmon.reports.drift import drift_report
 assert "evidently" not in sys.modules
 table = pd.DataFrame({"x": np.arange(100.0)})
-assert drift_report(table, table, Path(sys.argv[1])).share == 0
+assert drift_report(table, table + 100, Path(sys.argv[1])).share == 1
 """
     home = tmp_path / "home"
     home.mkdir()
