@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from opmon.logs.place import Place
+
 EVENT = "opmon_event"
 """What a record carries that tells an event: no two are the same, whatever they say."""
 _NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -18,7 +20,8 @@ _MOST = 1000
 class Repeats(logging.Filter):
     """Lets a warning or error through that is new, or that was last told ``seconds`` ago.
 
-    Two messages are the same where only their numbers differ: seconds left, process ids, counts.
+    Two messages are the same where only their numbers differ (seconds left, process ids, counts), or the monitor at
+    which the work was: a server that does not answer two hundred monitors is one problem.
     """
 
     def __init__(self, seconds: float = 600.0, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -31,7 +34,7 @@ class Repeats(logging.Filter):
         if record.levelno < logging.WARNING or EVENT in record.__dict__:
             return True
         message, now = record.getMessage(), self._monotonic()
-        key = record.name, _NUMBERS.sub("#", message)
+        key = record.name, _NUMBERS.sub("#", _anyones(record, message))
         with self._lock:
             at, more = self._told.get(key, (None, 0))
             if at is not None and now - at < self._seconds:
@@ -45,3 +48,9 @@ class Repeats(logging.Filter):
             minutes = 0 if at is None else (now - at) / 60
             record.msg, record.args = f"{message} ({more} times more in the last {minutes:.0f} min)", ()
         return True
+
+
+def _anyones(record: logging.LogRecord, message: str) -> str:
+    """The message without the name of the monitor at which the work was."""
+    where = record.__dict__.get("place")
+    return message.replace(where.monitor, "*") if isinstance(where, Place) and where.monitor else message

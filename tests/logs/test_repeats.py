@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from opmon.logs.formats import Placed
+from opmon.logs.place import within
 from opmon.logs.repeats import EVENT, Repeats
 
 
@@ -54,3 +56,18 @@ def test_the_memory_is_bounded() -> None:
     for number in range(5000):
         logger.warning("problem %s", "a" * number)
     assert len(handler.filters[0]._told) <= 1000  # type: ignore[union-attr]
+
+
+def test_one_problem_of_many_monitors_is_told_once() -> None:
+    handler, logger = reader()
+    handler.filters.insert(0, Placed())
+    for name in ("digits", "faces", "words"):
+        with within(monitor=name):
+            logger.warning("monitor %s: MLflow did not answer", name)
+    handler.now = 601
+    with within(monitor="faces"):
+        logger.warning("monitor faces: MLflow did not answer")
+    assert handler.lines == [
+        "monitor digits: MLflow did not answer",
+        "monitor faces: MLflow did not answer (2 times more in the last 10 min)",
+    ]
