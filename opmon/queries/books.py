@@ -20,6 +20,7 @@ from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
 from opmon.store.truths import Read
 from opmon.store.workers import Worker
+from opmon.types import Document
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,10 @@ class Books:
         due = min((due for due in dues if due is not None), default=None)
         return QueueView(asked, spoken, waiting, due, self.further.get(name, 0))
 
-    def needs_of(self, connection: Connection, watch: Watch, stands: StandingView) -> tuple[NeedView, ...]:
-        """What a monitor that stands so needs of a person."""
+    def needs_of(self, watch: Watch, stands: StandingView, alarms: Mapping[str, Document]) -> tuple[NeedView, ...]:
+        """What a monitor that stands so needs of a person; ``alarms`` are the events of its alarms, by rule."""
         name = watch.name
         return needs_of(
-            connection,
-            name,
             stands,
             self.unfinished.get(name, ()),
             self.dead.get(name, ()),
@@ -94,6 +93,7 @@ class Books:
             watch.max_open,
             self.aside.get(name, ()),
             self._silence(watch),
+            alarms,
         )
 
     def _silence(self, watch: Watch) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opmon.queries.books import Books, QueueView
-from opmon.queries.needs import NeedView
+from opmon.queries.needs import NeedView, alarms_of
 from opmon.queries.rolling import RollingPoint, rolling_as_of
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
@@ -98,7 +98,7 @@ def _view(
         latest=latest,
         rolling=rolling,
         newest=newest,
-        needs=books.needs_of(connection, watch, stands),
+        needs=books.needs_of(watch, stands, alarms_of(connection, {watch.name: stands})[watch.name]),
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=books.next_at(watch),
         truth=books.truths.get(name),

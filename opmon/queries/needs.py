@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,7 @@ from opmon.store.handing import Standing as Provider
 from opmon.store.outbox import Dead
 from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
+from opmon.types import Document
 from opmon.wording import counted
 
 NeedKind = Literal["silent", "cycle", "inputs", "alarm", "delivery", "provider", "round", "full", "labels"]
@@ -32,9 +33,21 @@ class NeedView:
     """The problem alone, for whoever is shown a button where the message names a command; empty: the message."""
 
 
+def alarms_of(connection: Connection, standings: Mapping[str, StandingView]) -> dict[str, dict[str, Document]]:
+    """By monitor and rule the events of the alarms that stand."""
+    pairs = [
+        (monitor, reason.rule)
+        for monitor, stands in standings.items()
+        for reason in stands.reasons
+        if reason.state == "alarm"
+    ]
+    found: dict[str, dict[str, Document]] = {monitor: {} for monitor in standings}
+    for (monitor, rule), event in outbox.newest_alarms(connection, pairs).items():
+        found[monitor][rule] = event
+    return found
+
+
 def needs_of(
-    connection: Connection,
-    monitor: str,
     stands: StandingView,
     unfinished: Sequence[Unfinished],
     dead: Sequence[Dead],
@@ -43,6 +56,7 @@ def needs_of(
     max_open: int | None = None,
     aside: Sequence[SetAside] = (),
     silence: str | None = None,
+    alarms: Mapping[str, Document] | None = None,
 ) -> tuple[NeedView, ...]:
     """What a monitor needs, from what is known of it."""
     kept_out = None if ended is None else ended.problem
@@ -54,7 +68,7 @@ def needs_of(
         need
         for reason in stands.reasons
         if reason.state == "alarm"
-        for need in _alarm(connection, monitor, reason.rule)
+        for need in _alarm(reason.rule, (alarms or {}).get(reason.rule))
     ]
     needs += [NeedView("inputs", _set_aside(aside))] if aside else []
     needs += [_undelivered(each) for each in dead]
@@ -92,9 +106,8 @@ def _unlabelled(waiting: Sequence[Unfinished]) -> str:
     return f"{tasks} of round{'s' * (len(waiting) > 1)} {numbers} wait{'s' * (count == 1)} for annotators"
 
 
-def _alarm(connection: Connection, monitor: str, rule: str) -> list[NeedView]:
+def _alarm(rule: str, event: Document | None) -> list[NeedView]:
     """The alarm that stands, unless somebody deals with it."""
-    event = outbox.newest_alarm(connection, monitor, rule)
     if event is None or event["acknowledged_at"] is not None:
         return []
     problem = f"nobody has taken on the alarm of {rule}"

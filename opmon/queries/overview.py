@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opmon.queries.books import Books, QueueView
-from opmon.queries.needs import NeedView
-from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
+from opmon.queries.needs import NeedView, alarms_of
+from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, StandingView, standing_of
 from opmon.queries.watch import Watch
 from opmon.store import glances, revisions
 from opmon.store.engine import Connection
@@ -86,8 +86,18 @@ def overview(connection: Connection, watches: Sequence[Watch], now: datetime) ->
     numbers, past = glances.last_numbers(connection, names), glances.glances(connection, names, SHOWN)
     finals = _finals(connection, names, numbers, past)
     said = _said(connection, past, finals)
+    standings = {watch.name: _stands(connection, watch, finals.get(watch.name), said) for watch in watches}
+    alarms = alarms_of(connection, standings)
     return [
-        _line(connection, watch, numbers.get(watch.name, 0), past.get(watch.name, []), finals, said, books)
+        _line(
+            watch,
+            numbers.get(watch.name, 0),
+            past.get(watch.name, []),
+            finals.get(watch.name),
+            standings[watch.name],
+            books.needs_of(watch, standings[watch.name], alarms[watch.name]),
+            books,
+        )
         for watch in watches
     ]
 
@@ -126,19 +136,24 @@ def _said(
     return found
 
 
+def _stands(
+    connection: Connection, watch: Watch, final: Revision | None, said: Mapping[str, Mapping[str, Entry]]
+) -> StandingView:
+    if final is None:
+        return NO_ESTIMATE
+    return standing_of(connection, watch.name, final.model, watch.acting_rules, said.get(watch.name))
+
+
 def _line(
-    connection: Connection,
     watch: Watch,
     rounds: int,
     past: Sequence[Glance],
-    finals: Mapping[str, Revision],
-    said: Mapping[str, Mapping[str, Entry]],
+    final: Revision | None,
+    stands: StandingView,
+    needs: tuple[NeedView, ...],
     books: Books,
 ) -> LineView:
-    name, final = watch.name, finals.get(watch.name)
-    stands = NO_ESTIMATE
-    if final is not None:
-        stands = standing_of(connection, name, final.model, watch.acting_rules, said.get(name))
+    name = watch.name
     like = final.estimate.quantity if final is not None else watch.quantity
     ended = books.ended.get(name)
     return LineView(
@@ -151,7 +166,7 @@ def _line(
         queue=books.queue_of(name),
         latest=None if final is None else _latest(final),
         past=tuple(_point(each) for each in past if each.quantity == (like.name, like.unit)),
-        needs=books.needs_of(connection, watch, stands),
+        needs=needs,
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=books.next_at(watch),
     )

@@ -52,7 +52,7 @@ def glances(connection: Connection, monitors: Sequence[str], count: int) -> dict
     )
     found: dict[str, list[Glance]] = defaultdict(list)
     for monitor, key, number, name, version, ends, opened, quantity, unit, value, low, high, open_ in sorted(
-        connection.execute(query), key=lambda row: row[2]
+        connection.execute(query).all(), key=lambda row: row[2]
     ):
         told = Glance(key, number, (name, version), ends or opened, (quantity, unit), value, low, high, open_)
         found[monitor].append(told)

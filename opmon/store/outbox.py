@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import NotFoundError
+from opmon.store._among import listed
 from opmon.store.schema import deliveries, events
 from opmon.types import Document
 
@@ -184,11 +185,23 @@ def waiting_of(connection: Connection, rule: str, at: datetime) -> set[str]:
     return set(connection.scalars(query))
 
 
-def newest_alarm(connection: Connection, monitor: str, rule: str) -> Document | None:
-    """The event of the rule's newest alarm."""
-    query = sa.select(events).where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
-    row = connection.execute(query.order_by(events.c.created_at.desc()).limit(1)).first()
-    return None if row is None else dict(row._mapping)
+def newest_alarms(connection: Connection, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], Document]:
+    """The events of the newest alarms, by monitor and rule: a query for each name of a rule, however many monitors have
+    one of that name, in which an index gives each event at once."""
+    found: dict[tuple[str, str], Document] = {}
+    for rule in {rule for _, rule in pairs}:
+        names = listed(connection, [monitor for monitor, own in pairs if own == rule])
+        newest = (
+            sa.select(events.c.id)
+            .where(events.c.monitor == names.c.value, events.c.rule == rule, events.c.type == ALARM)
+            .order_by(events.c.created_at.desc())
+            .limit(1)
+            .scalar_subquery()
+        )
+        last = sa.select(newest.label("id")).select_from(names).subquery()
+        for row in connection.execute(sa.select(events).join(last, last.c.id == events.c.id)):
+            found[row.monitor, rule] = dict(row._mapping)
+    return found
 
 
 def get(connection: Connection, event: str) -> Document:

@@ -17,7 +17,7 @@ from opmon.errors import InputError, NotFoundError
 from opmon.reports.robustness_examples import ExampleKept
 from opmon.reports.robustness_examples import unpacked as unpacked_examples
 from opmon.reports.robustness_files import unpacked
-from opmon.robustness.result import Tomography
+from opmon.robustness.result import Answer, Tomography
 from opmon.store import tomographies
 from opmon.store.engine import Store
 from opmon.store.tomographies import Kept
@@ -27,7 +27,7 @@ from opmon.wording import percent
 HISTORY = 100
 MOST_PAIRS = 30
 """Of more pairs those are shown under which the least is right."""
-_IN_MEMORY = 8
+_IN_MEMORY, _ANSWERS = 8, 200
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Tomographies:
 
     store: Store
     _found: OrderedDict[tuple[int, datetime], Tomography] = field(default_factory=OrderedDict, repr=False)
+    _answers: OrderedDict[tuple[int, datetime, str, int], Answer] = field(default_factory=OrderedDict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def of(self, kept: Kept) -> Tomography:
@@ -58,6 +59,19 @@ class Tomographies:
             while len(self._found) > _IN_MEMORY:
                 self._found.popitem(last=False)
         return result
+
+    def answer(self, kept: Kept, question: str, worst: int) -> Answer:
+        """The answer to a question; the last ones are remembered, for a page asks some of them each time."""
+        key = kept.round_id, kept.made_at, question, worst
+        with self._lock:
+            if key in self._answers:
+                return self._answers[key]
+        answer = self.of(kept).ask(question, worst)
+        with self._lock:
+            self._answers[key] = answer
+            while len(self._answers) > _ANSWERS:
+                self._answers.popitem(last=False)
+        return answer
 
     def examples(self, kept: Kept) -> list[ExampleKept]:
         """Some inputs under some tests; none where they were erased."""

@@ -20,6 +20,7 @@ import httpx
 
 from opmon.store.engine import open_store
 from tests.databases import kinds
+from tests.web.maps import map_rounds
 from tests.web.past import FLOOR, Past, live_through
 from tests.web.world import DIGITS, World, monitor
 
@@ -33,6 +34,8 @@ PAGES = (
     "/monitors/m0/rounds/7",
     "/monitors/m0/plan",
     "/monitors/m0/versions",
+    "/monitors/m0/robustness",
+    "/monitors/m0/robustness?q=zoom+%3E+2+and+blur+%3E+2",
     "/label",
     "/docs",
     "/docs/reference",
@@ -50,6 +53,7 @@ def world(database: str, folder: Path, monitors: int, rounds: int) -> World:
     made = World.of(database, folder, configured)
     began = time.perf_counter()
     live_through(made.store, *(Past(name, rounds, drop=0.4 if k % 7 == 0 else 0.0) for k, name in enumerate(names)))
+    map_rounds(made.store, names[0], tuple(range(max(rounds // 10, 1), rounds, max(rounds // 10, 1))))
     if not made.store.is_sqlite:
         with made.store.engine.connect() as connection:  # as it does by itself, sooner or later
             connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM ANALYZE")

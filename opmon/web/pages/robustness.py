@@ -97,18 +97,19 @@ def _all_of(
     """What a tomography shows that is kept whole."""
     return {
         "result": result,
-        "whole": result.ask("all", _WORST),
+        "whole": site.tomographies.answer(kept, "all", _WORST),
         "suggested": _suggested(kept, result),
         "examples": site.tomographies.examples(kept),
-        **_asked(result, question),
+        **_asked(site, kept, question),
         **_laid_out(result, question, three),
     }
 
 
-def _asked(result: Tomography, question: str | None) -> dict[str, object]:
+def _asked(site: Site, kept: Kept, question: str | None) -> dict[str, object]:
     """The answer to a question; or what is wrong with it."""
     try:
-        return {"answer": result.ask(question, _WORST) if question and question.strip() else None, "problem": None}
+        told = site.tomographies.answer(kept, question, _WORST) if question and question.strip() else None
+        return {"answer": told, "problem": None}
     except InputError as exc:
         return {"answer": None, "problem": str(exc)}
 
