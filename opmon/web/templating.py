@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from opmon import wording
 from opmon.web import assets, words
 from opmon.web.root import mlflow_pages, root
+from opmon.web.tables import tables_of
 
 if TYPE_CHECKING:
     import jinja2
@@ -42,6 +43,7 @@ def _environment() -> jinja2.Environment:
         waits=words.WAITS,
         event_words=words.EVENTS,
         delivery_words=words.DELIVERIES,
+        tables_of=tables_of,
     )
     environment.filters.update(
         counted=wording.counted,
@@ -50,5 +52,6 @@ def _environment() -> jinja2.Environment:
         signed_points=wording.signed_points,
         capitalize_first=words.begun,
         measured_in=words.measured_in,
+        is_moment=words.moment_of,
     )
     return environment

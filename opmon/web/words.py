@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 
 from opmon.quantities import Quantity
 from opmon.queries import LineView, NeedView, RoundView
@@ -13,6 +15,7 @@ from opmon.reports.slices import SliceRow, slice_rows
 from opmon.types import Estimate
 from opmon.wording import counted
 
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 MEANING: dict[Standing, str] = {
     "healthy": "No rule objects.",
     "degraded": "A rule has raised an alarm that has not ended.",
@@ -75,6 +78,21 @@ def measured_in(quantity: Quantity) -> str:
     """
     unit = quantity.unit or quantity.scale
     return f", in {unit}" if unit else ""
+
+
+def moment_of(value: object) -> datetime | None:
+    """The moment that a value of an input says, with its time zone; None where it says none.
+
+    >>> moment_of("2026-11-19T07:15:12+00:00").hour, moment_of("2026"), moment_of(7)
+    (7, None, None)
+    """
+    if not isinstance(value, str) or not _MOMENT.match(value):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def interval_of(estimate: Estimate) -> str:

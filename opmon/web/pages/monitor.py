@@ -16,6 +16,7 @@ from opmon.stages.drift import summary_of
 from opmon.web import words
 from opmon.web.charts import NARROW, WIDE, Mark, timeline, told
 from opmon.web.pages.asking import TheSite, Watcher
+from opmon.web.pages.overview import LATE
 from opmon.web.root import under
 from opmon.web.templating import page
 from opmon.web.watched import ROUNDS, as_yaml, rounds_of, watched
@@ -50,6 +51,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         older=seen.view.newest[-1].number if len(seen.view.newest) == ROUNDS else None,
         configuration=as_yaml(settings),
         labels=person.labels,
+        late=site.clock() - LATE,
         has_robustness=settings.robustness is not None,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 from markupsafe import Markup
@@ -17,6 +19,8 @@ from opmon.web.watched import lines_for
 
 router = APIRouter()
 
+LATE = timedelta(minutes=2)
+"""A run that has not begun so long after it was to is called overdue."""
 PRESSING = 6
 """So many needs are listed above the table; the others stand in their lines."""
 
@@ -32,6 +36,7 @@ def monitors(site: TheSite, person: Somebody) -> Response:
         "monitors.html",
         person=person,
         lines=lines,
+        late=site.clock() - LATE,
         needs=needs[:PRESSING],
         more_needs=len(needs) - PRESSING,
         tally=words.tally_of(lines),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
 import httpx
 import pytest
 
-from opmon.quantities import F1, RECALL
+from opmon.quantities import F1, RECALL, Quantity
 from opmon.store import measured, outbox, revisions, rounds, sliced
 from opmon.store.measured import Measured
 from opmon.types import Estimate
@@ -171,6 +172,16 @@ def test_names_of_others_are_only_text(tmp_path_factory: pytest.TempPathFactory)
         assert "&lt;img src=x onerror=alert(1)&gt;" in client.get("/monitors/evil/rounds/11").text
 
 
+def confusion(*classes: str) -> list[Measured]:
+    """Each taken for itself in 70 per cent of the cases, and for each other in 30."""
+    found = []
+    for true, taken in itertools.product(classes, classes):
+        cell, value = Quantity(f"confusion[{true} as {taken}]", share=True), 0.7 if true == taken else 0.3
+        estimate = Estimate(value, value - 0.1, value + 0.1, 60, 1000, 1.0, "srs", quantity=cell)
+        found.append(Measured("confusion matrix", cell, estimate))
+    return found
+
+
 def test_slices_and_further_measures_are_shown_where_there_are_any(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("slices")
     made = World.of(new_opmon_database(folder / "opmon.db"), folder, {"calm": monitor(classes=list(DIGITS))})
@@ -185,7 +196,7 @@ def test_slices_and_further_measures_are_shown_where_there_are_any(tmp_path_fact
         rounds.update(connection, round_.id, sliced={})
         sliced.add(connection, latest.key, [worse, alike])
         known = Measured("recall", recall.quantity, recall), Measured("f1", F1, None, "no positive was drawn")
-        measured.add(connection, latest.key, known)
+        measured.add(connection, latest.key, [*known, *confusion("cat", HOSTILE)])
     with (
         made.served() as server,
         httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, timeout=60) as client,
@@ -197,9 +208,11 @@ def test_slices_and_further_measures_are_shown_where_there_are_any(tmp_path_fact
             assert "80 %" in page, "the share of the slice"
             assert "70 %" in page or "70.0 %" in page, "the recall"
             assert "not known: no positive was drawn" in page
+            assert '<span class="range">20–40</span>' in page
+            assert page.count('class="right"') == 2
         told = client.get(f"{API}/monitors/calm/rounds/3").json()
     assert [(each["name"], each["worse_by"]) for each in told["slices"]] == [(worse.name, 0.4), ("country DE", None)]
-    assert [each["estimate"] is None for each in told["measures"]] == [False, True]
+    assert [each["estimate"] is None for each in told["measures"]] == [False, True, False, False, False, False]
 
 
 def test_a_failure_is_shown_with_its_picture(tmp_path_factory: pytest.TempPathFactory) -> None:
