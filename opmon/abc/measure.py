@@ -141,6 +141,25 @@ class Measure(Plugin, ABC):
         """The ratio that it is, with one entry per row; None where it is none."""
         return None
 
+    def of_all(self, problem: Problem, classes: Sequence[str]) -> bool:
+        """Whether it is a mean over all inputs, each of which counts once whatever its truth is.
+
+        The default looks at what :meth:`ratio` makes of two inputs of different truths on which the model is wrong.
+        """
+        names, two = tuple(classes), np.ones(2, dtype=np.bool_)
+        truth, said = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+        if problem == "classification":
+            truth, said = np.array([names[0], names[-1]]), np.array([names[-1], names[0]])
+        elif problem == "multilabel":
+            truth = np.array([[True] * len(names), [False] * len(names)])
+            said = ~truth
+        scores = np.full((2, len(names)), 1 / len(names)) if self.needs_scores else None
+        try:
+            ratio = self.ratio(Labelled(two, truth, said, scores, names))
+        except InputError:
+            return False
+        return ratio is not None and not self.is_table and ratio.is_mean
+
     def ratios(self, rows: Labelled) -> Sequence[Ratio] | None:
         """The ratios whose plain mean it is, such as the recall of each class; None where it is no such mean.
 

@@ -130,8 +130,10 @@ class MonitorSettings(MonitorKeys):
 
         given = self.sampler.parameters.get("aim")
         aim = float(given) if isinstance(given, int | float) else 0.5
-        main = None if self.main_measure is None else self.quantity.name
-        return Known(self.quantity, self.problem, self.level, self.at_hand, aim, main=main)
+        chosen = self.main_measure
+        main = None if chosen is None else self.quantity.name
+        of_all = chosen is not None and chosen.plugin.of_all(self.problem, self.class_names or ("", "other"))
+        return Known(self.quantity, self.problem, self.level, self.at_hand, aim, main=main, of_all=of_all)
 
     @property
     def queue_terms(self) -> QueueTerms:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.abc import Estimator, Measure, Ratio
-from opmon.decisions._betting import HIGHEST, bets_on
+from opmon.decisions._betting import BETS, HIGHEST, bets_on
 from opmon.decisions.draw_values import terms
 from opmon.errors import PluginError
 from opmon.types import Draw, Floats, Labelled, Sample
@@ -62,8 +62,23 @@ class Shortfall:
         bettable = terms(sample, losses, design)
         values, staked = bettable.of(losses)[usable] - line, bettable.stakes[usable]
         reach = line + (1 - share) * -float(self.least.min()) * bettable.reach[usable]
-        bets = bets_on(float(reach.max()), largest)
+        bets = bets_on(float(reach.max()), largest) if np.isfinite(largest) else BETS
         return np.asarray(np.log1p(np.minimum(bets[:, None] * staked, HIGHEST) / reach * values).sum(axis=1))
+
+
+def shortfall_of_mean(ratio: Ratio, usable: Usable, of: Surplus, below: float, above: float) -> Shortfall:
+    r"""The shortfall of a mean over all inputs of which nobody knows what predictions allow, such as a MAE.
+
+    Its surplus is never below :math:`-b`, with the distance :math:`b` of the line from the best that an input may be:
+    for a MAE of at most :math:`t` that is :math:`e - t \ge -t`. So all inputs are as of one class with
+    :math:`l = -b`, whatever their truth: :math:`y = s + b \ge 0`, and :math:`\sum s \le 0` over the frame if and only
+    if :math:`ar y \le b = m`. No number of predictions is needed, and the errors may have any size: what
+    :class:`Shortfall` says of its bets asks for losses of at least 0 alone. ``above`` is the largest surplus, infinite
+    where there is none.
+    """
+    losses, allowed = np.zeros(len(usable)), np.zeros(len(usable))
+    losses[usable], allowed[usable] = np.maximum(of(ratio) + below, 0.0), -below
+    return Shortfall(losses, allowed, below, np.array([-below]), np.array([above]))
 
 
 def shortfall(measure: Measure, rows: Labelled, draw: Draw, usable: Usable, of: Surplus) -> Shortfall | None:

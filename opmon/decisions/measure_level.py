@@ -9,19 +9,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.abc import Ratio, Rule
+from opmon.abc import Measure, Ratio, Rule
 from opmon.decisions._betting import BETS, HIGHEST, recovery_growth
 from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_recovery, unanswered, verdict
 from opmon.decisions._own import Own
 from opmon.decisions._sequential import advance
-from opmon.decisions._shortfall import shortfall, standing_for
+from opmon.decisions._shortfall import shortfall, shortfall_of_mean, standing_for
 from opmon.decisions._watch import Growth
 from opmon.decisions.case import Case, carried
 from opmon.decisions.draw_values import terms
 from opmon.errors import InputError
 from opmon.quantities import Quantity
-from opmon.types import Document, Floats, Verdict
+from opmon.types import Document, Floats, Labelled, Verdict
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class MeasureLevel(Rule):
 
     Of accuracy, recall, precision and F1 of a class, and costs the predictions of all inputs say how good each of them
     can be at best, and bets are larger by what that leaves out: only an input that is predicted as the class can speak
-    for its recall. Of other measures bets are held back by the largest weight of the design.
+    for its recall. Of means over all inputs, such as a MAE or a Brier score, it is known that none can be better than
+    perfect, and no weight of the design holds bets back. Of other measures the largest weight does.
 
     An alarm ends when the rounds since are evidence of recovery, wrongly with probability ``1 / recovery`` at most.
     That takes a measure with a bound on the worse side too: an alarm on MAE or on a log loss does not end by evidence.
@@ -131,10 +132,20 @@ class MeasureLevel(Rule):
         back, labels = recovery_growth(values, staked, room), int(usable.sum())
         short = shortfall(case.measure, case.rows, heard.draw, usable, surplus)
         standing = standing_for(heard, case.rows.predicted, usable) if short is not None else None
+        if short is None and self._is_mean(case.measure, case.rows):
+            short, standing = shortfall_of_mean(ratio, usable, surplus, below, above), heard
         if short is not None and standing is not None:
             return Growth(short.growth(standing, usable, case.design), back, labels)
         bets = np.minimum(BETS[:, None] * staked, HIGHEST) / (below * bettable.reach[usable])
         return Growth(np.log1p(bets * values).sum(axis=1), back, labels)
+
+    @staticmethod
+    def _is_mean(measure: Measure, rows: Labelled) -> bool:
+        """Whether each input counts once, and nobody says what its prediction allows: both are known before labels."""
+        problem = next((each for each in measure.problems if (each == "multilabel") is (rows.predicted.ndim > 1)), None)
+        if problem is None or len(rows) == 0 or measure.possible(rows) is not None:
+            return False
+        return measure.of_all(problem, rows.classes or ("", "other"))
 
     def _verdict(self, before: Document, own: Own) -> Verdict:
         bound, quantity = Bound.of(self.alpha, self.false_alarms), own.estimate.quantity

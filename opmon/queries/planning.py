@@ -38,10 +38,19 @@ class Known:
     spread: float | None = None
     main: str | None = None
     """The main measure, where it is not the usual one of the problem."""
+    of_all: bool = False
+    """Whether the main measure is a mean over all inputs: what is said of an accuracy holds of such a share."""
     tally: Tally | None = None
     """What the newest round tells of a main measure that is a ratio, such as recall."""
     labels: int = 0
     """The draws of that round."""
+
+    @property
+    def planned_as(self) -> Problem:
+        """Whose intervals are planned for: those of shares are alike, whatever they are shares of."""
+        if not self.quantity.share:
+            return "regression"
+        return "classification" if traits(self.problem).of_numbers else self.problem
 
 
 def learned(connection: Connection, monitor: str, known: Known) -> Known:
@@ -75,7 +84,7 @@ def budget_for(known: Known, half_width: float, size: int, expected: float | Non
         found = plan_ratio(known.tally, half_width, known.labels, size, known.level)
         whole = ("only labelling the whole frame is enough",) if found.budget == size else ()
         return Plan(found.budget, found.half_width, found.plain_budget, None, whole)
-    if known.main is not None and known.quantity.share:
+    if known.main is not None and known.quantity.share and not known.of_all:
         raise InputError(
             f"the labels that {known.quantity.name} needs depend on how rare its inputs are and how well scores tell "
             "them apart: let the sampler adaptive draw one round, have it labelled, and ask again"
@@ -83,7 +92,7 @@ def budget_for(known: Known, half_width: float, size: int, expected: float | Non
     return plan(
         half_width,
         size,
-        problem=known.problem if known.quantity.share else "regression",
+        problem=known.planned_as,
         accuracy=expected if known.quantity.share else None,
         spread=known.spread,
         variables=len(known.variables),

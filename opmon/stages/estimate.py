@@ -24,7 +24,7 @@ from opmon.problems import Problem, loss, traits
 from opmon.quantities import Quantity
 from opmon.stages import correction, losses
 from opmon.stages.census import Whole, measured, told
-from opmon.stages.close import close_without_estimate
+from opmon.stages.close import close_without_estimate, in_words
 from opmon.stages.draw import draw_next_wave
 from opmon.stages.failing import failing
 from opmon.stages.guesses import guesses_of, named
@@ -111,8 +111,7 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
         if not final:
             return False  # too few answers for this design yet
         if main is not None:
-            why = f"its labels do not tell its {main.key}: {exc}"
-            return _nothing_tells(work, round_, answers, why) if waits else False
+            return _main_is_not_told(work, round_, answers, main, exc) if waits else False
         raise InputError(f"round {round_.number} cannot be estimated: {exc}") from exc
     _save(work, round_, answers, estimate)
     return True
@@ -255,9 +254,20 @@ def _nothing_came(work: Toolbox, round_: Round, answers: Answers) -> bool:
     return _nothing_tells(work, round_, answers, why)
 
 
-def _nothing_tells(work: Toolbox, round_: Round, answers: Answers, why: str) -> bool:
-    close_without_estimate(work, round_, f"{why}; a late one will be estimated when it comes", asked=len(answers.tasks))
+def _nothing_tells(work: Toolbox, round_: Round, answers: Answers, why: str, beside: Sequence[Measured] = ()) -> bool:
+    problem = f"{why}; a late one will be estimated when it comes"
+    asked, returned = len(answers.tasks), answers.returned
+    close_without_estimate(work, round_, problem, asked=asked, returned=returned, further=beside)
     return True
+
+
+def _main_is_not_told(work: Toolbox, round_: Round, answers: Answers, main: Planned, problem: InputError) -> bool:
+    """The labels say nothing of the main measure, such as a recall of a class that none of them is of: what they say
+    of the others is told all the same."""
+    beside = further(round_, answers, lambda: _usual(round_, answers, provisional=False))
+    known = in_words(beside)
+    others = f". What they do tell: {known}" if known else ""
+    return _nothing_tells(work, round_, answers, f"its labels do not tell its {main.key}: {problem}{others}", beside)
 
 
 def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *, whole: Whole | None = None) -> None:

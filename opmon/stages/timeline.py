@@ -29,6 +29,7 @@ from opmon.stages.correction import ruled
 from opmon.stages.lags import lags_of
 from opmon.stages.toolbox import Toolbox
 from opmon.store import queue, revisions, sliced
+from opmon.store.measured import Measured
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.truths import Lags
@@ -106,10 +107,12 @@ def _slices(work: Toolbox, round_: Round, estimates: set[int]) -> dict[int, tupl
         return sliced.of(connection, estimates)
 
 
-def tell_without_estimate(work: Toolbox, round_: Round, asked: int) -> None:
+def tell_without_estimate(
+    work: Toolbox, round_: Round, asked: int, returned: int = 0, further: Sequence[Measured] = ()
+) -> None:
     """Log what is known of a round that ends without an estimate; one from late labels adds to it."""
-    facts = facts_of(round_, asked=asked)
-    _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
+    facts = facts_of(round_, asked=asked, returned=returned)
+    _tell(work, round_, input_metrics(facts) | asked_metrics(facts) | measure_metrics(further))
 
 
 def model_of(work: Toolbox, round_: Round) -> ModelVersion | None:

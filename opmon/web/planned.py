@@ -70,7 +70,7 @@ def planned(known: Known, wish: Wish) -> Planned:
         return widths(
             budgets,
             inputs,
-            problem=known.problem if known.quantity.share else "regression",
+            problem=known.planned_as,
             accuracy=accuracy,
             spread=known.spread,
             variables=len(known.variables),

@@ -159,9 +159,10 @@ def main() -> None:
     parser.add_argument("--designs", default="srs,ssrs,gbs,adaptive")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--measures", action="store_true", help="all measures (proxies_measures.py)")
+    parser.add_argument("--size", type=int, default=SIZE, help="inputs of the frame, with --measures")
     options = parser.parse_args()
     if options.measures:
-        for each in study_all(tuple(options.designs.split(",")), options.repetitions):
+        for each in study_all(tuple(options.designs.split(",")), options.repetitions, options.size):
             print(json.dumps(asdict(each)) if options.json else told_measure(each), flush=True)
         return
     lines: list[Line] = []

@@ -69,6 +69,21 @@ def test_the_monitors_own_variables_are_advised(workbench: Any, tmp_path: Path) 
     assert any("all 6 variables" in reason for reason in found["reasons"])
 
 
+def test_a_share_of_all_inputs_is_planned_before_the_first_round(workbench: Any, tmp_path: Path) -> None:
+    changes = {"problem": "regression", "unit": "days", "main": "within_tolerance", "rules": [],
+               "sampler": {"type": "srs", "budget": 40},
+               "measures": [{"within_tolerance": {"tolerance": 2}}, "bias"]}  # fmt: skip
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", **changes))
+    told = json.loads(ask("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--json").output)
+    alike = json.loads(ask("--inputs", "20000", "--accuracy", "0.9", "--half-width", "0.05", "--json").output)
+    assert told["quantity"] == "share within 2 days"
+    assert told["plain_budget"] == alike["plain_budget"]
+    rare = {"classes": ["a", "b"], "measures": [{"recall": {"class": "a"}}], "main": "recall", "rules": []}
+    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", **rare))
+    refused = ask("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--half-width", "0.05")
+    assert "depend on how rare its inputs are" in str(refused.exception)
+
+
 def test_what_cannot_be_is_said() -> None:
     assert "half-width" in str(ask("--inputs", "100", "--half-width", "-1").exception)
     assert "accuracy" in str(ask("--inputs", "100", "--accuracy", "93").exception)

@@ -9,14 +9,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from opmon import plugins
 from opmon.abc import Measure, Ratio
+from opmon.decisions._own import Own
 from opmon.decisions._shortfall import Shortfall, Surplus, shortfall, standing_for
 from opmon.decisions._watch import Growth
+from opmon.decisions.case import Case
 from opmon.decisions.measure_level import MeasureLevel
 from opmon.errors import PluginError
 from opmon.measures.cost import Cost
 from opmon.measures.recall import Recall
-from opmon.types import Draw, Labelled, Sample
+from opmon.types import Draw, Estimate, Frame, Labelled, Sample
 from tests.benchmarks.measure_lives import COST, Population, alarms, bare, drawn, growth, searched
 
 RECALL = Recall("fraud")
@@ -105,3 +108,50 @@ def test_at_the_line_no_bet_grows_and_below_it_the_alarm_is_soon(measure: Measur
     assert late < slow
     if measure is RECALL:
         assert late <= 2 < 5 <= slow
+
+
+def errors(samples: int, worse: float, rng: np.random.Generator) -> tuple[list[tuple[Sample, Labelled]], float]:
+    """Rounds of 100 draws by a variable that foretells skew errors, and the MAE of the frame."""
+    size = 3000
+    hard = np.exp(rng.normal(size=size))
+    off = worse * hard * rng.exponential(size=size)
+    frame, sampler = Frame({"risk": hard.astype(np.float32)}), plugins.make("sampler", "sups", {"variable": "risk"})
+    found = []
+    for _ in range(samples):
+        draw = sampler.draw(frame, 100, rng)
+        truth = off[draw.positions]
+        rows = Labelled(np.ones(100, bool), truth, np.zeros(100))
+        found.append((Sample(draw, truth**2, "regression"), rows))
+    return found, float(off.mean())
+
+
+def of_errors(rounds: Sequence[tuple[Sample, Labelled]], line: float, *, held_back: bool = False) -> list[Growth]:
+    measure, design = plugins.make("measure", "mean_absolute_error"), plugins.make("estimator", "sups")
+    nothing = Estimate(0.0, 0.0, 1.0, n=1, frame_size=1, response=1.0, method="none", quantity=measure.quantity())
+    grown = []
+    for sample, rows in rounds:
+        with pytest.MonkeyPatch.context() as patch:
+            if held_back:
+                patch.setattr(MeasureLevel, "_is_mean", staticmethod(lambda *_: False))
+            verdict = MeasureLevel(line).judge(Case(1, (nothing,), sample, design, measure=measure, rows=rows))
+        own = Own.of(verdict.details)
+        assert own is not None
+        grown.append(own.growth)
+    return grown
+
+
+def test_a_mean_of_errors_is_bet_on_whatever_the_draws_weigh() -> None:
+    """No bet grows at the line; below it the alarm comes sooner than where the heaviest draw holds bets back."""
+    rng = np.random.default_rng(5)
+    healthy, at = errors(300, 1.0, rng)
+    values = np.exp(np.stack([each.alarm for each in of_errors(healthy, at)]))
+    assert (values.mean(axis=0) <= 1 + 3.5 * values.std(axis=0, ddof=1) / math.sqrt(len(values))).all()
+    lives = 200
+    false = (alarms(of_errors(healthy, at), lives, 40, rng) <= 40).mean()
+    assert false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / lives)
+    worse, now = errors(80, 1.3, rng)
+    line = now / 1.3
+    late, slow = (
+        float(alarms(of_errors(worse, line, held_back=back), lives, 60, rng).mean()) for back in (False, True)
+    )
+    assert late < 0.8 * slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -196,17 +197,29 @@ def test_late_labels_revise_every_measure(workbench: Any, sqlite: str, clock: An
     assert metrics["recall_8/revised"] == late.estimate.value
 
 
-def test_a_round_whose_labels_do_not_tell_its_main_measure_says_why(workbench: Any, sqlite: str) -> None:
-    changes = {**CHANGES, "classes": None, "measures": [{"recall": {"class": "none"}}]}
+def test_a_round_whose_labels_do_not_tell_its_main_measure_says_why_and_tells_the_others(
+    workbench: Any, sqlite: str, tmp_path: Path
+) -> None:
+    changes = {
+        **CHANGES,
+        "classes": None,
+        "measures": [{"recall": {"class": "none"}}, "accuracy", {"f1": {"class": "no"}}],
+    }
     monitor = workbench.monitor(sqlite, **changes)
     workbench.write_window()
     monitor.advance()
-    workbench.answer(monitor)
+    workbench.answer(monitor, wrong=0.2)
     monitor.advance()
     round_, revision = of_round(workbench, monitor)
     assert (round_.state, revision) == ("closed", None)
     assert monitor.advance().problems == [], "and says it once"
     assert "its labels do not tell its recall[none]: there is no class 'none'" in str(round_.problem)
+    assert re.search(r"What they do tell: accuracy \d+\.\d % \[.*\]; a late one will be estimated", str(round_.problem))
+    metrics = monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
+    assert metrics["measure/accuracy_low"] < metrics["measure/accuracy"] < 1
+    assert "recall_none/estimate" not in metrics
+    kept = monitor.registry.download(round_.run_id, "measures.json", tmp_path / "got").read_text()
+    assert [each["quantity"] for each in json.loads(kept)] == ["accuracy", "F1[no]"]
 
 
 def broken(truth: Any, prediction: Any, scores: Any, weight: Any) -> float:
