@@ -29,7 +29,7 @@ from opmon.decisions.measure_comparison import MeasureComparison
 from opmon.errors import InputError
 from opmon.jobs.model import Answering, Way
 from opmon.logs.place import within
-from opmon.private import private_folder
+from opmon.private import close_to_others, private_folder
 from opmon.queries.rounds import gathers
 from opmon.stages import census
 from opmon.stages.compare import compare
@@ -106,6 +106,7 @@ class Monitor:
         **options: Unpack[Options],
     ) -> Monitor:
         """The monitor ``name``; those of one process share the ``store`` and the ``registry`` where they are given."""
+        close_to_others(settings.state)
         return cls(
             settings.monitor(name),
             store or open_store(settings.database.get_secret_value()),

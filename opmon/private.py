@@ -8,6 +8,33 @@ from pathlib import Path
 from typing import TextIO
 
 FILE, FOLDER = 0o600, 0o700
+_OTHERS = 0o077
+_of_user = -1
+
+
+def keep_private() -> None:
+    """Let all files that this process makes be for its user alone, unless it says otherwise of one."""
+    global _of_user
+    if _of_user == -1:
+        _of_user = os.umask(_OTHERS)
+
+
+def umask_of_user() -> int:
+    """What programs of the user's are started with, which may write for others; -1: as this process is."""
+    return _of_user
+
+
+def as_open_as_its_folder(path: Path) -> None:
+    """Let those read and write a file who may its folder: somebody made that for others to work in."""
+    path.chmod(path.parent.stat().st_mode & 0o666)
+
+
+def close_to_others(path: Path) -> None:
+    """Let nobody but the user and their group into a folder that is there, where it is the user's own."""
+    with suppress(OSError):
+        mode = path.stat().st_mode
+        if mode & 0o007:
+            path.chmod(mode & 0o7770)
 
 
 def make_private(path: Path) -> None:

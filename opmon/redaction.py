@@ -2,12 +2,17 @@
 
 It errs on the side of hiding: an address whose password breaks its own syntax is cut at the last ``@``, and what stands
 where a port should be may be the password of an address without a host.
+
+Forms are without end, so the secrets themselves are known too: those of the configuration and of the environment are
+told to :func:`hide` when they are read, and are hidden wherever they stand from then on.
 """
 
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote
+import threading
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 HIDDEN = "***"
 _SECRET_NAME = re.compile(
@@ -20,9 +25,79 @@ _IS_URL = re.compile(r"[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
 _TOKEN_AS_USER = re.compile(r"(https?://)[^/@:\s]+@", re.IGNORECASE)
 _QUERY = re.compile(r"([?&;])([^=&;#\s]+)=([^&;#\s]*)")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]*@")
-_ASSIGNED = re.compile(r"((?:password|passwd|pwd|token|secret)\s*=\s*)[^&\s'\"]+", re.IGNORECASE)
+_NAMES = (
+    r"(?:password|passwd|passphrase|pwd|token|secret|credential|(?:api|access|account|private)_?key|signature)"
+    r"[\w.-]{0,40}"
+)
+_ASSIGNED = re.compile(rf"({_NAMES}\s{{0,5}}=\s{{0,5}}['\"]?)[^&\s'\"]+", re.IGNORECASE)
+_QUOTED = re.compile(rf"([\"'][\w.-]{{0,40}}{_NAMES}[\"']\s{{0,5}}[:=]\s{{0,5}})(?:\"[^\"]*\"|'[^']*')", re.IGNORECASE)
+_NO_SCHEME = re.compile(r"(?<![^\s/'\"(=])([^\s/:@'\"]{0,100}):([^\s/@'\"]+)@(?=[\w\[])")
+_BEARER = re.compile(r"(authorization\W{1,5}\w+\s+|\bbearer\s+(?=[\w.~+/=-]{16}))[^\s'\"<>,]+", re.IGNORECASE)
+_TOKEN = re.compile(r"\bopmon_[\w-]{40,}")
+_SURELY = re.compile(
+    r"(password|passwd|passphrase|secret|\btoken|_token|credentials?|authorization|(api|access|secret|private)_?key)\Z"
+    r"|\Aheaders\Z",
+    re.IGNORECASE,
+)
+_SHORTEST = 8
+_LONGEST = 20_000
+"""Characters of a text that are looked at; the rest is left out: no address is so long, and no sentence needs it."""
+_OF_ENVIRONMENT = re.compile(
+    r"(PASSWORD|PASSWD|SECRET|TOKEN|_KEY|CREDENTIALS?|CONNECTION_STRING|_SAS|_DSN|_URI|_URL)\Z"
+)
+_known: dict[str, None] = {}
+_known_pattern: re.Pattern[str] | None = None
+_lock = threading.Lock()
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.\-]*:/*)?(.*)", re.IGNORECASE | re.DOTALL)
 _NO_PORT = re.compile(r"\A(\[[^\]]*\]|[^/?#:\[]*):(?!\d*(?:[/?#]|\Z)).*", re.DOTALL)
+
+
+def hide(values: Iterable[str]) -> None:
+    """Hide these secrets from now on, as they are and as addresses write them.
+
+    Short ones and plain words stay: they would be hidden in every sentence.
+    """
+    global _known_pattern
+    with _lock:
+        before = len(_known)
+        for value in values:
+            if len(value) >= _SHORTEST and not value.isalpha():
+                _known.update(dict.fromkeys((value, quote(value, safe=""), quote_plus(value), quote(value))))
+        if len(_known) > before:
+            _known_pattern = re.compile("|".join(re.escape(each) for each in sorted(_known, key=len, reverse=True)))
+
+
+def secrets_in(address: str) -> list[str]:
+    """The password of an address, or the token in a password's place, and the values of its query that are secret.
+
+    >>> secrets_in("https://ann:p%40ss@mlflow/?sig=abc&x=1"), secrets_in("opmon.db")
+    (['p@ss', 'abc'], [])
+    """
+    if "://" not in address:
+        return [match[2] for match in _NO_SCHEME.finditer(address)]
+    try:
+        parts = urlsplit(address)
+        found = [unquote(parts.password or (parts.username if parts.scheme.startswith("http") else "") or "")]
+        found += [value for name, value in parse_qsl(parts.query) if is_secret_name(name)]
+    except ValueError:
+        return [address.partition("://")[2].rpartition("@")[0].partition(":")[2]]
+    return [each for each in found if each]
+
+
+def hide_environment(environment: Mapping[str, str]) -> None:
+    """Hide what variables of the environment hold whose names tell a secret, or the address of something."""
+    for name, value in environment.items():
+        if _OF_ENVIRONMENT.search(name.upper()):
+            hide(secrets_in(value) if "://" in value else [] if value.startswith(("/", "~", ".")) else [value])
+
+
+def holds_a_secret(name: str) -> bool:
+    """Whether the value under a name is surely a secret, so that it may be hidden wherever it stands.
+
+    >>> [holds_a_secret(each) for each in ("ingest_token", "aws_secret_access_key", "key", "tokenizer", "max_tokens")]
+    [True, True, False, False, False]
+    """
+    return bool(_SURELY.search(name))
 
 
 def is_secret_name(name: str) -> bool:
@@ -40,10 +115,15 @@ def without_password(url: str) -> str:
     >>> without_password("sqlite:///opmon.db")
     'sqlite:///opmon.db'
     """
+    if len(url) > _LONGEST:
+        url = f"{url[:_LONGEST]} …"
     whole = _IS_URL.match(url)
     shown = (_WHOLE_USER_AND_PASSWORD if whole else _USER_AND_PASSWORD).sub(rf"://\1:{HIDDEN}@", url)
+    shown = _NO_SCHEME.sub(rf"\1:{HIDDEN}@", shown)
     shown = _TOKEN_AS_USER.sub(rf"\1{HIDDEN}@", shown)
-    return _ASSIGNED.sub(rf"\1{HIDDEN}", _QUERY.sub(_hide_query_value, shown))
+    shown = _ASSIGNED.sub(rf"\1{HIDDEN}", _QUERY.sub(_hide_query_value, shown))
+    shown = _QUOTED.sub(rf'\1"{HIDDEN}"', _BEARER.sub(rf"\1{HIDDEN}", shown))
+    return _without_known(_TOKEN.sub(HIDDEN, shown))
 
 
 def shown_address(text: str) -> str:
@@ -75,7 +155,11 @@ def redacted(text: str) -> str:
     >>> redacted("GET http://ann:pw@mlflow/api failed: password=pw")
     'GET http://***@mlflow/api failed: password=***'
     """
-    return without_password(_CREDENTIALS.sub(f"{HIDDEN}@", text))
+    return without_password(_CREDENTIALS.sub(f"{HIDDEN}@", _without_known(text[: _LONGEST + 1])))
+
+
+def _without_known(text: str) -> str:
+    return text if _known_pattern is None else _known_pattern.sub(HIDDEN, text)
 
 
 def _hide_query_value(match: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from hypothesis import settings
 
-from opmon import tokens
+from opmon import redaction, tokens
 from opmon.store import _connections
 from tests.databases import postgres_server
 from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store, new_opmon_database
@@ -85,6 +85,12 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def sqlite(tmp_path: Path) -> str:
     """The address of a SQLite database with its tables: for what is the same on every database."""
     return new_opmon_database(tmp_path / "opmon.db")
+
+
+@pytest.fixture(autouse=True)
+def no_secret_is_known_of_another_test() -> None:
+    redaction._known.clear()
+    redaction._known_pattern = None
 
 
 @pytest.fixture(autouse=True)

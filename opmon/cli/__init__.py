@@ -17,12 +17,16 @@ import importlib
 import logging
 import os
 import sys
+import traceback
 from typing import NoReturn
 
 import click
 
 from opmon import disk
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, PluginError
+from opmon.logs.formats import Plain
+from opmon.private import keep_private
+from opmon.redaction import hide_environment, redacted
 from opmon.wording import did_you_mean, nearest
 
 COMMANDS = {
@@ -49,6 +53,9 @@ COMMANDS = {
     "compare": ("opmon.cli.compare:compare", "Is another version of the model better, on the same inputs?"),
     "demo": ("opmon.cli.demo:demo", "See it work: a model, a drifting stream, an alarm, a retraining."),
 }
+
+_FOR_OTHERS = frozenset({"init", "compile", "demo"})
+"""Commands whose files may be meant for others; those of all others hold inputs, labels and names."""
 
 DONE, FAULT, WRONG, LATER, HELD = range(5)
 
@@ -94,7 +101,8 @@ def _version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> Non
 @click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
 @click.option("-v", "--verbose", count=True, help="Tell what is done (-v) and how (-vv).")
 @click.option("-q", "--quiet", is_flag=True, help="Tell only errors.")
-def group(verbose: int, quiet: bool) -> None:
+@click.pass_context
+def group(ctx: click.Context, verbose: int, quiet: bool) -> None:
     """How accurate is the model in production today, how sure are we, and when must we retrain?
 
     Begin with "opmon demo", or with "opmon init" and "opmon check" for a model of your own.
@@ -104,9 +112,13 @@ def group(verbose: int, quiet: bool) -> None:
     3 not possible this time (run again), 4 another process is at work.
     """
     level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    if ctx.invoked_subcommand not in _FOR_OTHERS:
+        keep_private()
+    hide_environment(os.environ)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    for handler in logging.getLogger().handlers:
+        if type(handler) is logging.StreamHandler and handler.stream is sys.stderr:
+            handler.setFormatter(Plain())
     logging.getLogger("opmon").setLevel(level)
 
 
@@ -121,14 +133,18 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo("stopped; run the same command again to go on", err=True)
         _end(130)
     except OpmonError as exc:
-        click.echo(f"opmon: {exc}", err=True)
+        click.echo(f"opmon: {redacted(str(exc))}", err=True)
         _end(exit_code(exc))
     except OSError as exc:
         full = disk.trouble(exc)
         if full is None:
-            raise
+            click.echo(redacted(traceback.format_exc()), err=True, nl=False)
+            _end(FAULT)
         click.echo(f"opmon: {full}", err=True)
         _end(LATER)
+    except Exception:  # noqa: BLE001 - a fault of opmon's own, whose traceback may hold an address
+        click.echo(redacted(traceback.format_exc()), err=True, nl=False)
+        _end(FAULT)
     _end(result if isinstance(result, int) else DONE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -25,6 +25,7 @@ from opmon.config.registry import MLFLOW, told_once
 from opmon.config.web import WebSettings
 from opmon.errors import NotFoundError
 from opmon.labels.terms import QueueTerms
+from opmon.redaction import hide, holds_a_secret, secrets_in
 from opmon.types import Document, Json
 
 _MONITOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}\Z")
@@ -136,11 +137,24 @@ class Settings(Part):
         return self.model_dump(mode="json")
 
 
+def _secrets_of(value: object, secret: bool = False) -> Iterator[str]:
+    """All that is not to be shown of plain values: what stands under a telling name, and in addresses."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _secrets_of(inner, secret or holds_a_secret(str(key)))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _secrets_of(inner, secret)
+    elif isinstance(value, str):
+        yield from [value] if secret and "://" not in value else secrets_in(value)
+
+
 def checked(
     document: documents.Document, folder: Path, overridden: Mapping[documents.KeyPath, str] | None = None
 ) -> Settings:
     """The settings of a document; what is wrong with it is one :class:`ConfigError`."""
     folder = folder.expanduser().absolute()
+    hide(_secrets_of(document.data))
     problem: Exception
     try:
         settings = Settings.model_validate(document.data, context={"folder": folder})

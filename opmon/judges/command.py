@@ -19,6 +19,7 @@ from typing import IO, ClassVar
 from opmon.abc import Judge, Opinion, Question
 from opmon.errors import InputError, UnavailableError
 from opmon.judges._answers import opinion_of
+from opmon.private import umask_of_user
 from opmon.types import Guide
 
 LONGEST_LINE = 64 * 1024
@@ -83,6 +84,7 @@ class CommandJudge(Judge):
                 stdout=subprocess.PIPE,
                 stderr=printed,
                 start_new_session=True,
+                umask=umask_of_user(),
             )
         except (OSError, ValueError) as exc:
             raise UnavailableError(f"the judge {self.command[0]} cannot be started: {exc}") from exc

@@ -14,6 +14,7 @@ from opmon.abc import LabelProvider, Pulled, Said
 from opmon.errors import InputError, StateUnavailable
 from opmon.labels.files import ENDINGS, SUFFIXES, Format, read_labels, task_keys, write_tasks
 from opmon.labels.forgetting import without
+from opmon.private import as_open_as_its_folder
 from opmon.types import Guide, Task
 
 FINISHED = "finished"
@@ -59,6 +60,9 @@ class LabelFolder(LabelProvider):
             mark = hashlib.sha256(" ".join(task.key for task in some).encode()).hexdigest()[:8]
             path = folder / f"{_prefix(number)}{mark}{ENDINGS[self.form]}"
             write_tasks(some, path, self.form, {task.monitor: self._guide for task in some})
+            for each in (path, path.with_suffix(".xml")):
+                if each.exists():
+                    as_open_as_its_folder(each)
 
     def pull(self, since: str) -> Pulled:
         before: Mapping[str, str] = json.loads(since) if since else {}

@@ -12,6 +12,7 @@ from typing import Literal
 
 from opmon.logs.place import Place, place
 from opmon.logs.repeats import Repeats
+from opmon.redaction import redacted
 
 Form = Literal["auto", "text", "json"]
 _LONGEST = 20_000
@@ -34,19 +35,26 @@ class Json(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage()[:_LONGEST],
+            "message": redacted(record.getMessage())[:_LONGEST],
         }
         told |= {key: value for key, value in vars(_place_of(record)).items() if value is not None}
         if record.exc_info:
-            told["traceback"] = "".join(traceback.format_exception(*record.exc_info))[-_LONGEST:]
+            told["traceback"] = redacted("".join(traceback.format_exception(*record.exc_info))[-_LONGEST:])
         return json.dumps(told, ensure_ascii=False, default=str)
 
 
-class Text(logging.Formatter):
-    """One line for people, with the monitor and the round before the message where it does not name them."""
+class Plain(logging.Formatter):
+    """One line for people, without secrets, in tracebacks too."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
+
+
+class Text(Plain):
+    """One line for people, with the monitor and the round before the message where it does not name them."""
 
     def format(self, record: logging.LogRecord) -> str:
         where, message = _place_of(record), record.getMessage()

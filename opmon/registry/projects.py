@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 
 from opmon.errors import UnavailableError
+from opmon.private import umask_of_user
 from opmon.redaction import redacted
 from opmon.registry.connection import Connection
 from opmon.registry.translation import translated
@@ -48,7 +49,13 @@ def _start(argv: list[str], connection: Connection, uri: str) -> None:
     environment = os.environ | {"MLFLOW_TRACKING_URI": connection.tracking_uri}
     with tempfile.TemporaryFile() as told:
         process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - mlflow itself, without a shell
-            argv, env=environment, stdin=subprocess.DEVNULL, stdout=told, stderr=told, start_new_session=True
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=told,
+            stderr=told,
+            start_new_session=True,
+            umask=umask_of_user(),
         )
         try:
             code = process.wait(GRACE)

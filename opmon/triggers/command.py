@@ -13,6 +13,7 @@ from typing import IO
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
+from opmon.private import umask_of_user
 from opmon.triggers._environment import variables
 from opmon.types import Document
 
@@ -87,6 +88,7 @@ class Command(Action):
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=umask_of_user(),
             )
         except (OSError, ValueError) as exc:
             raise DeliveryError(f"{self.argv[0]} cannot be started: {exc}") from exc

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 import opmon
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, UnavailableError
+from opmon.redaction import redacted
 from opmon.web import access, assets
 from opmon.web.api import events, monitors, robustness, tasks, watching
 from opmon.web.api.models import Failure
@@ -140,9 +141,9 @@ async def _told(request: Request, exc: Exception) -> Response:
         words = "the database does not answer at the moment; nothing is lost, try again"
         return _answered(request, Refused(503, words, retry_after=_RETRY_SECONDS))
     if isinstance(exc, NotFoundError):
-        return _answered(request, Refused(404, str(exc)[:_LONGEST]))
+        return _answered(request, Refused(404, redacted(str(exc))[:_LONGEST]))
     if isinstance(exc, InputError):
-        return _answered(request, Refused(422, str(exc)[:2000]))
+        return _answered(request, Refused(422, redacted(str(exc))[:2000]))
     return await _fault(request, exc)
 
 

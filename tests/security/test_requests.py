@@ -249,16 +249,14 @@ def test_other_sites_can_change_nothing(service: Attacked) -> None:
         (f"{API}/answers", {"answers": [{"key": "t1-0", "truth": "1"}]}),
         (f"{API}/give-back", {"keys": ["t1-0"]}),
     ]
-    assert {path for method, path in NEEDS if method == "POST" and "sign" not in path} == {
-        f"{API}/{each}"
-        for each in (
-            "events/{event}/acknowledge",
-            "events/{event}/replay",
-            "monitors/{monitor}/take",
-            "answers",
-            "give-back",
-        )
-    }, "what changes something is tried here"
+    form = f"/monitors/digits/events/{event}"
+    tried = {
+        path.replace(event, "{event}").replace("digits", "{monitor}") for path in (form, *(one for one, _ in changes))
+    }
+    stated = {path for method, path in NEEDS if method == "POST" and "sign" not in path}
+    assert tried == stated, "what changes something is tried here"
+    for data in ({}, {"csrf": "x"}, {"act": "acknowledge"}, {"act": "acknowledge", "csrf": "x"}):
+        assert browser.post(form, data=data).status_code == 403, data
     for path, body in changes:
         for head in (
             {},
@@ -271,7 +269,7 @@ def test_other_sites_can_change_nothing(service: Attacked) -> None:
             assert browser.post(path, json=body, headers=head).status_code == 403, (path, head)
         plain = {"content-type": "text/plain", "origin": "https://evil.example.com"}
         assert browser.post(path, content=json.dumps(body), headers=plain).status_code == 403, path
-    for path in ("/sign-in", "/sign-out"):
+    for path in ("/sign-in", "/sign-out", form):
         assert (
             browser.post(path, data={"csrf": csrf}, headers={"origin": "https://evil.example.com"}).status_code == 403
         )

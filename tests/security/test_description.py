@@ -1,0 +1,47 @@
+"""The API's own description held against it: whatever it allows to send, and what it does not, is no fault."""
+
+from __future__ import annotations
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import not_a_server_error
+
+from tests.security.attacked import API, Attacked
+
+EXAMPLES = 8
+"""Requests to each operation as the description allows them, and as many that it does not."""
+KNOWN = {"monitor": "digits", "number": 3, "place": 0}
+"""Of each second request these parts of the path are there, so that it comes further than to 404."""
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_nothing_that_is_sent_is_a_fault(service: Attacked, mode: GenerationMode) -> None:
+    schema = schemathesis.openapi.from_url(f"{service.url}{API}/openapi.json")
+    token = {"authorization": f"Bearer {service.tokens['operator']}"}
+    seen = set()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        seen.add(operation.label)
+
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def attack(case: Case) -> None:
+            for parts in (dict(case.path_parameters), {**case.path_parameters, **_known(case)}):
+                case.path_parameters = parts
+                case.call_and_validate(headers=token, checks=[not_a_server_error])
+
+        attack()
+    assert len(seen) >= 25
+
+
+def _known(case: Case) -> dict[str, object]:
+    return {name: value for name, value in KNOWN.items() if name in case.path_parameters}
