@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from opmon.errors import OpmonError
     from opmon.monitor import Monitor
     from opmon.recorder import Recorder
+    from opmon.retraining import load_failures
     from opmon.stages.cycle import Cycle
     from opmon.types import Draw, Estimate, Frame, Label, Sample, Task, Verdict
 
@@ -36,6 +37,7 @@ _PUBLIC = {
     "Settings": "opmon.config",
     "Task": "opmon.types",
     "Verdict": "opmon.types",
+    "load_failures": "opmon.retraining",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

@@ -56,6 +56,9 @@ from opmon.store.states import RoundState
 from opmon.triggers import delivery
 from opmon.types import ModelVersion
 
+MLFLOW_SECONDS = 90.0
+"""How long a cycle waits for the registry in all: what is not told by then is told by the next cycle."""
+
 
 class Options(TypedDict, total=False):
     """What a monitor may be given beside its settings."""
@@ -82,6 +85,7 @@ class Monitor:
     _scorers: dict[str, Answering] = field(default_factory=dict, repr=False)
     _ways: dict[tuple[str, bool], Way[Answering]] = field(default_factory=dict, repr=False)
     _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
+    _timelines: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
     _desk: Desk | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -129,7 +133,7 @@ class Monitor:
         nothing is done where it says no: another process has done what was due.
         """
         cycle = Cycle(until=time.monotonic() + seconds)
-        with self._at_work() as work:
+        with self._at_work() as work, self.registry.within(MLFLOW_SECONDS):
             if begin is not None:
                 with work.write() as connection:
                     if not begin(connection):
@@ -320,6 +324,7 @@ class Monitor:
                 scorers=self._scorers,
                 ways=self._ways,
                 models=self._models,
+                timelines=self._timelines,
             )
 
     def actions(self) -> dict[str, Action]:

@@ -30,7 +30,8 @@ from opmon.abc.label_provider import LabelProvider, Pulled, Said
 from opmon.abc.measure import Gap, Measure, Quantile, Ratio, truth_numbers
 from opmon.abc.perturbation import Perturbation
 from opmon.abc.plugin import Plugin
-from opmon.abc.registry import Ability, Converter, ModelFile, Network, Registry, Runnable, RunStatus
+from opmon.abc.recorded import Dataset, Point, RunStatus, TaggedRun, VersionNotes
+from opmon.abc.registry import Ability, Converter, ModelFile, Network, Registry, Runnable
 from opmon.abc.rule import USUAL, Rule
 from opmon.abc.sampler import Sampler
 from opmon.abc.source import Erasure, Flaw, Source
@@ -41,6 +42,7 @@ __all__ = [
     "Action",
     "ArrayFunction",
     "Converter",
+    "Dataset",
     "Erasure",
     "Estimator",
     "Executor",
@@ -55,6 +57,7 @@ __all__ = [
     "Opinion",
     "Perturbation",
     "Plugin",
+    "Point",
     "Pulled",
     "Quantile",
     "Question",
@@ -68,6 +71,8 @@ __all__ = [
     "Sampler",
     "Flaw",
     "Source",
+    "TaggedRun",
     "Training",
+    "VersionNotes",
     "truth_numbers",
 ]

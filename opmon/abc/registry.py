@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from opmon.abc.plugin import Plugin
+from opmon.abc.recorded import Dataset, Point, RunStatus, TaggedRun, VersionNotes
 from opmon.errors import DeliveryError, InputError, ModelError
 from opmon.types import ModelVersion, Signature
 
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
 
 Converter = Callable[[object, Signature | None], bytes]
 """``(scikit-learn model, ModelFile or Network, what it was logged to take) -> ONNX``."""
-RunStatus = Literal["FINISHED", "FAILED", "KILLED"]
 Ability = Literal["move aliases", "remove files", "run projects"]
 """What not every registry can do."""
 
@@ -91,6 +93,10 @@ class Registry(Plugin, ABC):
         """Stop waiting for anything, now and later: opmon is stopping."""
         return
 
+    def within(self, seconds: float) -> AbstractContextManager[None]:
+        """For the time of a ``with``, wait for answers at most so long in all; what takes longer is an error then."""
+        return nullcontext()
+
     # --- models ------------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -131,6 +137,26 @@ class Registry(Plugin, ABC):
     def tag_version(self, model: ModelVersion, tags: Mapping[str, object]) -> None:
         """Set tags of a version; the others stay."""
 
+    def untag_version(self, model: ModelVersion, keys: Collection[str]) -> None:
+        """Take tags off a version, where they are on it."""
+        return
+
+    def version_notes(self, model: ModelVersion) -> VersionNotes:
+        """The tags and the description of a version, as they are now."""
+        return VersionNotes(self.version_tags(model))
+
+    def describe_version(self, model: ModelVersion, description: str) -> None:
+        """Replace the description of a version."""
+        return
+
+    def model_description(self, name: str) -> str | None:
+        """The description of a registered model; None where this registry keeps none."""
+        return None
+
+    def describe_model(self, name: str, description: str) -> None:
+        """Replace the description of a registered model."""
+        return
+
     def set_alias(self, model: ModelVersion, alias: str) -> None:
         """Let ``models:/NAME@ALIAS`` mean this version, by a registry that can ``move aliases``."""
         raise DeliveryError(f"{type(self).__name__} moves no aliases; use the action registry_tag", final=True)
@@ -158,6 +184,49 @@ class Registry(Plugin, ABC):
 
     def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
         """End a run; more may be logged to one that has ended, and it may be ended again."""
+        return
+
+    def resume_run(self, run_id: str) -> None:
+        """Say of a run that ended that it goes on."""
+        return
+
+    def running(self, experiment_id: str, kind: str) -> Collection[str]:
+        """The runs with the tag ``opmon.kind`` of this value that have not ended."""
+        return ()
+
+    def tagged(self, experiments: str, tags: Mapping[str, str]) -> Sequence[TaggedRun]:
+        """The runs with all of these tags, in the experiment of this name or, with ``/`` at its end, in all below."""
+        raise InputError(f"{type(self).__name__} cannot look for runs by their tags")
+
+    def page_of(self, run_id: str, *, outside: bool = False) -> str | None:
+        """The address of a run's page: within the registry's own pages or, from ``outside`` of them, the whole of it.
+
+        None where it has no pages.
+        """
+        return None
+
+    def picture_of(self, run_id: str, artifact_path: str) -> str | None:
+        """The address by which the registry's own pages show a picture that is kept with a run; None: they cannot."""
+        return None
+
+    def record(
+        self,
+        run_id: str,
+        points: Sequence[Point] = (),
+        params: Mapping[str, object] | None = None,
+        tags: Mapping[str, object] | None = None,
+        model: ModelVersion | None = None,
+    ) -> None:
+        """Log numbers, parameters and tags in as few calls as the registry allows, by the rules of the single ones."""
+        for (step, at), some in groupby(points, key=lambda point: (point.step, point.at)):
+            self.log_metrics(run_id, {point.key: point.value for point in some}, step, at, model)
+        if params:
+            self.log_params(run_id, params)
+        if tags:
+            self.tag_run(run_id, tags)
+
+    def log_datasets(self, run_id: str, datasets: Sequence[Dataset]) -> None:
+        """Tell which datasets a run is about; the same again is kept once."""
         return
 
     def tag_run(self, run_id: str, tags: Mapping[str, object]) -> None:

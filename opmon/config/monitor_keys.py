@@ -39,11 +39,13 @@ from opmon.problems import PROBLEMS, Problem, traits
 class MonitorKeys(Part):
     """The keys of a monitor."""
 
-    derived: ClassVar[frozenset[str]] = frozenset({"name", "before"})
+    derived: ClassVar[frozenset[str]] = frozenset({"name", "before", "pages"})
 
     name: str = ""
     before: tuple[str, ...] = Field(default=(), exclude=True)
     """The monitors of the same registered model that come before this one in the configuration."""
+    pages: str | None = Field(default=None, exclude=True)
+    """Where people find the pages of opmon, for links; None where ``web.url`` does not say it."""
     model: ModelAddress
     problem: Problem = "classification"
     unit: Annotated[str, Field(min_length=1, max_length=20)] | None = None

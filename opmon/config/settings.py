@@ -65,12 +65,14 @@ class Settings(Part):
     @field_validator("monitors")
     @classmethod
     def _named(cls, value: dict[str, MonitorSettings], info: ValidationInfo) -> dict[str, MonitorSettings]:
-        """Every monitor knows its name, its folder, and the monitors of its model that come before it."""
-        state = info.data.get("state", Path())
+        """Every monitor knows its name, its folder, its page, and the monitors of its model that come before it."""
+        state, web = info.data.get("state", Path()), info.data.get("web")
+        pages = None if web is None or web.url is None else web.address
         named: dict[str, MonitorSettings] = {}
         for name, monitor in value.items():
             before = tuple(other for other, earlier in named.items() if earlier.model_name == monitor.model_name)
-            own = {"name": name, "before": before, "source": monitor.source.within(state / "ingest" / name)}
+            own = {"name": name, "before": before, "pages": pages}
+            own["source"] = monitor.source.within(state / "ingest" / name)
             named[name] = monitor.model_copy(update=own)
         return named
 

@@ -10,11 +10,14 @@ repeated. A server that has kept callers waiting twice running is left alone for
 from __future__ import annotations
 
 import contextvars
+import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from opmon.errors import OpmonError, RegistryUnavailable
@@ -30,6 +33,9 @@ _KEPT_WAITING = 1.0
 """A failure that took so many seconds is one of a server that does not answer."""
 _SLOWEST = 50_000
 """Bytes in a second below which an upload counts as stalled."""
+
+_until: ContextVar[float] = ContextVar("opmon_mlflow_until", default=math.inf)
+"""When nothing more is waited for by whoever set it."""
 
 _MOST_LEFT = 64
 """Calls that nobody waits for any more, and still hang, that there may be."""
@@ -63,23 +69,40 @@ class Calls:
         """Wait for no call any more: opmon is stopping."""
         self._given_up.set()
 
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """For the time of a ``with``, wait at most so long in all, from now on; what arrives in time goes on."""
+        token = _until.set(min(_until.get(), time.monotonic() + seconds))
+        try:
+            yield
+        finally:
+            _until.reset(token)
+
     def ask(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` and wait for :func:`patience` at most."""
         deadline = time.monotonic() + patience()
-        return self._run(self._questions, lambda: function(*args, **kwargs), lambda: time.monotonic() > deadline)
+        return self._run(self._questions, lambda: function(*args, **kwargs), lambda: self._is_over(deadline))
 
     def upload(self, function: Callable[[], T], size: int) -> T:
         """Call what sends ``size`` bytes: the more there are, the longer it may take."""
-        deadline = time.monotonic() + patience() + size / _SLOWEST
-        return self._run(self._transfers, function, lambda: time.monotonic() > deadline)
+        more = size / _SLOWEST
+        deadline = time.monotonic() + patience() + more
+        return self._run(self._transfers, function, lambda: self._is_over(deadline, more))
 
     def download(self, function: Callable[[], T], arrived: Callable[[], int]) -> T:
-        """Call what fetches files: it may take as long as it likes while ``arrived`` bytes become more."""
-        seen, deadline = 0, time.monotonic() + patience()
+        """Call what fetches files: it may take as long as it likes while ``arrived`` bytes become more.
+
+        After the time that is given by :meth:`within` they must have come faster than one byte now and then.
+        """
+        seen, begun = 0, time.monotonic()
+        deadline = begun + patience()
 
         def is_over() -> bool:
             nonlocal seen, deadline
-            if time.monotonic() <= deadline:
+            now = time.monotonic()
+            if now > _until.get() and (now - begun) * _SLOWEST > arrived():
+                self._require_time()
+            if now <= deadline:
                 return False
             before, seen, deadline = seen, arrived(), time.monotonic() + patience()
             return seen <= before
@@ -87,6 +110,7 @@ class Calls:
         return self._run(self._transfers, function, is_over)
 
     def _run(self, breaker: Breaker, function: Callable[[], T], is_over: Callable[[], bool]) -> T:
+        self._require_time()
         self._require_hope(breaker)
         begun = time.monotonic()
         try:
@@ -107,6 +131,17 @@ class Calls:
             raise
         breaker.answered()
         return result
+
+    def _is_over(self, deadline: float, more: float = 0.0) -> bool:
+        self._require_time(more)
+        return time.monotonic() > deadline
+
+    def _require_time(self, more: float = 0.0) -> None:
+        if time.monotonic() > _until.get() + more:
+            raise RegistryUnavailable(
+                f"MLflow at {self._where()} is so slow that the time for it is over. Nothing is lost: the next cycle "
+                f"goes on; check how busy the server is."
+            )
 
     def _require_hope(self, breaker: Breaker) -> None:
         if self._given_up.is_set():

@@ -1,14 +1,16 @@
 """Runs that are found by a key before they are made.
 
 MLflow has no unique key, and its client makes a run again when the answer was lost. So after a run was made, whatever
-became of the answer, the runs with the key are looked up: one is marked as the one that is kept, for ever after, and
-the others are removed. One that a request makes late is removed when its key is next asked for, or its run finished.
+became of the answer, the runs with the key are looked up: one is kept, and the others are removed. The one that is kept
+is marked for ever after with the first that is logged to it (:attr:`Kept.unmarked`). One that a request makes late is
+removed when its key is next asked for, or its run finished.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opmon.errors import InputError, NotFoundError, OpmonError
@@ -23,39 +25,61 @@ log = logging.getLogger(__name__)
 KEY_TAG, KEPT_TAG, DOUBLE_TAG = "opmon.key", "opmon.kept", "opmon.double_of"
 
 
-def find_or_make(connection: Connection, experiment_id: str, key: str, name: str, tags: Mapping[str, str]) -> str:
+@dataclass
+class Kept:
+    """The runs that this process has found or made: by experiment and key, and those that bear no mark yet."""
+
+    by_key: dict[tuple[str, str], str] = field(default_factory=dict)
+    keys: dict[str, tuple[str, str]] = field(default_factory=dict)
+    unmarked: set[str] = field(default_factory=set)
+
+    def add(self, experiment_id: str, key: str, run_id: str, *, marked: bool) -> None:
+        self.by_key[experiment_id, key] = run_id
+        self.keys[run_id] = (experiment_id, key)
+        if marked:
+            self.unmarked.discard(run_id)
+        else:
+            self.unmarked.add(run_id)
+
+
+def find_or_make(
+    connection: Connection, kept: Kept, experiment_id: str, key: str, name: str, tags: Mapping[str, str]
+) -> str:
     """The id of the run with this key."""
     if not key or "'" in key or "\\" in key:
         raise InputError(f"a run's key is not empty and has no quote or backslash in it; got {key!r}")
-    kept = keep_one(connection, experiment_id, key)
-    if kept is not None:
-        return kept
+    found = keep_one(connection, kept, experiment_id, key)
+    if found is not None:
+        return found
     lost: Exception | None = None
     try:
-        connection.client.create_run(experiment_id, tags={**tags, KEY_TAG: key}, run_name=name)
+        made = connection.client.create_run(experiment_id, tags={**tags, KEY_TAG: key}, run_name=name)
+        kept.add(experiment_id, key, str(made.info.run_id), marked=False)
     except Exception as exc:
         if is_answer(exc):
             raise
         lost = exc
-    kept = keep_one(connection, experiment_id, key)
-    if kept is None:
+    found = keep_one(connection, kept, experiment_id, key)
+    if found is None:
         raise lost or NotFoundError(f"the run {name!r} was made, and MLflow does not find it")
-    return kept
+    return found
 
 
-def keep_one(connection: Connection, experiment_id: str, key: str) -> str | None:
-    """The run with this key: the one that is marked, else the oldest, which is marked then. Others are removed."""
+def keep_one(connection: Connection, kept: Kept, experiment_id: str, key: str, known: str | None = None) -> str | None:
+    """The run with this key: the one marked, else the one known, else the oldest. Others are removed."""
     found = connection.client.search_runs([experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=100)
     if not found:
         return None
     marked = [run for run in found if KEPT_TAG in run.data.tags]
-    kept = min(marked or found, key=lambda run: (run.info.start_time, run.info.run_id))
-    if not marked:
-        connection.client.set_tag(kept.info.run_id, KEPT_TAG, "true")
+    known = known or kept.by_key.get((experiment_id, key))
+    one = min(marked or found, key=lambda run: (run.info.run_id != known, run.info.start_time, run.info.run_id))
+    run_id = str(one.info.run_id)
+    kept.add(experiment_id, key, run_id, marked=bool(marked))
+    connection.places[run_id] = str(one.info.artifact_uri)
     for run in found:
-        if run.info.run_id != kept.info.run_id:
-            _remove(connection, run, kept.info.run_id)
-    return str(kept.info.run_id)
+        if run.info.run_id != run_id:
+            _remove(connection, run, run_id)
+    return run_id
 
 
 def _remove(connection: Connection, run: Run, kept: str) -> None:

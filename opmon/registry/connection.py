@@ -50,6 +50,8 @@ class Connection:
         self._tracking_uri = tracking_uri
         self._registry_uri = registry_uri
         self.calls = Calls(lambda: self.where)
+        self.places: dict[str, str] = {}
+        """Where the files of runs are, as far as that was met: MLflow's client would ask once more."""
 
     @cached_property
     def tracking_uri(self) -> str:
@@ -79,6 +81,17 @@ class Connection:
             return Bounded(MlflowClient(tracking_uri=self.tracking_uri, registry_uri=registry_uri), self.calls)
 
     @cached_property
+    def models(self) -> Bounded:
+        """What keeps registered models: behind the client's own functions, which ask before each whether it is a
+        prompt.
+        """
+        _ = self.client  # it prepares the environment, and fails at once where nobody answers
+        with translated("opening the registry", self.tracking_uri):
+            from mlflow.tracking._model_registry.client import ModelRegistryClient
+
+            return Bounded(ModelRegistryClient(self._registry_uri or self.tracking_uri, self.tracking_uri), self.calls)
+
+    @cached_property
     def store(self) -> Bounded:
         """What keeps traces and review queues: behind the client's own functions for them, which share a global state.
 
@@ -94,8 +107,17 @@ class Connection:
 
     def upload(self, run_id: str, path: Path, folder: str | None) -> None:
         """Log one file to a run."""
-        client, size = self.client, path.stat().st_size
-        self.calls.upload(lambda: client.unbounded.log_artifact(run_id, str(path), folder), size)
+        client, size, place = self.client, path.stat().st_size, self.places.get(run_id, "dbfs:")
+
+        def send() -> None:
+            from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+            if place.startswith("dbfs:"):  # or unknown: the client knows what to do
+                client.unbounded.log_artifact(run_id, str(path), folder)
+            else:
+                get_artifact_repository(place, tracking_uri=self.tracking_uri).log_artifact(str(path), folder)
+
+        self.calls.upload(send, size)
 
     def download(self, run_id: str, artifact_path: str, into: Path) -> Path:
         """Copy an artifact of a run, file or folder, below ``into``."""

@@ -33,8 +33,13 @@ _CONVERTED = "-converted-2"
 _LOGGED = re.compile(r"models:/(m-[^/]+)")
 
 
-def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Document]:
-    """The version that an address means now, and what its ``MLmodel`` file says."""
+def resolve(
+    connection: Connection, uri: str, known: dict[tuple[str, str, int], Document]
+) -> tuple[ModelVersion, Document, dict[str, str]]:
+    """The version that an address means now, what its ``MLmodel`` file says, which is read once, and its tags.
+
+    ``known`` gathers what those of versions say, by name, version, and when it was registered.
+    """
     address = _ADDRESS.fullmatch(uri)
     if address is None:
         raise InputError(
@@ -46,11 +51,11 @@ def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Document]:
     try:
         with translated(f"looking up {uri}", connection.where):
             if alias is not None:
-                found = client.get_model_version_by_alias(name, alias)
+                found = connection.models.get_model_version_by_alias(name, alias)
             elif version == "latest":
                 found = _newest(client, name)
             elif version.isdigit():
-                found = client.get_model_version(name, version)
+                found = connection.models.get_model_version(name, version)
             else:
                 raise NotFoundError(f"{uri}: {version!r} is neither a version number nor 'latest'")
     except (NotFoundError, InputError) as exc:
@@ -59,7 +64,10 @@ def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Document]:
         raise ModelError(
             f"{uri} is {found.status} in the registry; wait until its registration is done, or do it again"
         )
-    described = _described(connection, found, uri)
+    key = (name, str(found.version), int(found.creation_timestamp or 0))
+    described = known.get(key) or _described(connection, found, uri)
+    if described:
+        known[key] = described
     flavors = tuple(sorted(described.get("flavors") or {}))
     model = ModelVersion(
         name,
@@ -68,7 +76,7 @@ def resolve(connection: Connection, uri: str) -> tuple[ModelVersion, Document]:
         found.run_id or None,
         getattr(found, "model_id", None) or described.get("model_id") or None,
     )
-    return model, described
+    return model, described, {str(key): str(value) for key, value in found.tags.items()}
 
 
 def fetch_onnx(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from opmon.abc import Ability, Converter, ModelFile, Network, Runnable
+from opmon.abc import Ability, Converter, ModelFile, Network, Runnable, VersionNotes
 from opmon.errors import ModelError
 from opmon.registry import models, projects
+from opmon.registry._calls import Bounded
 from opmon.registry.connection import Connection
 from opmon.registry.originals import NETWORK, original_flavor, runnable, runs_code
 from opmon.registry.signature import read_signature
@@ -19,6 +22,10 @@ from opmon.wording import counted
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+
+_JUST_NOW = 60.0
+"""For so many seconds the tags of a version count as known."""
 
 
 class MlflowRegistry(Tracking):
@@ -32,6 +39,8 @@ class MlflowRegistry(Tracking):
 
     def __init__(self, tracking_uri: str | None, registry_uri: str | None = None) -> None:
         super().__init__(Connection(tracking_uri, registry_uri))
+        self._read: dict[tuple[str, str, int], Document] = {}
+        self._met: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
         self._described: dict[tuple[str, str, str | None], Document] = {}
 
     def __repr__(self) -> str:
@@ -51,7 +60,8 @@ class MlflowRegistry(Tracking):
 
     def resolve(self, uri: str) -> ModelVersion:
         """The version that ``models:/name@alias``, ``models:/name/3`` or ``models:/name/latest`` means now."""
-        model, described = models.resolve(self._connection, uri)
+        model, described, tags = models.resolve(self._connection, uri, self._read)
+        self._met[model.name, model.version] = time.monotonic(), tags
         self._described[model.name, model.version, model.model_id] = described
         return model
 
@@ -88,17 +98,46 @@ class MlflowRegistry(Tracking):
     def registered_at(self, model: ModelVersion) -> datetime:
         """When the version was registered: whatever was labelled before, it may have been trained on."""
         with self._translated(f"reading when {model.uri} was registered"):
-            found = self._client.get_model_version(model.name, model.version)
+            found = self._models.get_model_version(model.name, model.version)
         return datetime.fromtimestamp(found.creation_timestamp / 1000, UTC)
 
     def version_tags(self, model: ModelVersion) -> dict[str, str]:
-        with self._translated(f"reading the tags of {model.uri}"):
-            return dict(self._client.get_model_version(model.name, model.version).tags)
+        return dict(self.version_notes(model).tags)
+
+    def version_notes(self, model: ModelVersion) -> VersionNotes:
+        with self._translated(f"reading what is written on {model.uri}"):
+            found = self._models.get_model_version(model.name, model.version)
+        return VersionNotes({str(key): str(value) for key, value in found.tags.items()}, found.description or "")
+
+    def published(self, model: ModelVersion, tag: str, into: Path) -> Path | None:
+        """As its tag says, which is not asked for again where the version was looked up just now."""
+        at, tags = self._met.get((model.name, model.version), (-math.inf, {}))
+        if time.monotonic() - at < _JUST_NOW and tag not in tags:
+            return None
+        return super().published(model, tag, into)
 
     def tag_version(self, model: ModelVersion, tags: Mapping[str, object]) -> None:
         with self._translated(f"tagging {model.uri}"):
             for key, value in tags.items():
-                self._client.set_model_version_tag(model.name, model.version, key, str(value))
+                self._models.set_model_version_tag(model.name, model.version, key, str(value))
+        self._met.pop((model.name, model.version), None)
+
+    def untag_version(self, model: ModelVersion, keys: Collection[str]) -> None:
+        with self._translated(f"taking tags off {model.uri}"):
+            for key in keys:
+                self._models.delete_model_version_tag(model.name, model.version, key)
+
+    def describe_version(self, model: ModelVersion, description: str) -> None:
+        with self._translated(f"describing {model.uri}"):
+            self._models.update_model_version(model.name, model.version, description)
+
+    def model_description(self, name: str) -> str | None:
+        with self._translated(f"reading the description of {name!r}"):
+            return self._models.get_registered_model(name).description or ""
+
+    def describe_model(self, name: str, description: str) -> None:
+        with self._translated(f"describing {name!r}"):
+            self._models.update_registered_model(name, description)
 
     def set_alias(self, model: ModelVersion, alias: str) -> None:
         """Let ``models:/name@alias`` mean this version."""
@@ -129,6 +168,10 @@ class MlflowRegistry(Tracking):
         return projects.run(
             self._connection, run_id, uri, entry_point, parameters, version, backend=backend, env_manager=env_manager
         )
+
+    @property
+    def _models(self) -> Bounded:
+        return self._connection.models
 
     def _about(self, model: ModelVersion) -> Document:
         key = (model.name, model.version, model.model_id)

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
 
-from opmon.abc import Registry, RunStatus
+from opmon.abc import Dataset, Point, Registry, RunStatus, TaggedRun
 from opmon.errors import InputError, NotFoundError
 from opmon.registry._calls import Bounded
-from opmon.registry._keyed_runs import KEY_TAG, find_or_make, keep_one
+from opmon.registry._datasets import dataset_inputs
+from opmon.registry._keyed_runs import KEPT_TAG, KEY_TAG, Kept, find_or_make, keep_one
 from opmon.registry.connection import Connection
 from opmon.registry.translation import translated
 from opmon.types import ModelVersion
+
+if TYPE_CHECKING:
+    from mlflow.entities import Metric
 
 _KEY = re.compile(r"[\w\-. /]+")
 _PARAM_CHARACTERS = 6000
 _EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else its page is laid out for chat models
 _BATCH = {"metrics": 1000, "params": 100, "tags": 100}
+_TOGETHER = 1000
+"""So many numbers, parameters and tags MLflow takes in one call."""
 
 
 class Tracking(Registry):
@@ -28,10 +36,14 @@ class Tracking(Registry):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._kept = Kept()
 
     def give_up(self) -> None:
         """Wait for no call any more: opmon is stopping, and repeats its calls next time."""
         self._connection.calls.give_up()
+
+    def within(self, seconds: float) -> AbstractContextManager[None]:
+        return self._connection.calls.within(seconds)
 
     @property
     def address(self) -> str:
@@ -72,16 +84,82 @@ class Tracking(Registry):
         if parent is not None:
             all_tags["mlflow.parentRunId"] = parent
         with self._translated(f"opening the run {name!r}"):
-            return find_or_make(self._connection, experiment_id, key, name, all_tags)
+            return find_or_make(self._connection, self._kept, experiment_id, key, name, all_tags)
 
     def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
         """End a run; one that a lost request made in its place meanwhile is removed."""
         with self._translated(f"finishing run {run_id}"):
             self._client.set_terminated(run_id, status)
-            run = self._client.get_run(run_id)
-            key = run.data.tags.get(KEY_TAG)
-            if key is not None:
-                keep_one(self._connection, run.info.experiment_id, key)
+            known = self._kept.keys.get(run_id)
+            if known is None:
+                run = self._client.get_run(run_id)
+                key = run.data.tags.get(KEY_TAG)
+                known = None if key is None else (str(run.info.experiment_id), str(key))
+            if known is not None:
+                keep_one(self._connection, self._kept, *known, known=run_id)
+
+    def resume_run(self, run_id: str) -> None:
+        with self._translated(f"resuming run {run_id}"):
+            self._client.update_run(run_id, status="RUNNING")
+
+    def running(self, experiment_id: str, kind: str) -> Collection[str]:
+        asked = f"attributes.status = 'RUNNING' and tags.`opmon.kind` = '{kind}'"
+        with self._translated(f"looking for runs of the kind {kind!r}"):
+            return {str(run.info.run_id) for run in self._client.search_runs([experiment_id], asked, max_results=1000)}
+
+    def tagged(self, experiments: str, tags: Mapping[str, str]) -> list[TaggedRun]:
+        """At most 1,000 in an experiment, the newest."""
+        for value in (experiments, *tags.values()):
+            if "'" in value:
+                raise InputError(f"runs are found by tags without quotes; got {value!r}")
+        asked = " and ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
+        like = f"name LIKE '{experiments}%'" if experiments.endswith("/") else f"name = '{experiments}'"
+        with self._translated(f"looking for runs in {experiments}"):
+            known = [one.experiment_id for one in self._client.search_experiments(filter_string=like, max_results=1000)]
+            found = self._client.search_runs(known, asked, max_results=1000) if known else []
+        return [
+            TaggedRun(run.info.run_id, dict(run.data.tags), datetime.fromtimestamp(run.info.start_time / 1000, UTC))
+            for run in found
+        ]
+
+    def page_of(self, run_id: str, *, outside: bool = False) -> str | None:
+        page = f"#/runs/{run_id}"
+        return page if not outside else None if self._site is None else f"{self._site}/{page}"
+
+    def picture_of(self, run_id: str, artifact_path: str) -> str | None:
+        return f"get-artifact?path={quote(artifact_path)}&run_uuid={run_id}"
+
+    def record(
+        self,
+        run_id: str,
+        points: Sequence[Point] = (),
+        params: Mapping[str, object] | None = None,
+        tags: Mapping[str, object] | None = None,
+        model: ModelVersion | None = None,
+    ) -> None:
+        """All of it in one call; what MLflow does not take at once is logged by kinds."""
+        from mlflow.entities import Param, RunTag
+
+        tags = dict(tags or {}) | ({KEPT_TAG: "true"} if run_id in self._kept.unmarked else {})
+        metrics = _metrics(points, model.model_id if model else None)
+        own = [Param(key, str(value)[:_PARAM_CHARACTERS]) for key, value in (params or {}).items()]
+        told = [RunTag(key, str(value)) for key, value in tags.items()]
+        together = len(metrics) + len(own) + len(told) <= _TOGETHER and max(len(own), len(told)) <= _BATCH["tags"]
+        try:
+            if not together:
+                raise InputError("more than one call takes")
+            with self._translated(f"logging to run {run_id}"):
+                self._client.log_batch(run_id, metrics=metrics, params=own, tags=told, synchronous=True)
+        except (InputError, NotFoundError):  # a parameter that has another value, or a model that was deleted
+            super().record(run_id, points, params, tags, model)
+        self._kept.unmarked.discard(run_id)
+
+    def log_datasets(self, run_id: str, datasets: Sequence[Dataset]) -> None:
+        place = self._connection.places.get(run_id)
+        with self._translated(f"naming the datasets of run {run_id}"):
+            if place is None:
+                place = str(self._client.get_run(run_id).info.artifact_uri)
+            self._client.log_inputs(run_id, dataset_inputs(datasets, run_id, place, self._site))
 
     def tag_run(self, run_id: str, tags: Mapping[str, object]) -> None:
         from mlflow.entities import RunTag
@@ -110,14 +188,10 @@ class Tracking(Registry):
         They are attached to the model's LoggedModel too, where MLflow knows one; where that one was deleted, the
         numbers are kept all the same.
         """
-        from mlflow.entities import Metric
-
-        values = {_metric_key(key): float(value) for key, value in metrics.items() if value is not None}
-        finite = {key: value for key, value in values.items() if math.isfinite(value)}
+        points = [Point(key, value, step, at) for key, value in metrics.items()]
 
         def log(model_id: str | None) -> None:
-            found = [Metric(key, value, _milliseconds(at), step, model_id=model_id) for key, value in finite.items()]
-            self._log(run_id, "metrics", found)
+            self._log(run_id, "metrics", _metrics(points, model_id))
 
         model_id = model.model_id if model else None
         try:
@@ -178,6 +252,14 @@ class Tracking(Registry):
 
     # -------------------------------------------------------------------------------------------------------------
 
+    @property
+    def _site(self) -> str | None:
+        """Where a browser finds MLflow's pages, without credentials; None where it is no server."""
+        parts = urlsplit(self._connection.tracking_uri)
+        if parts.scheme not in ("http", "https"):
+            return None
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+
     def _beside(self, name: str) -> str | None:
         scheme, _, path = self._connection.tracking_uri.partition(":///")
         if not scheme.startswith("sqlite") or not path:
@@ -196,6 +278,17 @@ class Tracking(Registry):
         with self._translated(f"logging {kind} to run {run_id}"):
             for start in range(0, len(items), _BATCH[kind]):
                 self._client.log_batch(run_id, **{kind: items[start : start + _BATCH[kind]]}, synchronous=True)
+
+
+def _metrics(points: Sequence[Point], model_id: str | None) -> list[Metric]:
+    """Those that are finite."""
+    from mlflow.entities import Metric
+
+    return [
+        Metric(_metric_key(point.key), float(point.value), _milliseconds(point.at), point.step, model_id=model_id)
+        for point in points
+        if point.value is not None and math.isfinite(point.value)
+    ]
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -54,10 +54,11 @@ OVERVIEW = ("input_id", "truth", "prediction", "confidence", "weight", "annotato
 """The columns that every failures table has, in order; that of a regression has ``error`` too. The payload's follow."""
 
 
-def failures_table(failures: Sequence[Failure]) -> pa.Table:
+def failures_table(failures: Sequence[Failure], inputs: pa.Table | None = None) -> pa.Table:
     """All failures as one Arrow table: the columns of :data:`OVERVIEW`, then one column per payload column.
 
-    A payload column keeps the name it has in production, so that the table can be appended to training data; one
+    ``inputs`` are their rows as production logged them, which are taken in the payload's place: that is what annotators
+    saw. A payload column keeps the name it has in production, so that the table can be appended to training data; one
     that is called like a column of the overview is prefixed with ``payload_``. Values of one column that share no
     Arrow type are stored as JSON text.
     """
@@ -77,19 +78,23 @@ def failures_table(failures: Sequence[Failure]) -> pa.Table:
     table = pa.Table.from_pylist(rows, schema=schema)
     if _overview(failures) != OVERVIEW:
         table = table.append_column("error", pa.array([failure.error for failure in failures], pa.float64()))
+    if inputs is not None:
+        for name in inputs.column_names:
+            table = table.append_column(_free_name(name, table.column_names), inputs[name])
+        return table
     for name in dict.fromkeys(column for failure in failures for column in failure.payload):
         values = [failure.payload.get(name) for failure in failures]
         table = table.append_column(_free_name(name, table.column_names), _column(values))
     return table
 
 
-def write_failures(failures: Sequence[Failure], folder: Path) -> tuple[Path, Path]:
+def write_failures(failures: Sequence[Failure], folder: Path, inputs: pa.Table | None = None) -> tuple[Path, Path]:
     """Writes ``failures.parquet`` (everything) and ``failures.csv`` (without the payload) and returns their paths."""
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
     dataset, overview = folder / "failures.parquet", folder / "failures.csv"
-    pq.write_table(failures_table(failures), dataset, compression="zstd")
+    pq.write_table(failures_table(failures, inputs), dataset, compression="zstd")
     with overview.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         names = _overview(failures)

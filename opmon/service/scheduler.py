@@ -30,11 +30,14 @@ from opmon.service.rests import FIRST_REST, Rests, backs_off
 from opmon.service.stopping import LAST_RESORT, Signals
 from opmon.service.timetable import Timetable
 from opmon.service.watchdog import Watchdog
+from opmon.stages.timelines import end_those_gone
 from opmon.store import cycles, readiness, ticks
 from opmon.store.engine import Store, open_store
 
 log = logging.getLogger(__name__)
 
+TIDYING_SECONDS = 900.0
+"""How often the timelines of monitors are ended that are configured no more."""
 LOOK_SECONDS = 1.0
 """How often the timetable is looked at."""
 ATTENTION_SECONDS = FIRST_REST
@@ -236,9 +239,14 @@ class Service:
                 self.rests.end(name)
 
     def _attend_always(self) -> None:
+        tidied = self.monotonic()
         while not self._stop.wait(ATTENTION_SECONDS):
             try:
                 self.attend()
+                if self.monotonic() - tidied >= TIDYING_SECONDS:
+                    tidied = self.monotonic()
+                    with self.registry.within(ATTENTION_SECONDS):
+                        end_those_gone(self.store, self.registry, set(self.monitors), self.clock())
             except OpmonError as exc:
                 log.warning("%s", exc)
             except Exception:

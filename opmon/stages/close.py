@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from opmon.queries.plain import plain
 from opmon.stages.judge import WITHOUT_ESTIMATE, judge_counts, write_conclusions
 from opmon.stages.timeline import tell_without_estimate
+from opmon.stages.timelines import end_if_over
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds
 from opmon.store.measured import Measured
@@ -36,6 +37,8 @@ def close_without_estimate(
     with work.write() as connection:
         rounds.update(connection, round_.id, state=RoundState.CLOSED, closed_at=work.clock(), problem=problem)
         write_conclusions(work, connection, round_, WITHOUT_ESTIMATE, found)
+    if round_.timeline_run_id is not None:
+        end_if_over(work, round_)
     shutil.rmtree(work.round_folder(round_), ignore_errors=True)
 
 

@@ -63,7 +63,7 @@ def advise_drift(
     pq.write_table(current, folder / NAME)
     work.registry.log_artifact(run_id, folder / NAME)
     try:
-        reference = _reference(work, round_, folder)
+        reference = _reference(work, round_)
         if reference is None:
             return None
         from opmon.reports.drift import drift_report
@@ -115,7 +115,7 @@ def _columns(work: Toolbox, round_: Round, parts: Sequence[Part], path: Path, fr
     return pa.table(columns)
 
 
-def _reference(work: Toolbox, round_: Round, folder: Path) -> pd.DataFrame | None:
+def _reference(work: Toolbox, round_: Round) -> pd.DataFrame | None:
     """The file that the configuration names, or the sample of the training data, or that of the first round."""
     if work.settings.drift.reference is not None:
         return _read(Path(work.settings.drift.reference))
@@ -125,8 +125,9 @@ def _reference(work: Toolbox, round_: Round, folder: Path) -> pd.DataFrame | Non
     first = _first_run(work, round_)
     if first is None:
         return None
+    kept = work.folder / "references" / first
     try:
-        return _read(work.registry.download(first, NAME, folder / "reference"))
+        return _read(kept / NAME if (kept / NAME).is_file() else work.registry.download(first, NAME, kept))
     except NotFoundError:
         return None
 

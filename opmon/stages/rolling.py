@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from opmon.abc import Point
 from opmon.queries.rolling import RollingPoint, joined, rolling_as_of, windows_with
 from opmon.reports.timeline import rolling_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.store import revisions
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
-from opmon.store.rounds import Round
-from opmon.types import ModelVersion
 
 
-def log_rolling(work: Toolbox, round_: Round, revision: Revision, model: ModelVersion | None) -> None:
-    """Tell MLflow the rolling estimates that this round is part of."""
+def rolling_to_tell(work: Toolbox, revision: Revision) -> list[Point]:
+    """What MLflow's timeline is told: the rolling estimates that the round of this revision is part of."""
     with work.store.read() as connection:
         told = _to_tell(connection, work, revision)
-    for point, at, revised in told:
-        metrics = rolling_metrics(point.estimate, revised=revised)
-        work.registry.log_metrics(round_.timeline_run_id or "", metrics, point.round_number, at, model=model)
+    return [
+        Point(key, value, point.round_number, at)
+        for point, at, revised in told
+        for key, value in rolling_metrics(point.estimate, revised=revised).items()
+    ]
 
 
 def _to_tell(connection: Connection, work: Toolbox, revision: Revision) -> list[tuple[RollingPoint, datetime, bool]]:

@@ -18,6 +18,7 @@ from opmon.stages.drift import advise_drift
 from opmon.stages.frames import NAME
 from opmon.stages.originals import Agreement, may_be_asked, require_agreement
 from opmon.stages.score_jobs import jobs_of
+from opmon.stages.timelines import open_runs
 from opmon.stages.toolbox import Toolbox
 from opmon.store import rounds, seen
 from opmon.store.rounds import Round
@@ -39,7 +40,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
     with _kept_parts(work.round_folder(round_) / PARTS) as folder:
         parts = _scored(work, round_, slices, folder)
         found = _assembled(work, round_, slices, parts, path)
-        timeline, own = work.runs(round_)
+        timeline, own = open_runs(work, round_)
         work.registry.log_artifact(own, path)
         if compared is not None:
             work.registry.tag_run(own, {"opmon.conversion": str(compared)})

@@ -7,11 +7,12 @@ was told before a kill.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
+from opmon.abc import Point
 from opmon.adjudication import Asked
 from opmon.errors import ModelError, NotFoundError
 from opmon.reports.slices import slice_metrics
@@ -25,6 +26,7 @@ from opmon.reports.timeline import (
     provisional_metrics,
     revised_metrics,
 )
+from opmon.retraining import ENDED_TAG
 from opmon.stages.correction import ruled
 from opmon.stages.lags import lags_of
 from opmon.stages.toolbox import Toolbox
@@ -40,6 +42,13 @@ if TYPE_CHECKING:
     from opmon.stages.estimate import Answers
 
 log = logging.getLogger(__name__)
+
+NOTE_TAG = "mlflow.note.content"
+"""What MLflow shows as the description of a run."""
+LONGEST_NOTE = 7_500
+"""A tag holds no more than 8,000 characters."""
+MOST_POINTS = 900
+"""So many numbers of a round go to MLflow, in one call; the files of the round hold them all."""
 
 
 def facts_of(round_: Round, *, asked: int = 0, returned: int = 0, failures: int | None = None) -> RoundFacts:
@@ -70,13 +79,30 @@ def facts_as_of(round_: Round, revision: Revision, tasks: Sequence[Asked]) -> Ro
     return replace(facts, arrived=lags.arrived, lag_median=lags.median_hours, lag_ninety=lags.ninety_hours)
 
 
-def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Answers) -> None:
-    """Log the newest revision of a round: a provisional estimate, the first final one, or that and what it became."""
+@dataclass(frozen=True)
+class Told:
+    """What a round has to tell beside its numbers."""
+
+    rolling: Sequence[Point] = ()
+    """Points of the timeline alone."""
+    params: Mapping[str, object] = field(default_factory=dict)
+    """How the round was made."""
+    note: str | None = None
+    """The description of the round's run."""
+    timeline_note: str | None = None
+    """That of the timeline, where the round is the last one."""
+
+
+def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Answers, told: Told) -> None:
+    """Log the newest revision of a round: a provisional estimate, the first final one, or that and what it became.
+
+    It is one call for the round's run and one for the timeline, however many numbers there are.
+    """
     facts = facts_as_of(round_, revision, answers.tasks)
     if revision.estimate.provisional:
-        _tell(work, round_, input_metrics(facts))
         so_far = provisional_metrics(revision.estimate, facts) | measure_metrics(revision.further, "_provisional")
-        _tell(work, round_, so_far, revision.revision, own=False)
+        points = _points(round_, input_metrics(facts))
+        _tell(work, round_, points, told, [*points, *_points(round_, so_far, revision.revision)])
         return
     first, then = revision, answers.tasks
     if revision.revision or answers.labels_seen != revision.labels_seen:
@@ -84,19 +110,21 @@ def tell_estimate(work: Toolbox, round_: Round, revision: Revision, answers: Ans
             first = revisions.first_final(connection, round_.id) or revision
             then = queue.answers(connection, round_.id, first=first.labels_seen)
         then = then if round_.plan.adjudication is None else ruled(round_, then)
-    _tell(work, round_, input_metrics(facts) | asked_metrics(facts))
+    points = _points(round_, input_metrics(facts) | asked_metrics(facts))
     final = final_metrics(first.estimate, facts_as_of(round_, first, then))
     quantity = revision.estimate.quantity
     parts = _slices(work, round_, {first.key, revision.key})
     final |= corrected_metrics(first.corrected, quantity, revised=False) | measure_metrics(first.further)
     final |= slice_metrics(parts.get(first.key, ()), quantity, revised=False)
-    _tell(work, round_, final, first.revision)
+    points += _points(round_, final, first.revision)
     if revision.revision != first.revision:
         revised = revised_metrics(revision.estimate, facts)
         revised |= corrected_metrics(revision.corrected, quantity, revised=True)
         revised |= measure_metrics(revision.further, "_revised")
         revised |= slice_metrics(parts.get(revision.key, ()), quantity, revised=True)
-        _tell(work, round_, revised, revision.revision)
+        points += _points(round_, revised, revision.revision)
+    points = points[:MOST_POINTS]
+    _tell(work, round_, points, told, [*points, *told.rolling])
 
 
 def _slices(work: Toolbox, round_: Round, estimates: set[int]) -> dict[int, tuple[Sliced, ...]]:
@@ -112,7 +140,8 @@ def tell_without_estimate(
 ) -> None:
     """Log what is known of a round that ends without an estimate; one from late labels adds to it."""
     facts = facts_of(round_, asked=asked, returned=returned)
-    _tell(work, round_, input_metrics(facts) | asked_metrics(facts) | measure_metrics(further))
+    points = _points(round_, input_metrics(facts) | asked_metrics(facts) | measure_metrics(further))
+    _tell(work, round_, points, Told(), points)
 
 
 def model_of(work: Toolbox, round_: Round) -> ModelVersion | None:
@@ -124,9 +153,14 @@ def model_of(work: Toolbox, round_: Round) -> ModelVersion | None:
         return None
 
 
-def _tell(work: Toolbox, round_: Round, metrics: dict[str, float], revision: int = 0, *, own: bool = True) -> None:
+def _points(round_: Round, metrics: Mapping[str, float], revision: int = 0) -> list[Point]:
     """At the round's end, later revisions a moment after it."""
     at = (round_.ends_at or round_.opened_at) + timedelta(milliseconds=revision)
-    work.registry.log_metrics(round_.timeline_run_id or "", metrics, round_.number, at, model=model_of(work, round_))
-    if own:
-        work.registry.log_metrics(round_.run_id or "", metrics, round_.number, at)
+    return [Point(key, value, round_.number, at) for key, value in metrics.items()]
+
+
+def _tell(work: Toolbox, round_: Round, own: Sequence[Point], told: Told, timeline: Sequence[Point]) -> None:
+    notes = [{} if note is None else {NOTE_TAG: note[:LONGEST_NOTE]} for note in (told.note, told.timeline_note)]
+    ended_at = {ENDED_TAG: (round_.ends_at or round_.opened_at).astimezone(UTC).isoformat()}
+    work.registry.record(round_.run_id or "", own, told.params, notes[0] | ended_at)
+    work.registry.record(round_.timeline_run_id or "", timeline, None, notes[1], model_of(work, round_))

@@ -29,6 +29,9 @@ from opmon.types import ModelVersion
 log = logging.getLogger(__name__)
 
 
+_EXPERIMENT = ("experiment",)
+
+
 class Progress(Protocol):
     """Hears how far a long step has come; ``total`` is None where it cannot be known."""
 
@@ -63,6 +66,8 @@ class Toolbox:
     """How versions score, with activations or without, where it was already found out."""
     models: dict[str, ModelVersion]
     """Model versions already looked up."""
+    timelines: dict[tuple[str, ...], str] = field(default_factory=dict)
+    """The timelines that this process has found, or made, and seen to; and the experiment that they are in."""
     rivals: dict[str, Answering] = field(default_factory=dict)
     """Other versions that a rule compares with, loaded for their predictions."""
 
@@ -75,6 +80,12 @@ class Toolbox:
     def write(self) -> Iterator[Connection]:
         with self.lease.write() as connection:
             yield connection
+
+    def experiment(self) -> str:
+        """The experiment that holds the runs of the monitor, looked up once per process."""
+        if not self.timelines.get(_EXPERIMENT):
+            self.timelines[_EXPERIMENT] = self.registry.experiment(experiment_of(self.name))
+        return self.timelines[_EXPERIMENT]
 
     def model(self, round_: Round) -> ModelVersion:
         """The model version of a round, looked up once per process: a version never changes."""
@@ -136,29 +147,10 @@ class Toolbox:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def runs(self, round_: Round) -> tuple[str, str]:
-        """The MLflow runs of a round: its timeline (one per model version) and its own, found or made."""
-        experiment = self.registry.experiment(f"opmon/{self.name}")
-        tags = {
-            "opmon.monitor": self.name,
-            "opmon.model": round_.model_name,
-            "opmon.model_version": round_.model_version,
-        }
-        timeline = self.registry.run(
-            experiment,
-            round_.timeline_key,
-            f"{round_.model_name} v{round_.model_version}",
-            tags={**tags, "opmon.kind": "timeline"},
-        )
-        self.registry.finish_run(timeline)  # it is told piece by piece, and never runs in between
-        own = self.registry.run(
-            experiment,
-            round_.key,
-            f"round {round_.number}",
-            parent=timeline,
-            tags={**tags, "opmon.kind": "round", "opmon.round": str(round_.number)},
-        )
-        return timeline, own
+
+def experiment_of(monitor: str) -> str:
+    """The name of the experiment of a monitor."""
+    return f"opmon/{monitor}"
 
 
 def folder_of(state: Path, round_: Round) -> Path:

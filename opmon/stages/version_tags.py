@@ -1,4 +1,8 @@
-"""The tags of a model version: how it does, as each monitor sees it."""
+"""What is written on a model version, as each monitor sees it: tags for programs, and a section for people.
+
+Only what is not there yet is written: whoever edits meanwhile is not disturbed, and MLflow's own webhooks on tags fire
+when something has changed.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,11 @@ import logging
 import math
 from collections.abc import Mapping
 
+from opmon.abc import VersionNotes
 from opmon.errors import NotFoundError
-from opmon.queries.standing import standing_of
+from opmon.reports.notes import RoundNote, model_note, version_note, with_section
 from opmon.stages.timeline import model_of
 from opmon.stages.toolbox import Toolbox
-from opmon.store import revisions
-from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion
 
@@ -19,40 +22,58 @@ log = logging.getLogger(__name__)
 
 OWNER_TAG = "opmon.monitor"
 """Whose the plain tags of a version are."""
+STATUS = "status"
 
 
-def tag_round(work: Toolbox, round_: Round, revision: Revision) -> None:
-    """How the model version does, on the version itself; setting a tag fires MLflow's own webhooks."""
-    with work.store.read() as connection:
-        if revisions.newest_estimated(connection, work.name, round_.model) != round_.number:
-            return
-        stands = standing_of(connection, work.name, round_.model, work.settings.watch.acting_rules)
+def write_version(work: Toolbox, round_: Round, note: RoundNote) -> None:
+    """How the model version does, on the version itself and, where its status is another, on the registered model."""
     model = model_of(work, round_)
     if model is None:
         return
-    estimate = revision.estimate
+    try:
+        before = work.registry.version_notes(model)
+        set_tags(work, model, _tags(note), before)
+        described = with_section(before.description, work.name, version_note(note))
+        if described != before.description:
+            work.registry.describe_version(model, described)
+        is_new = before.tags.get(f"opmon.{work.name}.{STATUS}") != note.status
+        if is_new and model.version == round_.plan.current_version:
+            _describe_model(work, model.name, note)
+    except NotFoundError as exc:
+        log.warning("%s is not there to be written on any more: %s", model.uri, exc)
+
+
+def set_tags(work: Toolbox, model: ModelVersion, told: Mapping[str, str], before: VersionNotes | None = None) -> None:
+    """Set the tags that are not as they should be.
+
+    Every monitor has ``opmon.<monitor>.status``. All else the first monitor of a version, which :data:`OWNER_TAG`
+    names, has under plain names (``opmon.accuracy``), and every other one under its own (``opmon.<monitor>.accuracy``).
+    """
+    there = dict((before or work.registry.version_notes(model)).tags)
+    owns = not work.settings.before or there.get(OWNER_TAG) not in work.settings.before
+    own = {f"opmon.{work.name}.{name}": value for name, value in told.items() if not owns or name == STATUS}
+    all_ = {f"opmon.{name}": value for name, value in told.items()} | {OWNER_TAG: work.name} | own if owns else own
+    work.registry.tag_version(model, {key: value for key, value in all_.items() if there.get(key) != value})
+    stale = {f"opmon.{work.name}.{name}" for name in told} - all_.keys()
+    if stale & there.keys():
+        work.registry.untag_version(model, stale & there.keys())
+
+
+def _tags(note: RoundNote) -> dict[str, str]:
+    estimate = note.estimate
     key = estimate.quantity.key
     bounds = {key: estimate.value, f"{key}.low": estimate.low, f"{key}.high": estimate.high}
-    told = {
-        "status": stands.status,
-        **{name: _number(value, estimate.quantity.share) for name, value in bounds.items()},
-    }
-    try:
-        set_tags(work, model, told | {"round": str(round_.number)})
-    except NotFoundError as exc:
-        log.warning("%s is not there to be tagged any more: %s", model.uri, exc)
+    told = {name: _number(value, estimate.quantity.share) for name, value in bounds.items()}
+    return {STATUS: note.status, **told, "round": str(note.round)}
 
 
-def set_tags(work: Toolbox, model: ModelVersion, told: Mapping[str, str]) -> None:
-    """Set ``opmon.<monitor>.<name>`` and, where no monitor before this one has them, ``opmon.<name>``.
-
-    Two monitors may watch one version: each has its own tags, and the plain ones are those of the first of them in the
-    configuration, which :data:`OWNER_TAG` names.
-    """
-    tags = {f"opmon.{work.name}.{name}": value for name, value in told.items()}
-    if not work.settings.before or work.registry.version_tags(model).get(OWNER_TAG) not in work.settings.before:
-        tags |= {f"opmon.{name}": value for name, value in told.items()} | {OWNER_TAG: work.name}
-    work.registry.tag_version(model, tags)
+def _describe_model(work: Toolbox, name: str, note: RoundNote) -> None:
+    before = work.registry.model_description(name)
+    if before is None:
+        return
+    described = with_section(before, work.name, model_note(note))
+    if described != before:
+        work.registry.describe_model(name, described)
 
 
 def _number(value: float, share: bool) -> str:

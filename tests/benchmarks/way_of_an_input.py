@@ -8,7 +8,7 @@ input is: as rows, columns or numbers (Arrow, NumPy), as a value that holds them
 function counts once, where the input first comes to it. No steps are: what happens inside a file, which is a page to
 read, or in a function inside another; properties; what arithmetic calls (samplers, estimators, the meaning of a model's
 outputs); and what ends elsewhere than in the metric, such as verdicts, the drift report, the rolling and the corrected
-estimate, further measures, slices and the round's page. ``--all`` prints these too. The value types are opmon's own
+estimate, further measures, slices, pages and descriptions. ``--all`` prints these too. The value types are opmon's own
 classes that hold the input on the way.
 
 ``PYTHONPATH=CHECKOUT`` measures another checkout of opmon.
@@ -48,8 +48,9 @@ ARITHMETIC = (
     "types",
 )
 ELSEWHERE = re.compile(
-    "queries/|causes/|measures/|store/(tallies|grouped)|store/seen|jobs/identity|reports/(labels|summary|failures|estimate_figure)"
-    "|stages/(rolling|drift|points|weights|correction|decide|judge|version_tags|captured|report:_(write_report|failures))"
+    "queries/|causes/|measures/|store/(tallies|grouped|seen)|jobs/identity"
+    "|reports/(labels|summary|failures|estimate_figure|notes)"
+    "|stages/(rolling|drift|points|weights|correction|decide|judge|version_tags|captured|notes|round_files)"
     "|stages/(measures|slices|failing|failure_groups|failure_pictures|class_table):"
     r"|estimators/.*\.tally$"
 )

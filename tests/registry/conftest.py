@@ -37,7 +37,9 @@ class Server:
     uri: str
 
     @classmethod
-    def start(cls, folder: Path) -> Server:
+    def start(cls, folder: Path, *, again: bool = False) -> Server:
+        """In ``folder``, on a store of its own; ``again``: on the one that an earlier server left there."""
+        store = f"sqlite:///{folder / 'mlflow.db'}" if again else new_mlflow_store(folder)
         port = find_port()
         command = [
             sys.executable,
@@ -51,7 +53,7 @@ class Server:
             "--workers",
             "1",
         ]
-        command += ["--backend-store-uri", new_mlflow_store(folder)]
+        command += ["--backend-store-uri", store]
         command += ["--artifacts-destination", str(folder / "artifacts")]
         environment = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
         with (folder / "server.log").open("wb") as log:

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +19,8 @@ LOSE = "the request goes through, and the answer is lost"
 STALL = "nothing is ever said"
 DRIP = "the answer comes, a byte now and then"
 LATE = "the request is held back, the line is cut, and it goes through when it is let go"
+SLOW = "half a second goes by before the request goes through"
+CUT = "the line is cut before the request goes through"
 
 
 @dataclass
@@ -42,6 +44,8 @@ class Proxy:
     let_go: threading.Event = field(default_factory=threading.Event)
     met_one: threading.Event = field(default_factory=threading.Event)
     uri: str = ""
+    chance: Callable[[str], str | bool] | None = None
+    """What is done to a request that no rule is about: nothing where it gives nothing."""
 
     def rule(self, pattern: str, what: str, times: int = 10**9) -> None:
         self.rules.append(Rule(pattern, what, times))
@@ -49,6 +53,7 @@ class Proxy:
     def clear(self) -> None:
         """Be a good network again: those who wait are let go."""
         self.rules.clear()
+        self.chance = None
         self.let_go.set()
 
     def _decide(self, line: str) -> str | None:
@@ -58,6 +63,10 @@ class Proxy:
                 self.met[rule.what] += 1
                 self.met_one.set()
                 return rule.what
+        what = self.chance(line) if self.chance is not None else None
+        if what:
+            self.met[str(what)] += 1
+            return str(what)
         return None
 
     def handle(self, handler: BaseHTTPRequestHandler) -> None:
@@ -68,6 +77,10 @@ class Proxy:
         if what == STALL:
             self.let_go.wait(60)
             return cut(handler)
+        if what == CUT:
+            return cut(handler)
+        if what == SLOW:
+            self.let_go.wait(0.5)
         if what == LATE:
             cut(handler)
             self.let_go.wait(60)
@@ -120,7 +133,10 @@ def proxy_to(server: str) -> Iterator[Proxy]:
 
         def answer(self) -> None:
             with contextlib.suppress(OSError, ValueError):
-                proxy.handle(self)
+                try:
+                    proxy.handle(self)
+                except (OSError, http.client.HTTPException):  # the server is gone
+                    cut(self)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815
 

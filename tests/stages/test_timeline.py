@@ -11,6 +11,7 @@ import pytest
 from opmon.config import Settings
 from opmon.monitor import Monitor
 from opmon.stages.packages import installed
+from opmon.stages.timelines import end_those_gone
 from opmon.store import queue, revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import Label
@@ -82,17 +83,72 @@ def test_a_late_estimate_of_a_round_that_had_none_adds_to_what_was_told(
     assert set(map(tuple, map(Counter.items, told(monitor, one(monitor).timeline_run_id).values()))) == {((1, 1),)}
 
 
-def test_a_timeline_does_not_run_for_ever(workbench: Any, database: str) -> None:
-    """Neither while labels are awaited, nor after another version has taken its place."""
-    monitor = workbench.monitor(database)
+def status(monitor: Any, run_id: str | None) -> str:
+    return str(monitor.registry._client.get_run(run_id).info.status)
+
+
+def test_a_timeline_runs_while_its_version_is_watched(workbench: Any, database: str, tmp_path: Path) -> None:
+    """It ends when another version has taken its place and no round of it waits, and goes on when that is undone."""
+    own = workbench.sibling(tmp_path / "own")
+    monitor = own.monitor(database)
+
+    def another() -> Round:
+        own.write_window()
+        assert monitor.advance().problems == []
+        with monitor.store.read() as connection:
+            return rounds.newest(connection, own.name, 1)[0]
+
+    first = another()
+    assert status(monitor, first.timeline_run_id) == status(monitor, first.run_id) == "RUNNING"
+    own.new_version()
+    second = another()
+    assert second.timeline_run_id != first.timeline_run_id
+    assert status(monitor, first.timeline_run_id) == "RUNNING", "its round still waits for labels"
+    own.answer(monitor)
+    monitor.advance()
+    assert status(monitor, first.run_id) == status(monitor, second.run_id) == "FINISHED"
+    assert status(monitor, first.timeline_run_id) == "FINISHED"
+    assert status(monitor, second.timeline_run_id) == "RUNNING"
+    monitor.registry.set_alias(monitor.registry.resolve("models:/digits/1"), "champion")
+    third = another()
+    assert third.timeline_run_id == first.timeline_run_id
+    assert status(monitor, third.timeline_run_id) == "RUNNING"
+    assert status(monitor, second.timeline_run_id) == "FINISHED"
+
+
+def test_the_timelines_of_a_monitor_that_is_gone_end(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock)
     workbench.write_window()
     monitor.advance()
-    status = monitor.registry._client.get_run
-    assert status(one(monitor).timeline_run_id).info.status == "FINISHED"
-    assert status(one(monitor).run_id).info.status == "RUNNING", "the round itself waits for its labels"
-    workbench.answer(monitor)
+    timeline = one(monitor).timeline_run_id
+
+    def end(configured: list[str]) -> list[str]:
+        return end_those_gone(monitor.store, monitor.registry, configured, clock())
+
+    assert end([]) == [], "another process may still work at it"
+    clock.pass_(days=2)
+    assert end([workbench.name]) == []
+    assert status(monitor, timeline) == "RUNNING"
+    assert end([]) == [workbench.name]
+    assert status(monitor, timeline) == "FINISHED"
+    assert end([]) == []
+    again = workbench.monitor(sqlite, clock)
+    workbench.write_window()
+    again.advance()
+    assert status(monitor, timeline) == "RUNNING", "it is configured once more"
+
+
+def test_a_timeline_that_somebody_deleted_is_made_anew(workbench: Any, sqlite: str, clock: Any) -> None:
+    monitor = workbench.monitor(sqlite, clock)
+    workbench.write_window()
     monitor.advance()
-    assert status(one(monitor).run_id).info.status == status(one(monitor).timeline_run_id).info.status == "FINISHED"
+    gone = one(monitor).timeline_run_id
+    monitor.registry._client.delete_run(gone)
+    workbench.answer(monitor)
+    assert len(monitor.advance().problems) == 1
+    assert one(monitor).timeline_run_id != gone
+    assert monitor.advance().closed == 1
+    assert told(monitor, one(monitor).timeline_run_id)["accuracy/estimate"] == {1: 1}
 
 
 def test_what_is_not_installed_is_no_parameter_of_a_round() -> None:
@@ -128,5 +184,7 @@ def test_two_monitors_on_one_version_have_tags_of_their_own(workbench: Any, tmp_
         assert monitor.advance().problems == []
         tags = monitor.registry.version_tags(monitor.registry.resolve(own.model))
     assert tags["opmon.monitor"] == "first"
-    assert tags["opmon.accuracy"] == tags["opmon.first.accuracy"] > tags["opmon.second.accuracy"]
+    assert tags["opmon.accuracy"] > tags["opmon.second.accuracy"] > tags["opmon.second.accuracy.low"]
     assert tags["opmon.status"] == tags["opmon.first.status"]
+    assert (tags["opmon.round"], tags["opmon.second.round"]) == ("2", "3")
+    assert "opmon.first.accuracy" not in tags, "the first one's are the plain ones"

@@ -20,18 +20,33 @@ class Registry:
     def tag_version(self, model: ModelVersion, tags: Mapping[str, str]) -> None:
         self.tags.setdefault(model.uri, {}).update(tags)
 
+    def page_of(self, run_id: str, *, outside: bool = False) -> str | None:
+        return f"https://mlflow.example.com/#/runs/{run_id}" if outside else f"#/runs/{run_id}"
+
 
 def test_bound_it_is_an_action_behind_the_entry_point() -> None:
     assert isinstance(make("action", "registry_tag").bind(Registry()), Action)
 
 
-def test_an_alarm_sets_the_tag_to_the_event_id(event) -> None:
+def test_an_alarm_sets_a_tag_that_says_when_why_and_where(event) -> None:
     registry = Registry()
     action = RegistryTag().bind(registry)
+    event |= {"threshold": 0.9}
     action.act(event)
     action.act(event)
     own = f"opmon.{event['monitor']}.retrain"
-    assert registry.tags == {"models:/digits/3": {"opmon.retrain": event["id"], own: event["id"]}}
+    said = (
+        "2026-11-18 08:00 UTC: accuracy-floor raised an alarm in round 7. Accuracy 85.0 % (80.0 % to 90.0 %), "
+        f"threshold 90 %. See https://mlflow.example.com/#/runs/abc. Event {event['id']}"
+    )
+    assert registry.tags == {"models:/digits/3": {"opmon.retrain": said, own: said}}
+
+
+def test_an_event_without_an_estimate_says_what_it_knows(event) -> None:
+    registry = Registry()
+    RegistryTag().bind(registry).act({**event, "estimate": None, "run_uri": None})
+    said = registry.tags["models:/digits/3"]["opmon.retrain"]
+    assert said == f"2026-11-18 08:00 UTC: accuracy-floor raised an alarm in round 7. Event {event['id']}"
 
 
 def test_alarms_of_two_monitors_on_one_version_leave_each_other_alone(event) -> None:
@@ -39,14 +54,16 @@ def test_alarms_of_two_monitors_on_one_version_leave_each_other_alone(event) -> 
     for name in ("first", "second"):
         RegistryTag().bind(registry).act({**event, "id": f"of {name}", "monitor": name})
     found = registry.tags["models:/digits/3"]
-    assert (found["opmon.first.retrain"], found["opmon.second.retrain"]) == ("of first", "of second")
+    assert found["opmon.first.retrain"].endswith("Event of first")
+    assert found["opmon.second.retrain"].endswith("Event of second")
 
 
 def test_a_recovery_leaves_the_tag(event) -> None:
     registry = Registry()
     RegistryTag().bind(registry).act(event)
     RegistryTag().bind(registry).act({**event, "id": "another", "type": "opmon.recovered"})
-    assert set(registry.tags["models:/digits/3"].values()) == {event["id"]}
+    (said,) = set(registry.tags["models:/digits/3"].values())
+    assert said.endswith(event["id"])
 
 
 def test_retrain_can_be_left_out(event) -> None:

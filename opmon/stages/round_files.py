@@ -1,0 +1,184 @@
+"""The files of a round's report: its page, its failures as a dataset, its labels, what was estimated and concluded."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from opmon.adjudication import Asked
+from opmon.problems import traits
+from opmon.queries.plain import plain
+from opmon.queries.standing import as_told
+from opmon.reports.estimate_figure import EstimatePoint
+from opmon.reports.failure_words import FailureKind
+from opmon.reports.failures import Failure, failures_page, write_failures
+from opmon.reports.labels import write_labels
+from opmon.reports.measure_figures import MeasureFigure
+from opmon.reports.slice_figure import slice_figure
+from opmon.reports.summary import RoundSummary, round_page
+from opmon.stages.captured import captured, payloads
+from opmon.stages.captured import seen as seen_of
+from opmon.stages.class_table import class_table
+from opmon.stages.drift import summary_of
+from opmon.stages.estimate import Answers
+from opmon.stages.failure_pictures import draw_failures
+from opmon.stages.measure_figures import measure_figures
+from opmon.stages.notes import threshold_of
+from opmon.stages.timeline import facts_as_of
+from opmon.stages.toolbox import Toolbox
+from opmon.stages.weights import weight_of
+from opmon.store import attachments
+from opmon.store.plans import RoundPlan
+from opmon.store.revisions import Revision
+from opmon.store.rounds import Round
+from opmon.types import Json, Verdict
+from opmon.types.grouped import FailureGroup
+from opmon.types.slicing import Sliced
+
+
+def write_report(
+    work: Toolbox,
+    round_: Round,
+    revision: Revision,
+    answers: Answers,
+    found: Sequence[Verdict],
+    points: Sequence[EstimatePoint],
+    parts: Sequence[Sliced],
+    groups: Sequence[FailureGroup],
+    folder: Path,
+) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    failed = answers.failures(round_.plan)
+    failures = [
+        replace(failure, payload=payload)
+        for failure, payload in zip(_failures(answers, round_.plan), seen_of(work, failed), strict=True)
+    ]
+    write_failures(failures, folder / "failures", inputs=_inputs(work, round_, failed, failures))
+    failures_page(
+        failures,
+        folder / "failures" / "failures.html",
+        title=f"What {work.name} got wrong, round {round_.number}",
+        kind=kind_of(round_.plan),
+        unit=round_.plan.unit or "",
+        groups=groups,
+        classes=class_table(round_, answers),
+    )
+    if groups:
+        told = json.dumps([asdict(each) for each in groups], indent=2, ensure_ascii=False)
+        (folder / "failures" / "groups.json").write_text(told + "\n", encoding="utf-8")
+    write_labels(answers.tasks, folder / "labels.parquet")
+    if round_.waves > 1:
+        (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it: the first is there already
+    (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
+    (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
+    if parts:
+        (folder / "slices.json").write_text(json.dumps([asdict(each) for each in parts], indent=2) + "\n")
+        slice_figure(parts, revision.estimate, folder / "slices.png")
+    seen = payloads(work, round_, failed)
+    whole = [replace(failure, payload=payload) for failure, payload in zip(failures, seen, strict=True)]
+    figures = _write_measures(round_, revision, answers, folder)
+    pictures, shown = draw_failures(work.settings, whole, folder / "failures" / "failures.png")
+    round_page(
+        RoundSummary(
+            monitor=work.name,
+            round=round_.number,
+            model=round_.model_name,
+            model_version=round_.model_version,
+            facts=facts_as_of(round_, revision, answers.tasks),
+            estimate=revision.estimate,
+            quantity=revision.estimate.quantity,
+            measures=revision.further,
+            measure_figures=figures,
+            unit=round_.plan.unit or "",
+            kind=kind_of(round_.plan),
+            verdicts=as_told(work.settings.watch.advising_rules, found),
+            started_at=round_.starts_at,
+            ended_at=round_.ends_at,
+            sampler=round_.plan.sampler,
+            design=_design(round_),
+            points=points,
+            threshold=threshold_of(work),
+            failures=failures,
+            groups=groups,
+            pictures=pictures,
+            pictures_shown=shown,
+            drift=summary_of(round_.drift),
+            corrected=revision.corrected,
+            slices=parts,
+        ),
+        folder / "round.html",
+    )
+
+
+def _inputs(work: Toolbox, round_: Round, failed: Sequence[Asked], failures: Sequence[Failure]) -> pa.Table | None:
+    """The failed inputs as the log had them, in the order of the failures; None where that is not kept, or erased."""
+    if not failed or any(attachments.is_erased(failure.payload) for failure in failures):
+        return None
+    positions = np.array([task.position for task in failed])
+    ordered, places = np.unique(positions, return_inverse=True)
+    rows = captured(work, round_, ordered)
+    return None if rows is None else rows.take(pa.array(places))
+
+
+def _write_measures(round_: Round, revision: Revision, answers: Answers, folder: Path) -> list[MeasureFigure]:
+    """The measures beside the main one as plain values, and those that are pictures."""
+    if not revision.further:
+        return []
+    (folder / "measures.json").write_text(json.dumps([plain(each) for each in revision.further], indent=2) + "\n")
+    figures = measure_figures(round_, answers)
+    for figure in figures:
+        (folder / f"{figure.name}.png").write_bytes(figure.content)
+    return figures
+
+
+def _told(revision: Revision) -> dict[str, Json]:
+    """The estimate as plain values; a bound that there is none of is null."""
+    estimate = revision.estimate
+    told = asdict(estimate) | {"quantity": estimate.quantity.name, "unit": estimate.quantity.unit}
+    told |= {name: None for name in ("low", "high") if math.isinf(told[name])}
+    if revision.corrected is not None:
+        told["corrected"] = asdict(revision.corrected)
+    return told | {"revision": revision.revision, "made_at": revision.made_at.isoformat()}
+
+
+def kind_of(plan: RoundPlan) -> FailureKind:
+    """What the failures of a round are: the sentences about them differ."""
+    holds = traits(plan.problem)
+    if holds.of_numbers:
+        return "largest errors" if plan.tolerance is None else "errors"
+    if holds.compares:
+        return "wrong"
+    return "fails" if plan.scale == "pass_fail" else "low scores"
+
+
+def _failures(answers: Answers, plan: RoundPlan) -> list[Failure]:
+    weights, numbers = weight_of(answers.sample), traits(plan.problem).of_numbers
+    return [
+        _failure(task, None if weights is None else weights[task.position], numbers) for task in answers.failures(plan)
+    ]
+
+
+def _failure(task: Asked, weight: float | None, numbers: bool) -> Failure:
+    return Failure(
+        input_id=task.input_id,
+        truth=task.truth or "",
+        prediction=task.prediction,
+        confidence=None if "confidence" not in task.variables else 1 - task.variables["confidence"],
+        error=abs(float(task.truth) - float(task.prediction)) if numbers and task.truth else None,
+        weight=None if weight is None else max(weight, 1e-9),
+        annotators=task.annotators,
+        payload=task.payload,
+    )
+
+
+def _design(round_: Round) -> dict[str, Json]:
+    plan = round_.plan
+    return {"budget": plan.budget, **plan.parameters, "seed": plan.seed, "frame": round_.inputs}

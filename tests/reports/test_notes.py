@@ -1,0 +1,71 @@
+"""What MLflow's pages say of a monitor: plain, true, and only in its own place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from opmon.reports.notes import RoundNote, RuleNote, model_note, round_note, timeline_note, version_note, with_section
+from opmon.types import Estimate
+
+NOTE = RoundNote(
+    monitor="digits",
+    model="digits",
+    version="3",
+    round=12,
+    status="degraded",
+    why="an alarm stands",
+    estimate=Estimate(0.842, 0.791, 0.886, n=200, frame_size=1000, response=0.9, method="sups"),
+    ended_at=datetime(2026, 3, 1, 12, tzinfo=UTC),
+    inputs=1000,
+    asked=200,
+    answered=180,
+    failures=31,
+    threshold=0.9,
+    rules=[RuleNote("floor", "alarm", "accuracy is below 90 % | <script>")],
+    page="https://opmon.example.com/monitors/digits",
+    timeline="#/runs/t",
+    run="#/runs/r",
+    picture="get-artifact?path=accuracy.png&run_uuid=t",
+)
+
+
+def test_a_timeline_says_how_its_version_does_and_why() -> None:
+    text = timeline_note(NOTE)
+    assert text.startswith("## Degraded: digits version 3 in production")
+    for part in (
+        "1 rule has raised an alarm: floor.",
+        "| Accuracy | **84.2 %**, 95 % interval 79.1 % to 88.6 % |",
+        "| Threshold | 90 % |",
+        "| Labels | 180 of 200 asked for, out of 1,000 inputs |",
+        "![Accuracy over the rounds](get-artifact?path=accuracy.png&run_uuid=t)",
+        "[This round](#/runs/r)",
+        "[Monitor in opmon](https://opmon.example.com/monitors/digits)",
+    ):
+        assert part in text
+    assert "<script>" not in text
+    assert r"\| &lt;script&gt;" in text
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    text = timeline_note(replace(NOTE, page=None, picture=None, threshold=None, rules=[], status="unwatched"))
+    for part in ("Monitor in opmon", "![", "Threshold", "Rules", "None"):
+        assert part not in text
+
+
+def test_a_round_says_how_its_failures_are_loaded() -> None:
+    assert 'opmon.load_failures("digits", rounds=[12])' in round_note(NOTE)
+
+
+def test_sections_leave_what_people_wrote_alone_and_are_the_same_when_written_again() -> None:
+    own = "# Digits\n\nAsk Ann before you change it."
+    once = with_section(own, "digits", version_note(NOTE))
+    both = with_section(once, "digits-eu", model_note(NOTE))
+    edited = both.replace("Ask Ann", "Ask Ben") + "\n\nP.S. Trained in March."
+    after = with_section(edited, "digits", "Healthy again.")
+    assert with_section(both, "digits", version_note(NOTE)) == both
+    assert after.startswith("# Digits\n\nAsk Ben before you change it.")
+    assert after.endswith("P.S. Trained in March.")
+    assert "Healthy again." in after
+    assert "84.2 %" not in after.partition("<!-- /opmon digits -->")[0]
+    assert "opmon digits-eu" in after
