@@ -142,6 +142,8 @@ def attacked(folder: Path) -> Iterator[Attacked]:
     made.tokens["hostile"] = world.invite(HOSTILE[1], "operator")
     try:
         ready(made)
+        for role in made.tokens:  # who is known is not held up by the wrong tokens of others
+            assert made.client(role).get(f"{API}/me").status_code == 200
         yield made
     finally:
         process.terminate()
