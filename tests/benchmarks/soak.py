@@ -115,10 +115,12 @@ class World:
         codes: list[int | None] = []
         for worker in self.workers:
             worker.send_signal(signal.SIGCONT)
+        time.sleep(2)  # one that was stopped finds out what it lost
+        for worker in self.workers:
             worker.send_signal(signal.SIGTERM)
         for worker in self.workers:
             with suppress(subprocess.TimeoutExpired):
-                worker.wait(10)
+                worker.wait(12)
             codes.append(worker.poll())
             worker.kill()
         return codes
@@ -194,8 +196,10 @@ def soak(arguments: argparse.Namespace, folder: Path, database: str) -> dict[str
 
 def _soaked(arguments: argparse.Namespace, world: World, database: str) -> dict[str, object]:
     engine = sa.create_engine(database, connect_args={"application_name": "soak"}, pool_size=1)
-    warm = time.monotonic() + arguments.warm_up
+    begun = time.monotonic()
+    warm, start = begun + arguments.warm_up, None
     while time.monotonic() < warm and _begun(engine) < arguments.monitors:
+        start = time.monotonic() - begun if start is None and _begun(engine) else start
         time.sleep(0.5)
     watch = Watch(engine, psutil.Process(world.workers[0].pid))
     started, names = time.monotonic(), [f"m{k:03}" for k in range(arguments.monitors)]
@@ -228,6 +232,7 @@ def _soaked(arguments: argparse.Namespace, world: World, database: str) -> dict[
     gaps = sorted(watch.longest.values())
     return {
         **found,
+        "start_seconds": round(start or 0.0, 1),
         "kills": world.kills,
         "stops": world.stops,
         "monitors_begun": len(watch.begun),
