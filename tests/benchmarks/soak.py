@@ -229,6 +229,7 @@ def _soaked(arguments: argparse.Namespace, world: World, database: str) -> dict[
         found = accounts(engine, world.written)
     cpu = psutil.Process(world.workers[0].pid).cpu_times()
     codes = world.end()
+    engine.dispose()
     gaps = sorted(watch.longest.values())
     return {
         **found,

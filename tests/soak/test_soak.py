@@ -14,11 +14,9 @@ from tests.databases import postgres_server
 @pytest.mark.timeout(400)
 def test_no_round_is_lost_or_doubled_while_workers_die_and_stand_still(tmp_path: Path) -> None:
     short = ["--monitors", "20", "--minutes", "1.5", "--kill-every", "30", "--stop-every", "20", "--stop-for", "60"]
-    with tempfile.TemporaryDirectory(
-        prefix="opmon-postgres-"
-    ) as folder:  # none of pytest's: the server is another user
-        with postgres_server(Path(folder)) as server:
-            found = soak(arguments_of([*short, "--inputs-every", "30"]), tmp_path, server.new())
+    folder = Path(tempfile.mkdtemp(prefix="opmon-postgres-"))  # none of pytest's: the server is another user's
+    with postgres_server(folder) as server:
+        found = soak(arguments_of([*short, "--inputs-every", "30"]), tmp_path, server.new())
     print(found)
     wrong = ("rounds_lost", "rounds_doubled", "slices_doubled", "rounds_open", "gaps_in_numbers")
     assert {name: found[name] for name in wrong} == dict.fromkeys(wrong, 0)
