@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from opmon.config import Settings
     from opmon.health.health import Role
     from opmon.logs.formats import Form
+    from opmon.store.engine import Store
 
 _ROLES = "web: pages, API and what model servers send; worker: the monitors; all: both."
 
@@ -58,7 +60,7 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
 
     store = open_store(settings.database.get_secret_value())
     health = Health(settings, store, role)
-    reloading = Reloading(chosen_path(path), settings, lambda: load(path), [health.take])
+    reloading = Reloading(chosen_path(path), settings, lambda: load(path), [health.take], _noted(store))
     health.configuration = reloading
     working: Service | Idle
     finish: Callable[[], None] = lambda: None  # noqa: E731
@@ -82,3 +84,14 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
                 reloading.takers.append(pages.site.take)
             stack.enter_context(Standby(settings, pruning.prune))
         working.run()
+
+
+def _noted(store: Store) -> Callable[[str], None]:
+    """Keeps for the audit that the configuration was read again."""
+    from opmon.store import audit
+
+    def note(changed: str) -> None:
+        with store.write() as connection:
+            audit.note(connection, audit.of_command(datetime.now(UTC), audit.Act.RELOADED, changed))
+
+    return note

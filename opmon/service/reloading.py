@@ -33,6 +33,8 @@ class Reloading:
     load: Callable[[], Settings]
     takers: list[Callable[[Settings], None]]
     """Who takes over a new configuration."""
+    note: Callable[[str], None] = lambda changed: None
+    """Keeps for the audit that a new one was taken over."""
     good: bool = True
     """Whether the newest configuration could be taken over."""
     _seen: tuple[int, int, int] | None = field(default=None, repr=False)
@@ -72,6 +74,10 @@ class Reloading:
         changed = _changed(old, self.settings)
         restart = f"; a restart takes over {' and '.join(later)}" if later else ""
         log.info("the configuration was read again: %s%s", changed, restart)
+        try:
+            self.note(changed)
+        except OpmonError as exc:
+            log.warning("the new configuration is used, but that is not in the audit: %s", exc)
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from opmon.cli.serve import _noted
 from opmon.config import Settings, load
 from opmon.service.reloading import Reloading
 from opmon.service.scheduler import Service
+from opmon.store import audit
+from opmon.store.engine import open_store
 from tests.web.world import monitor
 
 
@@ -79,6 +82,16 @@ def test_a_new_address_waits_for_the_next_start(file: File, caplog: pytest.LogCa
         file.reloading.look()
     assert (file.taken[0].web.port, file.taken[0].monitor("digits").seed) == (8080, 3)
     assert "a restart takes over web" in caplog.text
+
+
+def test_it_is_noted_who_may_have_done_it(file: File) -> None:
+    store = open_store(file.database)
+    file.reloading.note = _noted(store)
+    file.write(digits=monitor(seed=7))
+    file.reloading.look()
+    with store.read() as connection:
+        (entry,) = audit.listing(connection)
+    assert (entry.act, entry.known_by, entry.about) == (audit.Act.RELOADED, audit.COMMAND, "changed: digits")
 
 
 def test_a_service_keeps_what_did_not_change(file: File) -> None:
