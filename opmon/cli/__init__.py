@@ -41,6 +41,7 @@ COMMANDS = {
     "serve": ("opmon.cli.serve:serve", "Run every monitor on its schedule until told to stop."),
     "ingest": ("opmon.cli.ingest:ingest", "Take what model servers send, in a process of its own."),
     "status": ("opmon.cli.status:status", "How accurate is each model, and what waits for whom."),
+    "report": ("opmon.cli.report:report", "One file on a monitor's last weeks, for a mail or a ticket."),
     "rounds": ("opmon.cli.rounds:rounds", "Give up a round that cannot go on, or have one labelled first."),
     "inputs": ("opmon.cli.inputs:inputs", "What of the log cannot be read, and give it back."),
     "labels": ("opmon.cli.labels:labels", "Hand tasks to annotators and take their labels back."),

@@ -264,6 +264,13 @@ def newest(connection: Connection, monitor: str, limit: int, before: int | None 
     return [Round.of(row) for row in connection.execute(query)]
 
 
+def since(connection: Connection, monitor: str, moment: datetime) -> list[Round]:
+    """The rounds of a monitor whose last input came at that moment or later, newest first."""
+    ended = sa.func.coalesce(rounds.c.ends_at, rounds.c.opened_at)
+    query = sa.select(rounds).where(rounds.c.monitor == monitor, ended >= moment).order_by(rounds.c.number.desc())
+    return [Round.of(row) for row in connection.execute(query)]
+
+
 def count(connection: Connection, monitor: str) -> int:
     """How many rounds a monitor has opened: they are numbered without a gap."""
     return connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor)) or 0

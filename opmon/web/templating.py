@@ -21,7 +21,12 @@ def page(
     template: str, status: int = 200, *, values: Mapping[str, object] | None = None, **more: object
 ) -> HTMLResponse:
     """The page that ``template`` makes of values."""
-    return HTMLResponse(_environment().get_template(template).render({**(values or {}), **more}), status)
+    return HTMLResponse(rendered(template, {**(values or {}), **more}), status)
+
+
+def rendered(template: str, values: Mapping[str, object]) -> str:
+    """The text that ``template`` makes of values."""
+    return _environment().get_template(template).render(values)
 
 
 @functools.cache

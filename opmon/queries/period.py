@@ -1,0 +1,122 @@
+"""A monitor over some time, for a report: how it stands, its rounds, what they cost, what came of its alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from opmon.errors import NotFoundError
+from opmon.queries.events import EventView, newest_events
+from opmon.queries.monitors import MonitorView, monitor_view
+from opmon.queries.planning import Known
+from opmon.queries.rounds import RoundView, round_views
+from opmon.queries.savings import LabelsView, labels_of
+from opmon.queries.timeline import TimelinePoint, timeline
+from opmon.queries.watch import Watch
+from opmon.store import outbox, rounds
+from opmon.store.engine import Connection
+
+_EVENTS = 1000
+"""So many of the newest events are looked through."""
+_ENDS = {
+    outbox.ALARM: {outbox.RECOVERED: "recovered", outbox.CHANGED: "changed"},
+    outbox.SILENT: {outbox.HEARD: "recovered"},
+}
+"""By the type of what is raised, the types that end it."""
+
+Outcome = Literal["recovered", "changed", "stands", "over"]
+
+
+@dataclass(frozen=True)
+class RaisedView:
+    """An alarm, or that the monitor fell silent, and what came of it."""
+
+    event: EventView
+    outcome: Outcome
+    """``recovered``; ``changed``: its rule was changed; ``stands``; ``over``: its version is watched no more."""
+    ended_at: datetime | None
+    """When it recovered, or its rule was changed."""
+
+
+@dataclass(frozen=True)
+class PeriodView:
+    """All that a report tells."""
+
+    since: datetime
+    until: datetime
+    now: MonitorView
+    """How it stands at the end of the time, with the newest round that has a final estimate."""
+    threshold: float | None
+    rounds: tuple[RoundView, ...]
+    """Those of the time, newest first."""
+    points: tuple[TimelinePoint, ...]
+    """Their estimates, oldest first."""
+    labels: LabelsView
+    raised: tuple[RaisedView, ...]
+    """What was raised in the time or stood at its beginning, newest first."""
+
+
+def period_view(
+    connection: Connection, watch: Watch, known: Known, threshold: float | None, since: datetime, now: datetime
+) -> PeriodView:
+    """The monitor from ``since`` until ``now``; an error where no round of it ended in that time."""
+    own = rounds.since(connection, watch.name, since)
+    if not own:
+        raise NotFoundError(_nothing(connection, watch.name, since))
+    views = round_views(connection, [(watch, own)], now)[0]
+    stands = monitor_view(connection, watch, now, shown=1)
+    points = timeline(
+        connection,
+        watch.name,
+        watch.quantity,
+        rounds=watch.rolling_rounds,
+        within=watch.rolling_within,
+        shown=len(own),
+    )
+    first = own[-1].number
+    return PeriodView(
+        since=since,
+        until=now,
+        now=stands,
+        threshold=threshold,
+        rounds=tuple(views),
+        points=tuple(point for point in points if point.round >= first),
+        labels=labels_of(views, sum(round_.gold_spoken for round_ in own), known),
+        raised=_raised(newest_events(connection, watch.name, _EVENTS), stands, since),
+    )
+
+
+def _nothing(connection: Connection, monitor: str, since: datetime) -> str:
+    newest = rounds.newest(connection, monitor, 1)
+    if not newest:
+        return f"the monitor {monitor!r} has opened no round yet: opmon status tells what it waits for"
+    last = newest[0].ends_at or newest[0].opened_at
+    return (
+        f"the monitor {monitor!r} has no round since {since:%Y-%m-%d}; its newest, round {newest[0].number}, is of "
+        f"{last:%Y-%m-%d}: say --since {last:%Y-%m-%d}, or an earlier date"
+    )
+
+
+def _raised(newest_first: Sequence[EventView], stands: MonitorView, since: datetime) -> tuple[RaisedView, ...]:
+    found, ended = [], dict[tuple[str, str], tuple[str, datetime]]()
+    standing = {reason.rule for reason in stands.reasons if reason.state == "alarm"}
+    standing |= {outbox.SILENCE} if any(need.kind == "silent" for need in stands.needs) else set()
+    for event in newest_first:
+        for kind, ends in _ENDS.items():
+            if event.type in ends:
+                ended[event.rule, kind] = (ends[event.type], event.created_at)
+        if event.type in _ENDS:
+            found.append(_outcome(event, ended.get((event.rule, event.type)), event.rule in standing))
+    return tuple(each for each in found if each.event.created_at >= since or _lasted_until(each, since))
+
+
+def _outcome(event: EventView, end: tuple[str, datetime] | None, stands: bool) -> RaisedView:
+    if end is None:
+        return RaisedView(event, "stands" if stands else "over", None)
+    return RaisedView(event, "changed" if end[0] == "changed" else "recovered", end[1])
+
+
+def _lasted_until(each: RaisedView, since: datetime) -> bool:
+    return each.outcome == "stands" if each.ended_at is None else each.ended_at >= since
