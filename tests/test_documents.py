@@ -19,7 +19,8 @@ from opmon.config import Settings
 DOCS = Path(opmon.__path__[0]) / "docs"
 GENERATED = {"reference.md"}  # its examples have a test of their own
 OF_PLUGINS = {"label-studio.md"}  # of a distribution that is not installed here
-NEEDS_A_SERVICE = {"labelling.md"}  # its client talks to one that runs: tests/test_client.py has it
+NEEDS_A_SERVICE = {"labelling.md", "mlflow.md"}
+"""They talk to a service that runs, or to MLflow: tests/test_client.py and the tests of retraining have them."""
 CHART = {"image", "worker"}
 """Keys that only values of the chart have."""
 
