@@ -90,7 +90,7 @@ def killed_before_the_report(monitor: Any) -> None:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(monitor.registry, "log_metrics", dies)
+        patch.setattr(monitor.registry, "record", dies)
         with pytest.raises(Killed):
             monitor.advance()
 

@@ -77,7 +77,7 @@ def test_given_back_and_given_up(workbench: Workbench) -> None:
     assert aside(monitor) == {}
     monitor.advance()
     assert list(aside(monitor)) == [bad.name], "it is as broken as before"
-    assert "given up" in opmon("forget", bad.name)
+    assert "given up" in opmon("give-up", bad.name)
     monitor.advance()
     assert aside(monitor) == {}
     assert opmon("list") == "nothing is set aside\n"

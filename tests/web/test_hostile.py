@@ -167,7 +167,7 @@ def test_bodies_that_are_too_large_or_too_slow_are_left(
     sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World.of(sqlite, tmp_path, max_body=10_000)
-    monkeypatch.setattr(app, "Guarded", lambda inner, most: Guarded(inner, most, body_seconds=0.2))
+    monkeypatch.setattr(app, "Guarded", lambda *given: Guarded(*given, body_seconds=0.2))
     with world.served() as server:
         answer = httpx.post(f"{server.url}{API}/answers", content=b" " * 10_001)
         assert (answer.status_code, "max_body" in answer.json()["error"]) == (413, True)
@@ -236,6 +236,11 @@ def test_the_description_says_what_is_there(client_of: Clients) -> None:
             "monitors/{monitor}/rounds/{number}/failures",
             "monitors/{monitor}/configuration",
             "monitors/{monitor}/events",
+            "monitors/{monitor}/robustness",
+            "monitors/{monitor}/robustness/{number}",
+            "monitors/{monitor}/robustness/{number}/answer",
+            "monitors/{monitor}/robustness/{number}/map",
+            "monitors/{monitor}/robustness/{number}/pictures/{name}",
             "events/{event}/acknowledge",
             "events/{event}/replay",
         )
