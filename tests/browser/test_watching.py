@@ -142,7 +142,7 @@ def test_a_question_is_answered_on_the_page(context_of: Contexts) -> None:
     assert "q=zoom" in page.url
     page.select_option("#three-c", "glare")
     page.click("text=Show")
-    page.wait_for_function("document.querySelector('.cube').textContent.includes('glare')")
+    page.wait_for_selector(".cube:has-text('glare')", state="attached")
     assert page.input_value("#q") == "zoom == 5 and glare == 5"
     page.fill("#q", "zom > 1")
     page.keyboard.press("Enter")
