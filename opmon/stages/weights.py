@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
+import numpy as np
+
 from opmon import plugins
 from opmon.estimators._linear import LinearEstimator
 from opmon.types import Sample
 
 
 def linear(sample: Sample) -> LinearEstimator | None:
-    """The estimator of a sample's design, where it is one weighted sum."""
+    """The estimator of a sample's design, where it is one weighted sum whose variance it tells."""
     estimator = plugins.make("estimator", sample.draw.design)
-    return None if estimator.coefficients(sample) is None else cast(LinearEstimator, estimator)
+    if estimator.coefficients(sample) is None or estimator.variance(sample, np.zeros(len(sample.draw))) is None:
+        return None
+    return cast(LinearEstimator, estimator)
 
 
 def weight_of(sample: Sample) -> dict[int, float] | None:
@@ -21,10 +25,11 @@ def weight_of(sample: Sample) -> dict[int, float] | None:
 
     None where the design's estimator does not tell: equal weights would be wrong without a word.
     """
-    draw, estimator = sample.draw, linear(sample)
-    if estimator is None:
+    draw = sample.draw
+    coefficients = plugins.make("estimator", draw.design).coefficients(sample)
+    if coefficients is None:
         return None
-    each = draw.frame_size * estimator.coefficients(sample)
+    each = draw.frame_size * coefficients
     weights: Counter[int] = Counter()
     for position, weight in zip(draw.positions.tolist(), each.tolist(), strict=True):
         weights[position] += weight
