@@ -96,15 +96,15 @@ def raised_words(raised: Sequence[RaisedView]) -> str:
     if not raised:
         return "No alarm was raised, and none stood."
     parts = {
-        "recovered": "recovered",
+        "recovered": "ended with the model's recovery",
         "changed": "ended because the rule was changed",
-        "stands": "still stand",
-        "over": "stand no more: the version that they are of is no longer watched",
+        "stands": "not over yet",
+        "over": "over because another version is watched now",
     }
     counts = [(sum(each.outcome == kind for each in raised), said) for kind, said in parts.items()]
     taken = sum(each.event.acknowledged_at is not None for each in raised)
     ended = ", ".join(f"{count} {said}" for count, said in counts if count)
-    return f"{counted(len(raised), 'alarm')}: {ended}. {taken} of {len(raised)} taken on by somebody."
+    return f"{counted(len(raised), 'alarm')}: {ended}. Somebody has taken on {taken} of {len(raised)}."
 
 
 def outcome_words(each: RaisedView) -> str:
@@ -114,7 +114,7 @@ def outcome_words(each: RaisedView) -> str:
         "recovered": f"recovered{when}",
         "changed": f"ended{when}: the rule was changed",
         "stands": "still stands",
-        "over": "stands no more: its version is no longer watched",
+        "over": "over: another version is watched now",
     }[each.outcome]
 
 
