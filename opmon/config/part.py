@@ -52,7 +52,10 @@ def unknown(name: str, allowed: Iterable[str], what: str = "key") -> str:
     """
     >>> unknown("bugdet", ["type", "budget"])
     "there is no such key (did you mean 'budget'?); the keys here are: type, budget"
+    >>> unknown("sqlite", ["mlflow"], "registry")
+    'there is no such registry; the registries here are: mlflow'
     """
     allowed = list(allowed)
+    several = f"{what[:-1]}ies" if what.endswith("ry") else f"{what}s"
     hint = meant(nearest(name, allowed, likeness=0.5))
-    return f"there is no such {what}{hint}; the {what}s here are: {', '.join(allowed) or 'none'}"
+    return f"there is no such {what}{hint}; the {several} here are: {', '.join(allowed) or 'none'}"
