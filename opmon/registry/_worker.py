@@ -1,7 +1,8 @@
 """The process that runs somebody's model: it reads batches, answers them, and can be killed at any moment.
 
-It runs in the model's own environment, where opmon need not be installed: this file stands alone, and needs mlflow and
-pyarrow. What the model prints goes to standard error; requests and answers have descriptors of their own, which a
+It runs in the model's own environment, where opmon need not be installed: this file needs pyarrow and what is in
+``_asked.py`` beside it, which is loaded by its path, for their folder must not be where the model looks for modules of
+its own. What the model prints goes to standard error; requests and answers have descriptors of their own, which a
 process that the model starts does not inherit.
 
 Each message is a header of JSON and a body, an Arrow stream, each after its length in eight bytes.
@@ -9,28 +10,18 @@ Each message is a header of JSON and a body, an Arrow stream, each after its len
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-    from mlflow.types import Schema
+from types import ModuleType
+from typing import Any, BinaryIO
 
 LENGTH = struct.Struct("<q")
-NATIVE = ("sklearn", "xgboost", "lightgbm", "catboost")
-"""Flavors whose models may give probabilities that pyfunc does not."""
-
-GREATEST = frozenset(
-    {"LogisticRegression", "RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier", "GaussianNB"}
-    | {"HistGradientBoostingClassifier", "GradientBoostingClassifier", "MLPClassifier", "MultinomialNB", "BernoulliNB"}
-    | {"XGBClassifier", "XGBRFClassifier", "LGBMClassifier", "CatBoostClassifier"}
-)
 
 
 def send(stream: BinaryIO, header: dict[str, object], body: bytes | memoryview = b"") -> None:
@@ -60,216 +51,18 @@ def _exactly(stream: BinaryIO, count: int) -> bytes:
     return found
 
 
-class Model:
-    """A loaded model, and how it is asked."""
-
-    def __init__(self, folder: str) -> None:
-        import mlflow.pyfunc
-        import yaml
-
-        told = yaml.safe_load((Path(folder) / "MLmodel").read_text(encoding="utf-8"))
-        flavors = told.get("flavors") or {}
-        self.signature = _signature(told)
-        self.flavor = next((name for name in NATIVE if name in flavors), "pyfunc")
-        native: Any = None if self.flavor == "pyfunc" else _native(self.flavor, folder)
-        classes: Any = getattr(native, "classes_", None)
-        self.classes = list(map(_plain, classes)) if _is_a_row(classes) else None
-        self.native: Any = native if self.classes is not None and hasattr(native, "predict_proba") else None
-        self.each: Any = getattr(native, "predict_proba", None)
-        self.categories = _knows_categories(native)
-        self.number: Any = None
-        if self.native is None:  # MLflow holds words against the signature, which has no categories
-            self.number = native.predict if self.categories else mlflow.pyfunc.load_model(folder).predict
-
-    def answer(self, rows: pa.RecordBatch, wanted: dict[str, Any]) -> dict[str, Any]:
-        """``labels`` and ``scores`` of a table of inputs, where the model gives them."""
-        given = self._given(rows)
-        if wanted.get("several") and self.each is not None:
-            return {"scores": _of_each(self.each(given))}
-        if self.native is None:
-            return _told(self.number(given))
-        if not wanted.get("scores", True):
-            return {"labels": _flat(self.native.predict(given))}
-        import numpy as np
-
-        scores = np.asarray(self.native.predict_proba(given))
-        if _answers_the_greatest(self.native):
-            return {"scores": scores, "codes": scores.argmax(axis=1), "of": self.classes}
-        return {"scores": scores, "labels": _flat(self.native.predict(given))}
-
-    def _given(self, rows: pa.RecordBatch) -> Any:
-        """The inputs as the model takes them: a matrix where it was logged with one, else a table."""
-        tensors = getattr(self.signature, "is_tensor_spec", lambda: False)()
-        names = None if self.signature is None or tensors else self.signature.input_names()
-        if tensors:
-            return _tensors(self.signature, rows)
-        if rows.num_columns == 1 and "list" in str(rows.column(0).type):
-            return _matrix(rows.column(0), len(rows))
-        frame = rows.to_pandas()
-        if names and all(name in frame.columns for name in names):
-            frame = frame[list(names)]
-        if self.categories:
-            words = [name for name, kind in frame.dtypes.items() if kind.kind not in "biufM"]
-            frame[words] = frame[words].astype("category")
-        if self.native is None:
-            return _typed(frame, self.signature)
-        if frame.shape[1] == 1 and _takes_text(self.native):
-            return frame.iloc[:, 0]
-        known = getattr(self.native, "feature_names_in_", None)
-        if known is None and self.flavor == "sklearn" and all(kind.kind in "biuf" for kind in frame.dtypes):
-            return frame.to_numpy()
-        return frame
+def _beside(name: str) -> ModuleType:
+    """The file of this name beside this one, as a module that no import of the model's can mean."""
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"opmon_worker{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def _is_a_row(classes: Any) -> bool:
-    """Whether they name the classes of one label: a regressor of CatBoost has an empty list of them, a model of several
-    labels a list of lists."""
-    if classes is None or getattr(classes, "ndim", 1) != 1 or not len(classes):
-        return False
-    return getattr(classes[0], "ndim", 0) == 0
-
-
-def _of_each(scores: Any) -> Any:
-    """One score for each class, where several may hold: a model of several outputs gives a table for each of them."""
-    import numpy as np
-
-    if isinstance(scores, list):
-        return np.column_stack([np.asarray(table)[:, -1] for table in scores])
-    return np.asarray(scores)
-
-
-def _signature(told: dict[str, Any]) -> Schema | None:
-    from mlflow.models import ModelSignature
-
-    found = told.get("signature")
-    return ModelSignature.from_dict(found).inputs if found else None
-
-
-def _native(flavor: str, folder: str) -> Any:
-    import importlib
-
-    return importlib.import_module(f"mlflow.{flavor}").load_model(folder)
-
-
-def _knows_categories(model: Any) -> bool:
-    """Whether its text columns are to come as pandas' categories, whose names it knows from its training."""
-    lightgbm = getattr(getattr(model, "booster_", model), "pandas_categorical", None)
-    booster = getattr(model, "get_booster", lambda: model)()
-    return bool(lightgbm) or (hasattr(booster, "get_categories") and "c" in (booster.feature_types or ()))
-
-
-def _answers_the_greatest(model: Any) -> bool:
-    """Whether its label is known to be the class of the greatest probability, so that it need not be asked twice.
-
-    Of others votes, margins or thresholds may decide.
-    """
-    steps = getattr(model, "steps", None)
-    last = steps[-1][1] if steps else model
-    return type(last).__module__.split(".")[0] in NATIVE and type(last).__name__ in GREATEST
-
-
-def _takes_text(model: Any) -> bool:
-    steps = getattr(model, "steps", None)
-    first = steps[0][1] if steps else model
-    return type(first).__name__ in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
-
-
-def _typed(frame: Any, schema: Schema | None) -> Any:
-    """Columns in the types of the signature, which MLflow does not change by itself where digits may be lost."""
-    if schema is None:
-        return frame
-    kinds = {"long": "int64", "integer": "int32", "double": "float64", "float": "float32", "boolean": "bool"}
-    for column in schema:
-        name = getattr(column, "name", None)
-        if name not in frame.columns:
-            continue
-        kind = kinds.get(getattr(column.type, "name", ""))
-        if kind is not None and frame[name].dtype != kind and frame[name].notna().all():
-            frame[name] = frame[name].astype(kind)
-    return frame
-
-
-def _matrix(column: pa.Array, count: int) -> Any:
-    """One row for each input of a column of lists, which must be of one length."""
-    while "list" in str(column.type):
-        column = column.flatten()
-    return column.to_numpy(zero_copy_only=False).reshape(count, -1)
-
-
-def _tensors(schema: Schema, rows: pa.RecordBatch) -> Any:
-    """The arrays that the signature names, each in its shape and type."""
-    import numpy as np
-
-    specs, found = list(schema), {}
-    for spec in specs:
-        told = None
-        if len(specs) == 1 and rows.num_columns > 1:
-            values = np.column_stack([rows.column(each).to_numpy(zero_copy_only=False) for each in rows.schema.names])
-        else:
-            name = spec.name if spec.name in rows.schema.names else rows.schema.names[0]
-            values = _matrix(rows.column(name), len(rows))
-            told = (rows.schema.field(name).metadata or {}).get(b"shape")
-        shape = [len(rows), *spec.shape[1:]] if len(spec.shape) > 1 else [len(rows)]
-        shape = shape if told is None else [len(rows), *map(int, filter(None, told.decode().split(",")))]
-        found[spec.name] = np.ascontiguousarray(values.reshape(shape).astype(spec.type, copy=False))
-    return next(iter(found.values())) if len(specs) == 1 else found
-
-
-def _told(answer: Any) -> dict[str, Any]:
-    """The labels, numbers or rows of scores in pyfunc's answer."""
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(answer, dict):
-        answer = pd.DataFrame({key: list(np.asarray(value)) for key, value in answer.items()})
-    if isinstance(answer, pd.DataFrame):
-        return _of_table(answer)
-    values = np.asarray(answer)
-    if values.ndim > 1 and values.shape[1] == 1:
-        values = values.reshape(len(values))
-    if values.ndim <= 1:
-        return {"labels": values.reshape(-1)}
-    return {"scores": values.reshape(len(values), -1)}
-
-
-def _of_table(answer: pd.DataFrame) -> dict[str, Any]:
-    import numpy as np
-
-    if answer.shape[1] == 1:
-        only = answer.iloc[:, 0]
-        if len(only) and isinstance(only.iloc[0], list | tuple | np.ndarray):
-            return {"scores": np.array(only.tolist(), dtype=np.float64)}
-        return {"labels": only.to_numpy()}
-    numbers = [name for name in answer.columns if answer[name].dtype.kind == "f"]
-    others = [name for name in answer.columns if name not in numbers]
-    found: dict[str, Any] = {}
-    if len(numbers) > 1:
-        found["scores"] = answer[numbers].to_numpy()
-        found["classes"] = [_plain(name) for name in numbers]
-    named = [name for name in others if str(name).lower() in ("label", "prediction", "predictions", "class")]
-    if len(others) == 1 or named:
-        found["labels"] = answer[(named or others)[0]].to_numpy()
-        if found.get("scores") is None and len(numbers) == 1 and len(answer.columns) == 2:
-            found["confidence"] = answer[numbers[0]].to_numpy(dtype=np.float64)
-    if not found:
-        raise ValueError(f"its answer has the columns {list(answer.columns)}: give one, or one for each class")
-    return found
-
-
-def _flat(values: Any) -> Any:
-    import numpy as np
-
-    found = np.asarray(values)
-    if found.ndim > 1 and found.shape[1] > 1:
-        raise ValueError(f"it gives {found.shape[1]} labels for each input, and a monitor watches one")
-    return found.reshape(-1)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-def _arrow(found: dict[str, Any], count: int) -> memoryview:
+def _arrow(found: dict[str, Any], count: int, plain: Callable[[Any], Any]) -> memoryview:
     """The answer as an Arrow stream: ``labels`` or the ``codes`` ``of`` some, and ``scores`` as one list each."""
     import numpy as np
     import pyarrow as pa
@@ -280,8 +73,8 @@ def _arrow(found: dict[str, Any], count: int) -> memoryview:
             values = found[name]
             if len(values) != count:
                 raise ValueError(f"it gives {len(values)} answers for {count} inputs")
-            plain = values if values.dtype.kind in "biuf" else [_plain(value) for value in values.tolist()]
-            columns[name] = pa.array(plain)
+            numbers = values.dtype.kind in "biuf"
+            columns[name] = pa.array(values if numbers else [plain(value) for value in values.tolist()])
     if "codes" in found:
         codes = pa.array(found["codes"], pa.int32())
         columns["labels"] = pa.DictionaryArray.from_arrays(codes, pa.array(found["of"]))
@@ -337,7 +130,8 @@ def main() -> None:
         import pandas  # noqa: F401
         import pyarrow as pa
 
-        model = Model(folder)
+        asked = _beside("_asked")
+        model = asked.Model(folder)
         _limit(memory)
     except BaseException as exc:  # noqa: BLE001 - a model may end in any way, and its reason is wanted
         send(answers, {"error": _words(exc)})
@@ -353,7 +147,7 @@ def main() -> None:
                 rows = reader.read_all().combine_chunks()
             batch = rows.to_batches()[0]
             found = model.answer(batch, wanted)
-            told, answer = {"classes": found.get("classes")}, _arrow(found, batch.num_rows)
+            told, answer = {"classes": found.get("classes")}, _arrow(found, batch.num_rows, asked.plain)
         except MemoryError as exc:
             told, answer = {"error": _words(exc), "memory": True}, memoryview(b"")
         except Exception as exc:  # noqa: BLE001 - the model's own code may fail in any way

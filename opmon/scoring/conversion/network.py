@@ -40,8 +40,11 @@ def outputs_of(network: Network, tensors: Mapping[str, Array]) -> dict[str, Arra
 
 
 def _run(network: Network, what: str, *paths: Path) -> None:
-    """Let the script do it; a ModelError with its last words where it does not."""
-    command = [sys.executable, str(network.script), str(network.model), what, *map(str, paths)]
+    """Let the script do it; a ModelError with its last words where it does not.
+
+    The folder of the script is not where the model looks for modules of its own (``-P``).
+    """
+    command = [sys.executable, "-P", str(network.script), str(network.model), what, *map(str, paths)]
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(  # noqa: S603 - running the model is what is asked for
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True

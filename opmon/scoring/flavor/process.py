@@ -22,7 +22,8 @@ from opmon.types import Document, Json
 from opmon.wording import counted
 
 _LENGTH = struct.Struct("<q")
-_START = "import sys; path = sys.argv.pop(1); exec(compile(open(path, encoding='utf-8').read(), path, 'exec'))"
+_START = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+"""Not by its name: the folder of the script would stand first where the model looks for modules."""
 _SAID = 2000
 """The last bytes that a worker printed which are searched for the reason of its end."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +88,19 @@ def test_what_cannot_be_exported_is_told_with_the_way_that_is_left(tmp_path: Pat
         "log it with one (mlflow.models.infer_signature). Let the model itself answer (scoring: {by: flavor, trust: "
         "true}), or register it as ONNX (mlflow.onnx.log_model)."
     )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modules_of_the_models_own_are_not_taken_for_those_beside_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """opmon has a module models, too."""
+    source = "from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n"
+    (tmp_path / "models.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    made = importlib.import_module("models")
+    monkeypatch.setitem(sys.modules, "models", made)
+    net = logged(tmp_path, made.Net(3, 2), numbers(4, 3))
+    (own,) = outputs_of(net, {"inputs": numbers(5, 3)}).values()
+    assert own.shape == (5, 2)
