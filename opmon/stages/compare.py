@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 import numpy as np
@@ -10,16 +9,14 @@ import numpy as np
 from opmon import plugins
 from opmon.abc import Estimator
 from opmon.decisions.comparison import Comparison, Paired, compare_versions
-from opmon.errors import InputError, NotFoundError, SourceError
+from opmon.errors import InputError
 from opmon.problems import traits
+from opmon.stages.compared import asked_of_both
 from opmon.stages.estimate import read_answers
 from opmon.stages.rivals import outcomes_of, predictions_of
 from opmon.stages.toolbox import Toolbox
-from opmon.store import revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion
-
-log = logging.getLogger(__name__)
 
 
 def compare(
@@ -44,28 +41,9 @@ def compare(
             f"monitor {work.name!r} has scoring: {{by: logged}}, and no version can be asked for answers; with onnx "
             f"and flavor the model is run"
         )
-    registered = max(work.registry.registered_at(model) for model in (first, second))
-    with work.store.read() as connection:
-        known = revisions.latest_estimates(connection, work.name)
-        judged = [revision.round_number for revision in known if not revision.estimate.provisional]
-        chosen = [rounds.get(connection, work.name, number) for number in judged[-newest if newest else None :]]
-    if fresh:
-        chosen = [round_ for round_ in chosen if round_.opened_at > registered]
-    found: list[Paired] = []
-    before = 0
-    for number, round_ in enumerate(chosen):
-        work.progress(f"comparing {first.uri} with {second.uri}", number, len(chosen))
-        try:
-            found.append(_paired(work, round_, first, second))
-        except (SourceError, NotFoundError, InputError) as exc:
-            log.warning("round %d is left out: %s", round_.number, exc)
-        else:
-            before += round_.opened_at <= registered
-    if not found:
-        since = f" since {registered:%Y-%m-%d %H:%M} UTC, when the later version was registered," if fresh else ""
-        raise InputError(
-            f"monitor {work.name!r} has no round{since} with labels whose inputs can be read again; label a round first"
-        )
+    found, before = asked_of_both(
+        work, first, second, newest, lambda round_, _: _paired(work, round_, first, second), fresh=fresh
+    )
     return replace(compare_versions(found, alpha), known_before=before)
 
 

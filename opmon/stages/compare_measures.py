@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 import numpy as np
 
 from opmon.adjudication import Asked
 from opmon.config.measures import MeasureSettings
 from opmon.decisions.measure_comparison import MeasureComparison, SliceDifference
-from opmon.errors import InputError, NotFoundError, SourceError
+from opmon.errors import InputError
 from opmon.estimators.paired import FEWEST, Pair, holm, paired_difference
 from opmon.problems import traits
 from opmon.queries.versions import difference, version_views
+from opmon.stages.compared import asked_of_both
 from opmon.stages.estimate import read_answers
 from opmon.stages.measures import rows_of
 from opmon.stages.rivals import answers_of
 from opmon.stages.slices import members_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
-from opmon.store import revisions, rounds
 from opmon.store.rounds import Round
 from opmon.types import ModelVersion, Numbers
-
-log = logging.getLogger(__name__)
 
 
 def compare_measures(
@@ -51,43 +47,15 @@ def compare_measures(
         raise InputError(str(exc)) from exc
     if settings.scoring.by == "logged" or not traits(settings.problem).compares:
         return tuple(_apart(work, first, second, each) for each in measures)
-    registered = max(work.registry.registered_at(model) for model in (first, second))
-    pairs, before = _pairs(work, first, second, newest, registered, fresh=fresh)
+    pairs, before = asked_of_both(
+        work, first, second, newest, lambda round_, last: _pair(work, round_, last, first, second), fresh=fresh
+    )
     return tuple(_compared(work, each, pairs, before, alpha) for each in measures)
 
 
-def _pairs(
-    work: Toolbox, first: ModelVersion, second: ModelVersion, newest: int | None, registered: datetime, *, fresh: bool
-) -> tuple[list[Pair], int]:
-    """The rounds with the answers of both, and how many of them were opened before both were registered."""
-    with work.store.read() as connection:
-        known = revisions.latest_estimates(connection, work.name)
-        judged = [revision.round_number for revision in known if not revision.estimate.provisional]
-        chosen = [rounds.get(connection, work.name, number) for number in judged[-newest if newest else None :]]
-    if fresh:
-        chosen = [round_ for round_ in chosen if round_.opened_at > registered]
-    found: list[Pair] = []
-    before = 0
-    for number, round_ in enumerate(chosen):
-        work.progress(f"comparing {first.uri} with {second.uri}", number, len(chosen))
-        if chosen[-1].classes != round_.classes:
-            log.warning("round %d is left out: its classes are others than those of the newest", round_.number)
-            continue
-        try:
-            found.append(_pair(work, round_, first, second))
-        except (SourceError, NotFoundError, InputError) as exc:
-            log.warning("round %d is left out: %s", round_.number, exc)
-        else:
-            before += round_.opened_at <= registered
-    if not found:
-        since = f" since {registered:%Y-%m-%d %H:%M} UTC, when the later version was registered," if fresh else ""
-        raise InputError(
-            f"monitor {work.name!r} has no round{since} with labels whose inputs can be read again; label a round first"
-        )
-    return found, before
-
-
-def _pair(work: Toolbox, round_: Round, first: ModelVersion, second: ModelVersion) -> Pair:
+def _pair(work: Toolbox, round_: Round, last: Round, first: ModelVersion, second: ModelVersion) -> Pair:
+    if round_.classes != last.classes:
+        raise InputError("its classes are others than those of the newest")
     with work.store.read() as connection:
         answers = read_answers(connection, round_)
     estimator, draw = linear(answers.sample), answers.sample.draw

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opmon.quantities import Quantity
-from opmon.queries import TimelinePoint
 from opmon.queries.period import PeriodView, RaisedView
 from opmon.queries.savings import LabelsView
 from opmon.reports.slices import slice_rows
@@ -25,7 +24,7 @@ _SHEETS = ("opmon.css", "watching.css")
 def printed(period: PeriodView, quantity: Quantity) -> str:
     """The file."""
     latest = period.now.latest
-    marks = [_mark(point) for point in period.points[-_DRAWN:]]
+    marks = [Mark.of(point) for point in period.points[-_DRAWN:]]
     alt = told(marks, quantity, period.threshold)
     return rendered(
         "report.html",
@@ -116,18 +115,3 @@ def outcome_words(each: RaisedView) -> str:
         "stands": "still stands",
         "over": "over: another version is watched now",
     }[each.outcome]
-
-
-def _mark(point: TimelinePoint) -> Mark:
-    estimate = point.estimate
-    return Mark(
-        round=point.round,
-        at=point.at,
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        version=point.model_version,
-        alarm=point.alarm,
-        provisional=estimate.provisional,
-        rolling=point.rolling,
-    )

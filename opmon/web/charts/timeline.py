@@ -10,6 +10,7 @@ from itertools import groupby, pairwise
 from markupsafe import Markup, escape
 
 from opmon.quantities import Quantity
+from opmon.queries import TimelinePoint
 from opmon.web.charts._axis import Axis, around, at, path
 from opmon.wording import counted
 
@@ -29,6 +30,23 @@ class Mark:
     rolling: float | None = None
     href: str | None = None
     """Where a click on it leads."""
+
+    @classmethod
+    def of(cls, point: TimelinePoint, href: str | None = None) -> Mark:
+        """The mark of one round of a timeline."""
+        estimate = point.estimate
+        return cls(
+            round=point.round,
+            at=point.at,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            version=point.model_version,
+            alarm=point.alarm,
+            provisional=estimate.provisional,
+            rolling=point.rolling,
+            href=href,
+        )
 
 
 @dataclass(frozen=True, slots=True)

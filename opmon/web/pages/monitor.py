@@ -71,22 +71,6 @@ def _charts(name: str, points: Sequence[TimelinePoint], quantity: Quantity, line
     """One for large screens and one for small ones."""
     if not points:
         return []
-    marks = [_mark(name, point) for point in points]
+    marks = [Mark.of(point, under(f"/monitors/{quote(name)}/rounds/{point.round}")) for point in points]
     alt = told(marks, quantity, line)
     return [timeline(marks, alt, quantity=quantity, line=line, size=size) for size in (WIDE, NARROW)]
-
-
-def _mark(name: str, point: TimelinePoint) -> Mark:
-    estimate = point.estimate
-    return Mark(
-        round=point.round,
-        at=point.at,
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        version=point.model_version,
-        alarm=point.alarm,
-        provisional=estimate.provisional,
-        rolling=point.rolling,
-        href=under(f"/monitors/{quote(name)}/rounds/{point.round}"),
-    )
