@@ -102,6 +102,18 @@ class Quantile:
         at = int(np.searchsorted(below, self.share * below[-1] * (1 - 1e-12)))
         return float(self.values[order[min(at, len(order) - 1)]])
 
+    def between(self, weights: Floats) -> float:
+        """What draws with these weights tell of the quantile of a larger frame: as likely too high as too low.
+
+        Of ``n`` draws the ``k``-th smallest exceeds the share ``(k − 1/3)/(n + 1/3)`` of the frame in half of all
+        samples (Hyndman and Fan, The American Statistician 50, 1996, definition 8); between two draws it is on the line
+        between them. :meth:`value` takes the draw below, and is low by a quarter of its error at 0.9 of 100 draws.
+        """
+        order = np.argsort(self.values, kind="stable")
+        share = weights[order] / weights.sum()
+        below = (np.cumsum(share) - share / 3) / (1 + float(share @ share) / 3)
+        return float(np.interp(self.share, below, self.values[order]))
+
 
 class Measure(Plugin, ABC):
     """What a model's owners want to know of it, estimated from the labels of a draw. Pure.
@@ -122,6 +134,9 @@ class Measure(Plugin, ABC):
     no_surer_than: ClassVar[Literal["a share", "a share of the smallest group"] | None] = None
     """Whether it is taken to be no surer than a share of as many draws, all of them or those in the smallest of its
     :meth:`groups`: of measures whose estimates seem the surer the higher they are by chance."""
+    curved: ClassVar[bool] = False
+    """Whether the bias of order 1/n is taken out of estimates that are made by :meth:`linearised`: of a ratio of mean
+    squares it is a good part of the error, of most others next to nothing."""
     is_table: ClassVar[bool] = False
     """Whether it stands for several numbers: :meth:`cells` are then the measures that are estimated."""
 

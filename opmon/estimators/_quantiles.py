@@ -18,11 +18,12 @@ BELOW = "too few answers lie below the quantile to bound it: the interval begins
 
 
 def of_quantile(known: Known, quantile: Quantile, quantity: Quantity, level: float) -> Estimate:
-    """The weighted quantile, with every value in its interval up to which the share asked for may reach
-    (Woodruff, JASA 47, 1952)."""
+    """The weighted quantile, between two answers, with every value in its interval up to which the share asked for may
+    reach (Woodruff, JASA 47, 1952)."""
     value = quantile.value(known.weights)
     if known.whole:
         return known.estimate(value, value, value, quantity, "woodruff", level, 0.0)
+    value = quantile.between(known.weights)
     distinct, place = np.unique(quantile.values, return_inverse=True)
     count, share = len(distinct), quantile.share
     ones = np.ones(len(known.rows))

@@ -19,7 +19,7 @@ class ErrorQuantile(Measure):
 
     The interval holds it for all inputs of the round in 95 of 100 rounds: it ends at the errors that bound the share.
     Where too few labels lie beyond a bound, the interval has no end there, and a note tells so.
-    With 100 labels the estimate of a high quantile is a little low, by a quarter of its error.
+    The estimate lies between two labelled errors, where it is as likely too high as too low.
     It assumes that labels are right; single huge errors do not matter to it.
     """
 

@@ -20,12 +20,13 @@ class RSquared(Measure):
     less is worse.
 
     The interval holds it for all inputs of the round in 95 of 100 rounds, by linearisation.
-    The estimate is a little low with few labels, by a fifth of its error with 100.
+    With few labels the plain value is low, by a fifth of its error with 100: the estimate has that taken out.
     It assumes that labels are right, and that truths or errors much larger than all that were seen are rare.
     """
 
     problems: ClassVar[tuple[Problem, ...]] = ("regression",)
     highest: ClassVar[float] = 1.0
+    curved: ClassVar[bool] = True
 
     def quantity(self, unit: str | None = None) -> Quantity:
         return R_SQUARED
