@@ -130,10 +130,15 @@ class Quantity:
         return self.text(value, digits), wording.number(low, digits), wording.number(high, digits)
 
     def interval(self, value: float, low: float, high: float) -> str:
-        """
+        """A value with its bounds; alone, where it was counted and they have no distance.
+
         >>> ACCURACY.interval(0.9, 0.882, 0.92), MEAN_SQUARED_ERROR.interval(3.2, 2.8, 3.7)
         ('90.0 % [88.2 %, 92.0 %]', '3.2 [2.8, 3.7]')
+        >>> ACCURACY.interval(0.733, 0.733, 0.733)
+        '73.3 %'
         """
+        if low == high == value:
+            return self.text(value, self.digits(low, high))
         value_text, low_text, high_text = self.texts(value, low, high)
         return f"{value_text} [{low_text}, {high_text}]"
 

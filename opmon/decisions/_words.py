@@ -11,6 +11,9 @@ from opmon.wording import counted, percent
 
 def in_words(estimate: Estimate) -> str:
     """The estimate with its interval and where it comes from."""
+    if estimate.counted:
+        value = estimate.quantity.text(estimate.value)
+        return f"{estimate.quantity.name} {value}, counted over all {counted(estimate.frame_size, 'input')}"
     value, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
     text = (
         f"{estimate.quantity.name} {value} ({percent(estimate.level)} interval {low} to {high}, from {estimate.n:,} "

@@ -1,11 +1,13 @@
 """Where the truth of all inputs of a round has come, its measure is a census, and no estimate from its draws.
 
-The draw is there nevertheless: rules that bet on draws bet on the drawn inputs, with the truths as their labels, and
-what they promise holds as it does without a census. Rules that look at estimates see the census.
+So are its slices. Rules that bet on draws bet on every input, each drawn once: the losses of a simple random sample may
+be as large as the frame, so what they promise holds, and it also holds where the inputs are taken for a sample of all
+that the model may meet. Rules that look at estimates see the census.
 """
 
 from __future__ import annotations
 
+import logging
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from opmon.config.truth import TruthSettings
-from opmon.errors import NotFoundError
+from opmon.errors import NotFoundError, OpmonError
 from opmon.estimators.census import METHOD, census, is_census
 from opmon.jobs.ids import hashes_of
 from opmon.problems import traits
 from opmon.stages.beside import beside_frame, frame_column, frame_path, losses_of
 from opmon.stages.measures import labelled, main_of, of_all
+from opmon.stages.slicing import with_slices
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.truth import kept_truths, vocabulary_of, waiting
 from opmon.store import rounds
@@ -29,8 +32,10 @@ from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
 from opmon.truth.awaited import Awaited
-from opmon.types import Estimate
+from opmon.types import Draw, Estimate, Floats, Sample
 from opmon.types.labelled import Labelled
+
+log = logging.getLogger(__name__)
 
 
 def due(work: Toolbox, connection: Connection) -> list[Round]:
@@ -54,6 +59,10 @@ class Whole:
     estimate: Estimate
     rows: Labelled | None
     """What is known of all inputs, where a measure beside the usual one asks; None where hardly a truth is missing."""
+    sample: Sample | None
+    """Every input, drawn once; None where the log itself is a sample of the traffic."""
+    said: pa.Array
+    """What the model answered to each input."""
 
 
 def measured(
@@ -69,8 +78,31 @@ def measured(
     of_the_log = truth.column is not None
     if not ((fresh and settled) if of_the_log else (was_census or _has_all(work, round_))):
         return None
+    whole, main = _whole(work, round_, truth), main_of(round_.plan)
+    if whole is None or main is None:
+        return whole
+    if whole.rows is None or main.measure.needs_scores:
+        told(work, round_)  # its draws tell of it, and nothing more will
+        return None
+    return replace(whole, estimate=of_all(whole.rows, main.measure, main.quantity, round_.plan))
+
+
+def of_estimate(work: Toolbox, round_: Round, estimate: Estimate) -> Whole | None:
+    """What is known of all inputs of a round that was told as a census; None where it was not, or no more is."""
+    truth = work.settings.truth
+    if truth is None or estimate.method != METHOD:
+        return None
+    try:
+        return _whole(work, round_, truth)
+    except OpmonError as exc:  # its frame, or its part of the log, was removed since
+        log.info("round %d is judged by its draws: %s", round_.number, exc)
+        return None
+
+
+def _whole(work: Toolbox, round_: Round, truth: TruthSettings) -> Whole | None:
+    """All inputs of a round with their truths, and their usual measure; None where too many are missing."""
     path = frame_path(work, round_)
-    labels = _of_the_log(work, round_, truth, path) if of_the_log else _joined(work, path)
+    labels = _of_the_log(work, round_, truth, path) if truth.column is not None else _joined(work, path)
     said = frame_column(path, "prediction")
     losses, sampled = losses_of(round_, labels, said), round_.plan.thinning is not None
     if not len(losses):
@@ -80,13 +112,15 @@ def measured(
         return None
     complete = not np.isnan(losses).any() and not sampled
     rows = _rows(round_, labels, said) if complete and round_.plan.measures else None
-    main = main_of(round_.plan)
-    if main is None:
-        return Whole(replace(found, quantity=round_.plan.quantity), rows)
-    if rows is None or main.measure.needs_scores:
-        told(work, round_)  # its draws tell of it, and nothing more will
-        return None
-    return Whole(of_all(rows, main.measure, main.quantity, round_.plan), rows)
+    sample = None if sampled else _sample(round_, path, losses)
+    return Whole(replace(found, quantity=round_.plan.usual_quantity), rows, sample, said)
+
+
+def _sample(round_: Round, path: Path, losses: Floats) -> Sample:
+    """Every input of a frame, drawn once, with the levels of its slices."""
+    draw = Draw("srs", len(losses), np.arange(len(losses)), constants={"replacement": np.array(False)})
+    draw = draw if round_.slicing is None else with_slices(round_.slicing, path, draw)
+    return Sample(draw, losses, round_.plan.problem)
 
 
 def told(work: Toolbox, round_: Round) -> None:

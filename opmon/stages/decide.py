@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from opmon import plugins
@@ -20,7 +21,11 @@ from opmon.adjudication import Asked
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
+from opmon.stages import census
+from opmon.stages.beside import frame_path
+from opmon.stages.census import Whole
 from opmon.stages.estimate import Answers, read_answers
+from opmon.stages.frames import read_frame
 from opmon.stages.judge import Chains, conclusions, looks_back, read_chains, write_conclusions
 from opmon.stages.measures import rows_of
 from opmon.stages.rivals import rival_outcomes
@@ -72,19 +77,29 @@ def decide_round(work: Toolbox, round_: Round) -> bool:
     if answers.labels_seen != revision.labels_seen:
         return False
     witness = _hear(work, round_, answers.tasks, answers.sample)
+    whole = census.of_estimate(work, round_, revision.estimate)
+    everything = None if whole is None or whole.sample is None else _of_all(work, round_, case, whole, whole.sample)
 
     def case_for(rule: RuleSettings) -> Case:
         known = history[rule.name]
         here = known.estimates[-1:] if known.numbers[-1:] == (round_.number,) else ()
         bets = rule.plugin.bets_on_ratio and bool(here)
+        measure = work.settings.watched(rule.plugin.watches()).plugin if bets else None
+        rival = witness.rivals.get(rule.name)
+        rows, ground = None, case
+        if everything is not None and rival is None:
+            rows = whole.rows if whole is not None and measure is not None and not measure.needs_scores else None
+            ground = everything if measure is None or rows is not None else case
+        if measure is not None and rows is None:
+            rows = rows_of(round_, answers.tasks, answers.sample.draw)
         return replace(
-            case,
+            ground,
             estimates=known.estimates if here else (),
             numbers=known.numbers if here else (),
             why="" if here else f"the {known.measure} is not known of round {round_.number}",
-            measure=work.settings.watched(rule.plugin.watches()).plugin if bets else None,
-            rows=rows_of(round_, answers.tasks, answers.sample.draw) if bets else None,
-            rival=witness.rivals.get(rule.name),
+            measure=measure,
+            rows=rows,
+            rival=rival,
             robustness=witness.robustness.get(rule.name),
         )
 
@@ -190,6 +205,19 @@ def _case(connection: Connection, round_: Round, answers: Answers) -> Case:
         received=round_.received,
         scored=round_.received - (round_.unscorable or 0),
         drift=(round_.drift or {}).get("share"),
+    )
+
+
+def _of_all(work: Toolbox, round_: Round, case: Case, whole: Whole, sample: Sample) -> Case:
+    """The case of a round of which every input has its truth: each was drawn once, and has an answer."""
+    frame = read_frame(frame_path(work, round_))
+    return replace(
+        case,
+        sample=sample,
+        design=plugins.make("estimator", sample.draw.design),
+        classes=np.array(whole.said.cast(pa.string()).to_pylist(), dtype=np.str_),
+        variables={name: np.asarray(frame.variables[name], dtype=np.float64) for name in frame.variables},
+        cuts=drawn_cuts(round_.slicing, sample.draw),
     )
 
 

@@ -283,7 +283,7 @@ def _save(work: Toolbox, round_: Round, answers: Answers, estimate: Estimate, *,
     if by_draws and not estimate.provisional:
         with work.store.read() as connection:
             found = correction.correction_of(connection, round_, answers, estimate)
-    parts = slices_of(round_, answers, estimate)
+    parts = slices_of(round_, answers, estimate, whole)
     with work.write() as connection:
         revisions.add_estimate(
             connection,

@@ -19,11 +19,12 @@ from opmon.stages.frames import SLICE
 from opmon.stages.measures import Planned, main_of, measures_of, rows_of
 from opmon.stages.weights import linear
 from opmon.store.rounds import Round
-from opmon.types import Draw, Estimate
+from opmon.types import Draw, Estimate, Sample
 from opmon.types.labelled import Labelled
 from opmon.types.slicing import DrawnCut, OneSlice, Sliced, Slicing
 
 if TYPE_CHECKING:
+    from opmon.stages.census import Whole
     from opmon.stages.estimate import Answers
 
 Members = NDArray[np.bool_]
@@ -50,22 +51,30 @@ def drawn_cuts(slicing: Slicing | None, draw: Draw) -> tuple[DrawnCut, ...]:
     return tuple(found)
 
 
-def slices_of(round_: Round, answers: Answers, estimate: Estimate) -> tuple[Sliced, ...]:
+def slices_of(round_: Round, answers: Answers, estimate: Estimate, whole: Whole | None = None) -> tuple[Sliced, ...]:
     """What is known of each slice of a round, those that are worse than all other inputs first.
 
-    Its own interval is that of the round's level; which slices are worse is said with one error over all of them.
+    Its own interval is that of the round's level; which slices are worse is said with one error over all of them. With
+    the truth of every input, ``whole``, slices are counted and not estimated; which of them are worse is then said as
+    of inputs that are a sample of all that the model may meet: some slice always does a little worse by chance.
     """
     slicing = round_.slicing
     if slicing is None or not slicing.slices:
         return ()
-    inside = {each.name: members_of(slicing, each, answers.sample.draw) for each in slicing.slices}
-    main, others = _estimating(round_, answers)
-    worse = {} if main is None else behind(main, inside, answers.sample.answered, estimate.quantity)
+    sample, rows = answers.sample, None
+    if whole is not None and whole.sample is not None:
+        sample, rows = whole.sample, whole.rows
+    elif round_.plan.measures:
+        rows = rows_of(round_, answers.tasks, sample.draw)
+    inside = {each.name: members_of(slicing, each, sample.draw) for each in slicing.slices}
+    main, others = _estimating(round_, sample, rows)
+    drawn, _ = (main, others) if sample is answers.sample else _estimating(round_, _drawn(sample), rows)
+    worse = {} if drawn is None else behind(drawn, inside, sample.answered, estimate.quantity)
     found = []
     for each in slicing.slices:
         members = inside[each.name]
-        one = _one(slicing, each, members, answers, main, estimate.level)
-        beside = _further(others, members & answers.sample.answered, members, estimate.level)
+        one = _one(slicing, each, members, sample, main, estimate.level)
+        beside = _further(others, members & sample.answered, members, estimate.level)
         told = worse.get(each.name)
         if told is not None:
             one = replace(one, worse_by=told.by, worse_at_least=told.at_least)
@@ -73,14 +82,21 @@ def slices_of(round_: Round, answers: Answers, estimate: Estimate) -> tuple[Slic
     return tuple(sorted(found, key=lambda each: -(each.worse_at_least or 0.0)))
 
 
-def _estimating(round_: Round, answers: Answers) -> tuple[Estimating | None, Mapping[str, Estimating]]:
+def _drawn(everything: Sample) -> Sample:
+    """All inputs of a round as a sample of those that the model may meet."""
+    constants = {**everything.draw.constants, "replacement": np.array(True)}
+    return replace(everything, draw=replace(everything.draw, constants=constants))
+
+
+def _estimating(
+    round_: Round, sample: Sample, rows: Labelled | None
+) -> tuple[Estimating | None, Mapping[str, Estimating]]:
     """How the main measure of a part is estimated, and others that are known of parts: those that are sums over the
     draws, or vary as such. None where the design does not tell what its draws stand for."""
-    estimator, sample = linear(answers.sample), answers.sample
+    estimator = linear(sample)
     if estimator is None:
         return None, {}
     planned, main = measures_of(round_.plan), main_of(round_.plan)
-    rows = rows_of(round_, answers.tasks, sample.draw) if planned else None
 
     def usual(members: Members, level: float) -> Estimate:
         return slice_accuracy(estimator, sample, members, "slice", level)
@@ -123,9 +139,9 @@ def _further(
 
 
 def _one(
-    slicing: Slicing, slice_: OneSlice, members: Members, answers: Answers, how: Estimating | None, level: float
+    slicing: Slicing, slice_: OneSlice, members: Members, sample: Sample, how: Estimating | None, level: float
 ) -> Sliced:
-    drawn, answered = int(members.sum()), int((members & answers.sample.answered).sum())
+    drawn, answered = int(members.sum()), int((members & sample.answered).sum())
     one = Sliced(slice_.name, slice_.levels, slice_.size, slice_.size / slicing.size, drawn, answered)
     if how is None:
         return replace(one, note=UNKNOWN)

@@ -53,6 +53,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         counted=wording.counted,
         bounds=words.bounds_of,
+        sure=words.sure_of,
         percent=wording.percent,
         signed_points=wording.signed_points,
         capitalize_first=words.begun,

@@ -13,7 +13,7 @@ from opmon.queries.overview import PastPoint
 from opmon.queries.standing import Standing
 from opmon.reports.slices import SliceRow, slice_rows
 from opmon.types import Estimate
-from opmon.wording import counted
+from opmon.wording import counted, percent
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 MEANING: dict[Standing, str] = {
@@ -101,13 +101,28 @@ def interval_of(estimate: Estimate) -> str:
 
 
 def bounds_of(estimate: Estimate) -> str:
-    """The bounds alone.
+    """The bounds alone; of what was counted there are none.
 
     >>> bounds_of(Estimate(0.9, 0.88, 0.92, 100, 1000, 1.0, "srs"))
     '88.0 % to 92.0 %'
     """
+    if estimate.counted:
+        return "counted"
     _, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
     return f"{low} to {high}"
+
+
+def sure_of(estimate: Estimate) -> str:
+    """The bounds and how sure they are; of what was counted, that it was.
+
+    >>> sure_of(Estimate(0.9, 0.88, 0.92, 100, 1000, 1.0, "srs"))
+    '88.0 % to 92.0 %, 95 % sure'
+    >>> sure_of(Estimate(0.9, 0.9, 0.9, 1000, 1000, 1.0, "census"))
+    'counted, not estimated: the truth of all 1,000 inputs is known'
+    """
+    if estimate.counted:
+        return f"counted, not estimated: the truth of all {estimate.frame_size:,} inputs is known"
+    return f"{bounds_of(estimate)}, {percent(estimate.level)} sure"
 
 
 def slices_of(view: RoundView) -> list[SliceRow]:

@@ -15,7 +15,7 @@ from opmon.adjudication import TRUTH
 from opmon.checks.monitor import check_monitor
 from opmon.config import Settings
 from opmon.replies import Replies
-from opmon.store import queue, revisions, rounds, truths
+from opmon.store import queue, revisions, rounds, sliced, truths, verdicts
 
 SOURCE = {"truth": {"source": {"path": "truth"}, "id": "order", "label": "outcome", "at": "known_at"}}
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -324,8 +324,6 @@ def test_where_every_input_has_its_truth_the_round_is_a_census(workbench, databa
         assert found.value == pytest.approx(workbench.true_accuracy(monitor, number))
         assert "taken to be right" in found.notes[0]
     with monitor.store.read() as connection:
-        from opmon.store import verdicts
-
         said = verdicts.latest_verdicts(connection, round_of(monitor, 3).id)
     assert {each.rule: "failed" in each.message for each in said} == dict.fromkeys(
         ("below", "level", "mean", "drop", "complete"), False
@@ -334,6 +332,40 @@ def test_where_every_input_has_its_truth_the_round_is_a_census(workbench, databa
     page = monitor.registry.download(round_of(monitor, 3).run_id, "round.html", workbench.folder / "pages").read_text()
     assert "census" in page
     assert list((workbench.folder / ".opmon" / "truth").rglob("*.npz")) == []
+
+
+def test_rules_and_slices_of_a_census_go_by_all_inputs(workbench, sqlite, clock) -> None:
+    """40 draws are no evidence of an accuracy thirteen points below the line; 400 inputs that are known are."""
+    changes = {
+        "round": {"min_inputs": 400, "max_inputs": 400, "max_age": "3650d"},
+        "sampler": {"type": "srs", "budget": 40},
+        "rules": [
+            {"type": "accuracy_level", "threshold": 0.85, "name": "level"},
+            {"type": "accuracy_mean", "threshold": 0.85, "rounds": 2, "name": "mean"},
+            {"type": "accuracy_slices", "by": "shop", "threshold": 0.5, "name": "shops"},
+        ],
+        "slices": ["shop"],
+        "measures": ["accuracy", {"recall": {"average": "macro"}}],
+    }
+    monitor = workbench.monitor(sqlite, clock, **SOURCE, **changes)
+    workbench.write_window(400, shop=["far", "near", "near", "near"] * 100)
+    for key in [key for at, key in enumerate(workbench.truth) if at % 4 == 0]:
+        workbench.truth[key] = str((int(workbench.truth[key]) + 1) % 10)
+    write_truth(workbench, workbench.truth)
+    assert monitor.advance().problems == []
+    found = latest(monitor)
+    assert found.estimate.counted
+    with monitor.store.read() as connection:
+        verdict = {each.rule: each for each in verdicts.latest_verdicts(connection, round_of(monitor).id)}
+    assert {verdict[name].state for name in ("level", "shops")} == {"alarm"}
+    assert "failed" not in verdict["mean"].message
+    assert "counted over all 400 inputs" in verdict["level"].message
+    with monitor.store.read() as connection:
+        far, near = (each for each in sliced.of(connection, [found.key])[found.key])
+    assert [(each.name, each.answers) for each in (far, near)] == [("shop far", 100), ("shop near", 300)]
+    assert all(each.low == each.value == each.high for each in (far, near))
+    assert (far.value + 3 * near.value) / 4 == pytest.approx(workbench.true_accuracy(monitor, 1))
+    assert 0.7 < far.worse_at_least < far.worse_by == pytest.approx(near.value - far.value)
 
 
 def test_every_measure_of_a_census_is_that_of_all_inputs(workbench, sqlite, clock) -> None:
