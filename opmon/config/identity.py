@@ -1,4 +1,4 @@
-"""People as a proxy in front of opmon knows them."""
+"""People as somebody else knows them, and what they may do: by a proxy in front of opmon."""
 
 from __future__ import annotations
 
@@ -50,7 +50,16 @@ class GroupRole(Part):
     """None: all of them."""
 
 
-class IdentitySettings(Part):
+class RolesOfGroups(Part):
+    """What people may do by the groups that they are in."""
+
+    roles: Mapping[str, Annotated[GroupRole, BeforeValidator(_group)]] = {}
+    """By group. Of several the one that may do the most."""
+    role: Role | None = None
+    """Of those who are in none of these groups; None: they are refused."""
+
+
+class IdentitySettings(RolesOfGroups):
     """Which headers say who asks, who may send them, and what the people may do."""
 
     header: Header
@@ -59,10 +68,6 @@ class IdentitySettings(Part):
     """The proxies: requests from elsewhere are refused that carry the header."""
     groups: Header | None = None
     """Holds the person's groups, with commas between them."""
-    roles: Mapping[str, Annotated[GroupRole, BeforeValidator(_group)]] = {}
-    """By group. Of several the one that may do the most."""
-    role: Role | None = None
-    """Of those who are in none of these groups; None: they are refused."""
 
     def trusts(self, address: str) -> bool:
         """Whether a machine is one of the proxies."""

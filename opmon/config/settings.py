@@ -78,11 +78,11 @@ class Settings(Part):
 
     @model_validator(mode="after")
     def _groups_are_of_monitors(self) -> Self:
-        identity = self.web.identity
-        for group, may in ({} if identity is None else identity.roles).items():
+        known, key = self.web.known_elsewhere, "identity" if self.web.oidc is None else "oidc"
+        for group, may in ({} if known is None else known.roles).items():
             for name in may.monitors or ():
                 if name not in self.monitors:
-                    raise at_key("web", unknown(name, self.monitors, "monitor"), "identity", "roles", group)
+                    raise at_key("web", unknown(name, self.monitors, "monitor"), key, "roles", group)
         return self
 
     @model_validator(mode="after")

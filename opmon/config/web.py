@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from opmon.config.fields import Count, Duration
-from opmon.config.identity import IdentitySettings
+from opmon.config.identity import IdentitySettings, RolesOfGroups
 from opmon.config.listening import Listening
+from opmon.config.oidc import OidcSettings, is_safe
+from opmon.config.part import at_key
 
 _URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?\Z")
 
@@ -28,6 +31,8 @@ class WebSettings(Listening):
     """Requests a second that one person may send; ten times as many at once."""
     identity: IdentitySettings | None = None
     """Headers in which a proxy says who asks; None: people sign in with tokens."""
+    oidc: OidcSettings | None = None
+    """The provider of OpenID Connect at which browsers sign in; None: they sign in with tokens."""
     keep_audit: Duration = Field(default="365d")  # type: ignore[assignment]
     """How long it is known who did what."""
 
@@ -37,6 +42,26 @@ class WebSettings(Listening):
         if value is not None and not _URL.match(value):
             raise ValueError("must be where a browser finds the pages, such as https://opmon.example.com")
         return value
+
+    @model_validator(mode="after")
+    def _can_come_back(self) -> Self:
+        """Browsers are sent to the provider and come back; what they bring must be read by nobody on the way."""
+        if self.oidc is None:
+            return self
+        if self.identity is not None:
+            raise at_key("oidc", "and identity exclude each other: people are known by a proxy or by a provider")
+        if not is_safe(self.address) or (self.url is None and not self.is_loopback):
+            raise at_key(
+                "url",
+                "must be the https:// address of these pages, to which the provider (web: oidc) sends browsers back, "
+                "such as https://opmon.example.com",
+            )
+        return self
+
+    @property
+    def known_elsewhere(self) -> RolesOfGroups | None:
+        """What people may do by their groups, whom a proxy or a provider knows; None: opmon knows them itself."""
+        return self.oidc or self.identity
 
     @property
     def address(self) -> str:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import httpcore
 
 from opmon.errors import OpmonError, UnavailableError
 from opmon.outgoing.address import retry_after, target
-from opmon.outgoing.stream import TimedStream, left
+from opmon.outgoing.stream import TimedBackend
 from opmon.types import Json
 
 LONGEST_ANSWER = 1 << 20
@@ -40,29 +38,6 @@ class _Failed(Exception):
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
         self.wait = wait
-
-
-class _Backend(httpcore.NetworkBackend):
-    """Connections that are over at ``deadline`` (monotonic seconds)."""
-
-    def __init__(self, deadline: float) -> None:
-        self.deadline = deadline
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        try:
-            connection = socket.create_connection((host, port), left(self.deadline, httpcore.ConnectTimeout))
-        except TimeoutError as exc:
-            raise httpcore.ConnectTimeout(str(exc)) from exc
-        except OSError as exc:
-            raise httpcore.ConnectError(str(exc)) from exc
-        return TimedStream(connection, self.deadline)
 
 
 @dataclass(frozen=True)
@@ -104,7 +79,7 @@ class Chat:
         headers += [("Content-Length", str(len(content))), ("Connection", "close")]
         authorization = to.authorization if self.key is None else f"Bearer {self.key}"
         headers += [] if authorization is None else [("Authorization", authorization)]
-        backend = _Backend(time.monotonic() + self.timeout)
+        backend = TimedBackend(time.monotonic() + self.timeout)
         try:
             with (
                 httpcore.ConnectionPool(network_backend=backend) as pool,

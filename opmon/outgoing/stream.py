@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import httpcore
@@ -54,6 +55,29 @@ class TimedStream(httpcore.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         return self.connection if info == "socket" else None
+
+
+class TimedBackend(httpcore.NetworkBackend):
+    """Connections that are over at ``deadline`` (monotonic seconds)."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        try:
+            connection = socket.create_connection((host, port), left(self.deadline, httpcore.ConnectTimeout))
+        except TimeoutError as exc:
+            raise httpcore.ConnectTimeout(str(exc)) from exc
+        except OSError as exc:
+            raise httpcore.ConnectError(str(exc)) from exc
+        return TimedStream(connection, self.deadline)
 
 
 def left(deadline: float, error: type[Exception]) -> float:

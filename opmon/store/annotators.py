@@ -39,11 +39,14 @@ class Annotator:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A browser that is signed in; without a token where nobody has one, so that a name was all it was asked for."""
+    """A browser that is signed in; without a token where nobody has one, so that a name was all it was asked for, and
+    where a provider told who it is."""
 
     name: str
     expires_at: datetime
     annotator: Annotator | None
+    groups: tuple[str, ...] | None = None
+    """Those that the provider told; None: no provider was asked."""
 
 
 def add(connection: Connection, new: Annotator, token_hash: str) -> None:
@@ -133,6 +136,7 @@ def open_session(connection: Connection, session_hash: str, session: Session, at
             name=session.name,
             annotator=None if session.annotator is None else session.annotator.name,
             expires_at=session.expires_at,
+            groups=None if session.groups is None else list(session.groups),
         )
     )
 
@@ -141,7 +145,11 @@ def session_of(connection: Connection, session_hash: str, at: datetime) -> Sessi
     """The session that a browser is in; None where it is over, or its annotator has no token any more."""
     query = (
         sa.select(
-            sessions.c.name.label("called"), sessions.c.expires_at.label("ends_at"), sessions.c.annotator, annotators
+            sessions.c.name.label("called"),
+            sessions.c.expires_at.label("ends_at"),
+            sessions.c.annotator,
+            sessions.c.groups,
+            annotators,
         )
         .outerjoin(annotators, annotators.c.name == sessions.c.annotator)
         .where(sessions.c.session_hash == session_hash, sessions.c.expires_at > at)
@@ -150,7 +158,7 @@ def session_of(connection: Connection, session_hash: str, at: datetime) -> Sessi
     if row is None:
         return None
     if row.annotator is None:
-        return Session(row.called, row.ends_at, None)
+        return Session(row.called, row.ends_at, None, None if row.groups is None else tuple(row.groups))
     if row.name is None or not (whose := _annotator(row)).is_let_in(at):
         return None
     return Session(row.called, row.ends_at, whose)

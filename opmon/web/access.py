@@ -46,6 +46,8 @@ NEEDS: Mapping[tuple[str, str], Need] = MappingProxyType(
         ("GET", f"{_API}/openapi.json"): Need.NOTHING,
         ("GET", "/sign-in"): Need.NOTHING,
         ("POST", "/sign-in"): Need.NOTHING,
+        ("GET", "/oidc/start"): Need.NOTHING,
+        ("GET", "/oidc/back"): Need.NOTHING,  # it believes the provider alone, and the browser that began
         ("POST", "/sign-out"): Need.NOTHING,  # it ends the session that comes with it, and needs its CSRF token
         ("GET", "/"): Need.SOMEBODY,  # annotators are sent on to /label
         ("GET", "/docs"): Need.SOMEBODY,

@@ -21,7 +21,19 @@ from opmon.web.api import events, monitors, robustness, tasks, watching
 from opmon.web.api.models import Failure
 from opmon.web.guards import Application, Guarded
 from opmon.web.identity import Person
-from opmon.web.pages import acting, documents, label, monitor, overview, plan, probes, round, signing_in, versions
+from opmon.web.pages import (
+    acting,
+    documents,
+    label,
+    monitor,
+    overview,
+    plan,
+    probes,
+    provider,
+    round,
+    signing_in,
+    versions,
+)
 from opmon.web.pages import robustness as robustness_page
 from opmon.web.refused import Refused
 from opmon.web.root import within
@@ -46,7 +58,20 @@ _FAILURES: dict[int | str, dict[str, object]] = {
 
 
 _FOR_PROGRAMS = ("/metrics", "/healthz", "/readyz")
-_PAGES = (signing_in, overview, monitor, acting, round, plan, versions, robustness_page, documents, label, probes)
+_PAGES = (
+    signing_in,
+    provider,
+    overview,
+    monitor,
+    acting,
+    round,
+    plan,
+    versions,
+    robustness_page,
+    documents,
+    label,
+    probes,
+)
 
 
 def application(site: Site) -> Application:

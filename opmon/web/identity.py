@@ -10,24 +10,24 @@ host name of this machine, and not through a proxy.
 Where a proxy says who asks (``web: identity:``), it is believed if the request comes from its address, and a request
 from elsewhere that says so is refused. The proxy lets browsers in by a cookie of its own, so what changes something
 must come from our own pages there too.
+
+Where browsers sign in at a provider (``web: oidc:``), they get a session as with a token; it holds the groups that the
+provider told, and what they may do goes by the configuration as it is now.
 """
 
 from __future__ import annotations
 
 import hmac
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from fastapi import Request
 
 from opmon.attempts import Attempts, counted_as
 from opmon.config import Settings
-from opmon.config.identity import IdentitySettings
-from opmon.config.listening import is_loopback
+from opmon.config.identity import IdentitySettings, RolesOfGroups
 from opmon.errors import InputError
 from opmon.rates import Rates
 from opmon.store import annotators, audit
@@ -36,10 +36,11 @@ from opmon.store.audit import Act, Entry
 from opmon.store.engine import Connection, Store
 from opmon.web.forms import FORM
 from opmon.web.origin import origin_of
-from opmon.web.proxied import standing_of
+from opmon.web.proxied import standing_of, told_by
 from opmon.web.refused import Refused
 from opmon.web.remembered import Remembered
 from opmon.web.secrets import csrf_of, new_token, sha256_of, usable_name
+from opmon.web.sent import both_ends_are_here, meant, require_same_site, require_this_machine
 
 COOKIE = "opmon_session"
 NAME_HEADER = "opmon-annotator"
@@ -63,7 +64,7 @@ class Person:
     monitors: tuple[str, ...] | None
     """None: all of them."""
     by: str
-    """``token``, ``session``, ``proxy`` or ``name``."""
+    """``token``, ``session``, ``proxy``, ``oidc`` or ``name``."""
     csrf: str = ""
     origin: str = ""
     """The address they ask from."""
@@ -139,7 +140,7 @@ class Door:
             if person is not None:
                 return person
         if NAME_HEADER in request.headers:
-            return self.by_name(request, _utf8(request.headers[NAME_HEADER]))
+            return self.by_name(request, meant(request.headers[NAME_HEADER]))
         raise Refused(401, self._how())
 
     def knows(self, request: Request) -> bool:
@@ -173,16 +174,29 @@ class Door:
         self.attempts.was_right(token_hash)
         return Person(found.name, found.role, found.monitors, "token", origin=origin)
 
-    def open_session(self, person: Person) -> tuple[str, int]:
-        """Keep a browser signed in: the session's secret, and for how many seconds it is good."""
+    def by_provider(self, request: Request, name: str, groups: Sequence[str], known: RolesOfGroups) -> Person:
+        """Somebody whom the provider knows by this name and in these groups."""
+        try:
+            name = usable_name(name)
+        except InputError as exc:
+            raise Refused(403, f"the provider told no name: {exc}") from exc
+        role, monitors = self._standing(known, name, groups)
+        return Person(name, role, monitors, "oidc", origin=self.origin(request))
+
+    def open_session(self, person: Person, groups: Sequence[str] | None = None) -> tuple[str, int]:
+        """Keep a browser signed in: the session's secret, and for how many seconds it is good.
+
+        ``groups`` are those that the provider told, where it did.
+        """
         wait = self._sign_ins.seconds_to_wait(person.name)
         if wait:
             raise Refused(429, f"{person.name} signs in too often: try again in {wait} s", retry_after=wait)
-        secret, lasts = new_token(), self.settings.web.session
+        oidc = self.settings.web.oidc
+        secret, lasts = new_token(), self.settings.web.session if groups is None or oidc is None else oidc.session
         now = self.clock()
         with self.store.write() as connection:
             known = annotators.get(connection, person.name) if person.by == "token" else None
-            opened = Session(person.name, now + lasts, known)
+            opened = Session(person.name, now + lasts, known, None if groups is None else tuple(groups))
             annotators.open_session(connection, sha256_of(secret), opened, now)
             audit.note(connection, person.did(Act.SIGNED_IN, now))
         return secret, int(lasts / timedelta(seconds=1))
@@ -191,7 +205,7 @@ class Door:
         """Somebody who only says a name; a refusal where tokens are asked for."""
         if self.asks_for_tokens():
             raise Refused(401, self._how())
-        self._require_this_machine(request)
+        require_this_machine(request, self._is_near(request))
         try:
             return Person(usable_name(name), "operator", None, "name", origin=self.origin(request))
         except InputError as exc:
@@ -207,8 +221,8 @@ class Door:
         self._sessions.forget(sha256_of(secret))
 
     def asks_for_tokens(self) -> bool:
-        """Whether a name is not enough: anybody was ever given a token, or a proxy says who asks."""
-        if self._proxies is not None:
+        """Whether a name is not enough: anybody was ever given a token, or a proxy or a provider says who asks."""
+        if self.settings.web.known_elsewhere is not None:
             return True
         return bool(self._guarded.get("", lambda: self._read(annotators.is_guarded)))
 
@@ -221,40 +235,29 @@ class Door:
         return self.settings.web.identity
 
     def _by_proxy(self, request: Request, proxies: IdentitySettings) -> Person:
-        peer = request.client.host if request.client else ""
-        if not proxies.trusts(peer):
-            words = f"{peer} may not say in the header {proxies.header} who asks: it is none of web: identity: trusted"
-            raise Refused(403, words)
-        given = request.headers.getlist(proxies.header)
-        if len(given) != 1:
-            raise Refused(403, f"the header {proxies.header} came {len(given)} times: the proxy must set it once")
-        try:
-            name = usable_name(_utf8(given[0]))
-        except InputError as exc:
-            raise Refused(403, f"the header {proxies.header} holds no name: {exc}") from exc
+        name, groups = told_by(proxies, request)
         csrf = csrf_of(name)
         if request.method not in _SAFE:
             self._require_own_page(request, csrf)
-        role, monitors = self._standing(request, proxies, name)
+        role, monitors = self._standing(proxies, name, groups)
         return Person(name, role, monitors, "proxy", csrf, self.origin(request))
 
-    def _standing(self, request: Request, proxies: IdentitySettings, name: str) -> tuple[str, tuple[str, ...] | None]:
+    def _standing(self, known: RolesOfGroups, name: str, groups: Sequence[str]) -> tuple[str, tuple[str, ...] | None]:
         """The role that somebody was given by their name, or else by their groups."""
         own = self._by_name.get(name, lambda: self._read(lambda connection: annotators.get(connection, name)))
         if own is not None:
             if own.is_let_in(self.clock()):
                 return own.role, own.monitors
             raise Refused(403, f"{name} was let in once and is no more: ask whoever runs opmon")
-        lines = [] if proxies.groups is None else request.headers.getlist(proxies.groups)
-        groups = [_utf8(each).strip() for line in lines for each in line.split(",")]
-        standing = standing_of(proxies, groups)
+        standing = standing_of(known, groups)
         if standing is None:
-            raise Refused(403, f"{name} is in no group that may use opmon: ask whoever runs opmon (web: identity)")
+            key = "identity" if self.settings.web.oidc is None else "oidc"
+            raise Refused(403, f"{name} is in no group that may use opmon: ask whoever runs opmon (web: {key})")
         return standing.role, standing.monitors
 
     def _require_own_page(self, request: Request, csrf: str) -> None:
         """A refusal unless one of our own pages sends this: another site knows no token, and can set no header."""
-        self.require_same_site(request)
+        require_same_site(request, self.settings.web.address)
         given = request.headers.get(CSRF_HEADER) or request.scope.get(FORM, {}).get("csrf", "")
         if not hmac.compare_digest(given.encode(), csrf.encode()):
             raise Refused(403, f"what changes something needs the header {CSRF_HEADER}: reload the page")
@@ -263,49 +266,38 @@ class Door:
         with self.store.read() as connection:
             return find(connection)
 
-    def require_same_site(self, request: Request) -> None:
-        """A refusal where another site made the browser send this."""
-        origin = request.headers.get("origin")
-        site = request.headers.get("sec-fetch-site", "same-origin")
-        own = {request.headers.get("host"), urlsplit(self.settings.web.address).netloc}
-        if site not in ("same-origin", "none") or (origin and origin.partition("://")[2] not in own):
-            raise Refused(403, "this was sent by a page of another site")
-
     def _by_session(self, request: Request, secret: str) -> Person | None:
         session_hash = sha256_of(secret)
         session = self._sessions.get(
             session_hash,
             lambda: self._read(lambda connection: annotators.session_of(connection, session_hash, self.clock())),
         )
-        if session is None or (session.annotator is None and self.asks_for_tokens()):
-            return None  # it may have begun with a name, before the first token was given
+        if session is None or not self._is_still_good(session):
+            return None
         csrf = csrf_of(secret)
         if request.method not in _SAFE:
             self._require_own_page(request, csrf)
         known, origin = session.annotator, self.origin(request)
+        oidc = self.settings.web.oidc
+        if session.groups is not None and oidc is not None:
+            role, monitors = self._standing(oidc, session.name, session.groups)
+            return Person(session.name, role, monitors, "session", csrf, origin)
         if known is None:
-            self._require_this_machine(request)
+            require_this_machine(request, self._is_near(request))
             return Person(session.name, "operator", None, "session", csrf, origin)
         if not known.is_let_in(self.clock()):
             return None
         return Person(known.name, known.role, known.monitors, "session", csrf, origin)
 
-    def _require_this_machine(self, request: Request) -> None:
-        host = re.sub(r":\d*$", "", request.headers.get("host", "")).strip("[]")
-        proxied = "forwarded" in request.headers or "x-forwarded-for" in request.headers
-        if not self._is_near(request) or host not in ("localhost", "127.0.0.1", "::1") or proxied:
-            raise Refused(
-                403,
-                "without tokens only this machine may ask, at http://127.0.0.1 or http://localhost and through no "
-                "proxy: give people tokens with opmon annotators add NAME",
-            )
+    def _is_still_good(self, session: Session) -> bool:
+        """Whether a session counts as what it was begun with: a name before the first token was given, a provider."""
+        if session.groups is not None:
+            return self.settings.web.oidc is not None
+        return session.annotator is not None or not self.asks_for_tokens()
 
     def _is_near(self, request: Request) -> bool:
         """Whether no other machine can have sent this."""
-        if not self.is_guest:
-            return self.settings.web.is_loopback
-        ends = (request.scope.get("server"), request.scope.get("client"))
-        return all(end is not None and is_loopback(end[0]) for end in ends)
+        return both_ends_are_here(request) if self.is_guest else self.settings.web.is_loopback
 
     def _how(self) -> str:
         if self._proxies is not None:
@@ -313,11 +305,3 @@ class Door:
         if self.asks_for_tokens():
             return "say who you are: send Authorization: Bearer <token>, or sign in at /sign-in"
         return f"say who you are: send the header {NAME_HEADER}: <your name>, or sign in at /sign-in"
-
-
-def _utf8(text: str) -> str:
-    """A header as its sender meant it: they are read as Latin-1, and written as UTF-8."""
-    try:
-        return text.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return text

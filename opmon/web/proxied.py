@@ -1,11 +1,17 @@
-"""What people may do whom a proxy lets in, by their groups."""
+"""What people may do whom a proxy or a provider of identities knows, by their groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opmon.config.identity import GroupRole, IdentitySettings
+from fastapi import Request
+
+from opmon.config.identity import GroupRole, IdentitySettings, RolesOfGroups
+from opmon.errors import InputError
+from opmon.web.refused import Refused
+from opmon.web.secrets import usable_name
+from opmon.web.sent import meant
 
 _MOST_TO_LEAST = ("operator", "viewer", "annotator")
 
@@ -18,7 +24,24 @@ class Standing:
     monitors: tuple[str, ...] | None
 
 
-def standing_of(settings: IdentitySettings, groups: Sequence[str]) -> Standing | None:
+def told_by(proxies: IdentitySettings, request: Request) -> tuple[str, list[str]]:
+    """The name and the groups of whoever asks, as the headers of a proxy say; a refusal where no proxy says it."""
+    peer = request.client.host if request.client else ""
+    if not proxies.trusts(peer):
+        words = f"{peer} may not say in the header {proxies.header} who asks: it is none of web: identity: trusted"
+        raise Refused(403, words)
+    given = request.headers.getlist(proxies.header)
+    if len(given) != 1:
+        raise Refused(403, f"the header {proxies.header} came {len(given)} times: the proxy must set it once")
+    try:
+        name = usable_name(meant(given[0]))
+    except InputError as exc:
+        raise Refused(403, f"the header {proxies.header} holds no name: {exc}") from exc
+    lines = [] if proxies.groups is None else request.headers.getlist(proxies.groups)
+    return name, [meant(each).strip() for line in lines for each in line.split(",")]
+
+
+def standing_of(settings: RolesOfGroups, groups: Sequence[str]) -> Standing | None:
     """What somebody of these groups may do; None: nothing.
 
     Of several roles it is the one that may do the most, over all monitors that any group with that role has.

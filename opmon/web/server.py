@@ -80,8 +80,8 @@ class Server:
 
 
 def require_guard(settings: Settings, store: Store) -> None:
-    """An error where other machines could reach the pages, nobody has a token, and no proxy says who asks."""
-    if settings.web.is_loopback or settings.web.identity is not None:
+    """An error where other machines reach the pages, nobody has a token, and no proxy or provider says who asks."""
+    if settings.web.is_loopback or settings.web.known_elsewhere is not None:
         return
     with store.read() as connection:
         if not annotators.has_tokens(connection, datetime.now(UTC)):

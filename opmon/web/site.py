@@ -11,6 +11,7 @@ from fastapi import Request
 from opmon.config import MonitorSettings, Settings
 from opmon.health.health import Health
 from opmon.labels.queue import LabelQueue
+from opmon.oidc.provider import Provider
 from opmon.store.engine import Store
 from opmon.web.audited import Audited
 from opmon.web.identity import Door, Person
@@ -40,6 +41,8 @@ class Site:
     answers: Together = field(init=False)
     audited: Audited = field(init=False)
     tomographies: Tomographies = field(init=False)
+    provider: Provider | None = field(init=False)
+    """Where people sign in, if not by tokens alone."""
     thresholds: dict[str, float | None] = field(init=False)
     """By monitor the line that charts of it draw."""
 
@@ -49,12 +52,15 @@ class Site:
         self.answers = Together(self.queue)
         self.audited = Audited(self.store, self.settings.web.keep_audit, self.clock)
         self.tomographies = Tomographies(self.store)
+        self.provider = _provider(self.settings)
         self.thresholds = {name: threshold_of(each) for name, each in self.settings.monitors.items()}
 
     def take(self, settings: Settings) -> None:
         """Take over a configuration; requests that are under way may still go by the old one."""
         self.thresholds |= {name: threshold_of(each) for name, each in settings.monitors.items()}
         self.queue = LabelQueue(self.store, settings.queue_terms, self.clock)
+        if settings.web.oidc != self.settings.web.oidc:
+            self.provider = _provider(settings)
         self.door.settings = self.settings = settings
         self.answers.queue = self.queue
 
@@ -68,6 +74,10 @@ class Site:
             names = ", ".join(each.name for each in self.monitors_of(person)) or "none"
             raise Refused(404, f"there is no monitor {name[:100]!r} for you; there are: {names}")
         return self.settings.monitors[name]
+
+
+def _provider(settings: Settings) -> Provider | None:
+    return None if settings.web.oidc is None else Provider(settings.web.oidc)
 
 
 def site_of(request: Request) -> Site:

@@ -128,6 +128,7 @@ sessions = sa.Table(
     metadata,
     sa.Column("session_hash", sa.String(64), primary_key=True),
     sa.Column("name", sa.String(200), nullable=False),
-    sa.Column("annotator", sa.String(200)),  # NULL: nobody had a token, and a name was enough
+    sa.Column("annotator", sa.String(200)),  # NULL: nobody had a token, and a name was enough, or a provider told it
     sa.Column("expires_at", UtcDateTime, nullable=False),
+    sa.Column("groups", sa.JSON(none_as_null=True)),  # NULL: no provider told who it is
 )

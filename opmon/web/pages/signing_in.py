@@ -9,11 +9,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from opmon.web.cookies import keep_signed_in, over_https
 from opmon.web.forms import fields_of
 from opmon.web.identity import COOKIE, Person
 from opmon.web.refused import Refused
 from opmon.web.root import under
 from opmon.web.secrets import csrf_of
+from opmon.web.sent import require_same_site
 from opmon.web.site import Site, site_of
 from opmon.web.templating import page
 
@@ -28,9 +30,9 @@ def address(path: str) -> str:
 
 
 @router.get("/sign-in")
-def form(request: Request, next: str = _HOME) -> HTMLResponse:
-    """The form; a link that somebody was invited with fills it in by itself."""
-    return _form(site_of(request), _inside(next))
+def form(request: Request, next: str = _HOME, out: bool = False) -> HTMLResponse:
+    """The form; a link that somebody was invited with fills it in by itself. ``out``: somebody has just signed out."""
+    return page_of(site_of(request), inside(next), is_out=out)
 
 
 @router.post("/sign-in")
@@ -46,20 +48,19 @@ async def sign_out(request: Request) -> Response:
 
 
 def _signed_in(site: Site, request: Request, given: dict[str, str]) -> Response:
-    site.door.require_same_site(request)
-    target = _inside(given.get("next", _HOME))
+    require_same_site(request, site.settings.web.address)
+    target = inside(given.get("next", _HOME))
     try:
         person = _person(site, request, given)
         secret, seconds = site.door.open_session(person)
     except Refused as exc:
         site.audited.refused("", "", site.door.origin(request), f"POST /sign-in: {exc.words}")
-        answer = _form(site, target, exc.words, exc.status)
+        answer = page_of(site, target, exc.words, exc.status)
         if exc.retry_after is not None:
             answer.headers["retry-after"] = str(exc.retry_after)
         return answer
     done = RedirectResponse(under(target), 303)
-    secure = request.url.scheme == "https" or site.settings.web.address.startswith("https://")
-    done.set_cookie(COOKIE, secret, max_age=seconds, httponly=True, samesite="strict", secure=secure, path=under("/"))
+    keep_signed_in(done, secret, seconds, over_https(site, request))
     return done
 
 
@@ -70,21 +71,35 @@ def _person(site: Site, request: Request, given: dict[str, str]) -> Person:
 
 
 def _signed_out(site: Site, request: Request, given: dict[str, str]) -> Response:
-    site.door.require_same_site(request)
+    require_same_site(request, site.settings.web.address)
     secret = request.cookies.get(COOKIE, "")
     if not hmac.compare_digest(given.get("csrf", "").encode(), csrf_of(secret).encode()):
         raise Refused(403, "this page is out of date: reload it and sign out again")
     site.door.close_session(request, secret)
-    done = RedirectResponse(under("/sign-in"), 303)
+    done = RedirectResponse(under("/sign-in?out=1"), 303)
     done.delete_cookie(COOKIE, path=under("/"), httponly=True, samesite="strict")
     return done
 
 
-def _form(site: Site, target: str, problem: str | None = None, status: int = 200) -> HTMLResponse:
-    return page("sign_in.html", status, with_token=site.door.asks_for_tokens(), target=target, problem=problem)
+def page_of(
+    site: Site, target: str, problem: str | None = None, status: int = 200, is_out: bool = False
+) -> HTMLResponse:
+    """The page where one signs in, with what went wrong the last time."""
+    provider = site.provider
+    elsewhere = None if provider is None or not is_out else provider.sign_out(f"{site.settings.web.address}/sign-in")
+    return page(
+        "sign_in.html",
+        status,
+        with_token=site.door.asks_for_tokens(),
+        target=target,
+        problem=problem,
+        provider=None if provider is None else provider.settings.shown,
+        begin=under(f"/oidc/start?next={quote(target)}"),
+        elsewhere=elsewhere,
+    )
 
 
-def _inside(target: str) -> str:
+def inside(target: str) -> str:
     """Where to go on; nowhere outside of these pages."""
     ordinary = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
     return quote(target, safe="/?=&%-_.~") if ordinary else _HOME
