@@ -68,6 +68,16 @@ def store_url(text: str) -> str:
     return f"{scheme}://{rest}".rstrip("/")
 
 
+def shown_place(path: str) -> str:
+    """Who answers when a path is read: a path on this machine itself, of a URL the store and its bucket.
+
+    >>> shown_place("s3a://bucket/logs/2026"), shown_place("/data/logs")
+    ('s3://bucket', '/data/logs')
+    """
+    scheme = scheme_of(path)
+    return path if scheme is None else f"{scheme}://{path.split('://', 1)[1].partition('/')[0].rpartition('@')[2]}"
+
+
 def open_filesystem(url: str) -> tuple[FileSystem, str]:
     """The store of a URL, and the path in it. Nothing is asked of it yet, but for the region of a bucket of AWS."""
     from pyarrow import ArrowNotImplementedError

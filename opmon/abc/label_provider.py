@@ -64,6 +64,12 @@ class LabelProvider(Plugin, ABC):
     batch: ClassVar[int] = 500
     """The most tasks that are handed over in one call."""
 
+    @property
+    def asks(self) -> str | None:
+        """Whom it asks, in words and without secrets: where that does not answer, all monitors that name the same leave
+        it alone for a while. None: nobody else asks there."""
+        return None
+
     def bind(self, monitor: str, guide: Guide) -> Self:
         """Return the provider for the tasks of one monitor; ``guide`` is what its annotators are told."""
         return self

@@ -53,6 +53,18 @@ class Source(Plugin, ABC):
         return None
 
     @property
+    def asks(self) -> str | None:
+        """Where it reads from, in words and without secrets: where that does not answer, all sources that name the same
+        leave it alone for a while. None: nobody else reads from there."""
+        return None
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds an answer, or the next batch, is waited for. What comes later counts no less: nothing
+        more is asked until it came, and then more time is given."""
+        return 300.0
+
+    @property
     def receives(self) -> Path | None:
         """The folder in which opmon's own endpoint keeps what is sent for this source; None where nothing is sent."""
         return None

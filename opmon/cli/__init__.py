@@ -150,9 +150,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _end(code: int) -> NoReturn:
-    """End the process; at once if a call to MLflow was given up, for the interpreter would wait for its threads."""
+    """End the process; at once if a call was given up and still hangs: the interpreter would wait for its threads."""
     calls = sys.modules.get("opmon.registry._calls")  # not imported: nobody called
-    if calls is not None and calls.left_behind():
+    others = sys.modules.get("opmon.waiting")
+    if (calls is not None and calls.left_behind()) or (others is not None and others.hanging()):
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()

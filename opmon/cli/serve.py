@@ -69,6 +69,7 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
     else:
         working = Service(settings, reload=reloading.look, role=role)
         health.standstill, health.registry = working.standstill, working.registry.check
+        health.stuck = working.stuck
         reloading.takers.append(working.take)
         sender = tracing.exporter()
         if sender is not None:

@@ -23,7 +23,7 @@ def inputs_of(monitor: MonitorSettings) -> Source:
     named += [name for _, name in monitor.truth_columns]
     named += [cut.name for cut in cuts_of(monitor) if cut.of == "column"]
     named += [monitor.proxy_column.column] if monitor.proxy_column else []
-    return _with_inner(monitor.source.plugin, named)
+    return _patient(monitor, _with_inner(monitor.source.plugin, named), "source")
 
 
 def truths_of(monitor: MonitorSettings) -> Source | None:
@@ -31,7 +31,8 @@ def truths_of(monitor: MonitorSettings) -> Source | None:
     truth = monitor.truth
     if truth is None or truth.source is None:
         return None
-    return _with_inner(truth.source.plugin, [truth.id or monitor.columns.id or "", truth.label or "", truth.at or ""])
+    named = [truth.id or monitor.columns.id or "", truth.label or "", truth.at or ""]
+    return _patient(monitor, _with_inner(truth.source.plugin, named), "source of truth")
 
 
 def _with_inner(source: Source, named: Iterable[str]) -> Source:
@@ -40,3 +41,10 @@ def _with_inner(source: Source, named: Iterable[str]) -> Source:
 
     paths = tuple(dict.fromkeys(name for name in named if is_path(name)))
     return Nested(source, paths) if paths else source
+
+
+def _patient(monitor: MonitorSettings, source: Source, role: str) -> Source:
+    """The source, with a limit on the time that it is waited for."""
+    from opmon.sources.patient import Patient
+
+    return Patient(source, monitor.name, role)

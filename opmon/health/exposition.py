@@ -17,10 +17,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 import opmon
+from opmon.outgoing import overdue
 from opmon.queries.gauges import Gauges
 from opmon.store.states import RoundState
 from opmon.store.workers import Worker
 from opmon.types import Estimate
+from opmon.waiting import hanging
 
 STATUSES = ("healthy", "degraded", "unknown", "unwatched")
 
@@ -55,9 +57,20 @@ def of_process(has_database: bool, is_configured: bool | None) -> Iterator[Metri
             "Whether the newest configuration could be taken over.",
             value=float(is_configured),
         )
+    late = CounterMetricFamily(
+        "opmon_waits_given_up", "How often this process waited in vain until the time was over.", labels=["kind"]
+    )
+    for kind, count in overdue.counts().items():
+        late.add_metric([kind], count)
+    yield late
+    yield GaugeMetricFamily(
+        "opmon_hanging_calls",
+        "Calls that this process waits for no more and that have not ended.",
+        value=len(hanging()),
+    )
 
 
-def of_workers(alive: Sequence[Worker]) -> Iterator[Metric]:
+def of_workers(alive: Sequence[Worker], now: datetime) -> Iterator[Metric]:
     """The metrics of the processes that work on monitors, as they told the database."""
     yield GaugeMetricFamily("opmon_workers", "Workers that said of late that they are there.", value=len(alive))
     stuck = GaugeMetricFamily(
@@ -66,6 +79,16 @@ def of_workers(alive: Sequence[Worker]) -> Iterator[Metric]:
     for target, count in Counter(target for worker in alive for target in worker.breakers).items():
         stuck.add_metric([target], count)
     yield stuck
+    moved: dict[str, datetime] = {}
+    for name, at in (pair for worker in alive for pair in worker.busy.items()):
+        moved[name] = max(at.moved, moved.get(name, at.moved))
+    waits = GaugeMetricFamily(
+        "opmon_cycle_stuck_seconds", "For how long nothing has moved in a cycle that takes long.", labels=["monitor"]
+    )
+    for name, moment in sorted(moved.items()):
+        waits.add_metric([name], max(0.0, (now - moment).total_seconds()))
+    if waits.samples:
+        yield waits
 
 
 def of_monitors(told: Sequence[Gauges]) -> Iterator[Metric]:

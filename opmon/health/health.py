@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, Protocol
@@ -13,6 +11,7 @@ from typing import Literal, Protocol
 from opmon.config import Settings
 from opmon.errors import OpmonError
 from opmon.health.exposition import exposed, of_process, of_workers
+from opmon.health.probe import Probe, Unanswered
 from opmon.queries.gauges import gauges
 from opmon.queries.pulse import Pulse, pulses
 from opmon.store import workers
@@ -54,9 +53,14 @@ class Health:
     """Asks the registry, where the process needs it: a line that says what answered, or an error."""
     configuration: Configured | None = None
     clock: Callable[[], datetime] = _now
-    _asked: tuple[float, str | None] | None = field(default=None, repr=False)
-    _asking: threading.Thread | None = field(default=None, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    stuck: Callable[[], Mapping[str, str]] = dict
+    """The monitors at which nothing has moved for long, and what each is at."""
+    _registry_probe: Probe[str | None] = field(init=False, repr=False)
+    _pulse_probe: Probe[list[Pulse] | None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._registry_probe = Probe(self._ask_registry, "registry-probe", REMEMBERED)
+        self._pulse_probe = Probe(self._ask_pulses, "database-probe")
 
     def take(self, settings: Settings) -> None:
         """Take over a configuration."""
@@ -73,7 +77,7 @@ class Health:
             log.warning("the metrics of monitors are left out: %s", exc)
             told, alive = None, []
         good = None if self.configuration is None else self.configuration.good
-        return exposed(told, [*of_process(told is not None, good), *of_workers(alive)], accept)
+        return exposed(told, [*of_process(told is not None, good), *of_workers(alive, self.clock())], accept)
 
     def alive(self, *, names: bool = False) -> tuple[bool, dict[str, Json]]:
         """Whether the process should go on, and which monitors are silent: a restart need not help those."""
@@ -84,6 +88,9 @@ class Health:
         silent = [] if self.role == "web" else [pulse.monitor for pulse in self._pulses() or () if pulse.silent]
         if silent:
             told["silent"] = list(silent) if names else len(silent)
+        stuck = dict(self.stuck())
+        if stuck:
+            told["stuck"] = dict(stuck) if names else len(stuck)
         return why is None, told
 
     def ready(self, excluded: Sequence[str] = (), *, names: bool = False) -> tuple[bool, dict[str, Json]]:
@@ -109,40 +116,41 @@ class Health:
         return not reasons, told
 
     def _pulses(self) -> list[Pulse] | None:
+        """The pulse of each monitor; None where the database does not tell."""
+        try:
+            return self._pulse_probe.answer(ASK_SECONDS)
+        except Unanswered:
+            log.warning("the database has not answered for %g s", ASK_SECONDS)
+            return None
+
+    def _ask_pulses(self) -> list[Pulse] | None:
         watches = [monitor.watch for monitor in self.settings.monitors.values()]
         try:
             with self.store.read() as connection:
                 return pulses(connection, watches, self.clock())
         except OpmonError as exc:
             log.warning("%s", exc)
-            return None
+        except Exception:
+            log.exception("the database could not be asked")
+        return None
 
     def _registry(self) -> str | None:
-        """Why the registry cannot be used; whoever asks waits a little for a first answer, and then takes the last."""
-        with self._lock:
-            known = self._asked
-            if known is not None and time.monotonic() - known[0] < REMEMBERED:
-                return known[1]
-            if self._asking is None or not self._asking.is_alive():
-                self._asking = threading.Thread(target=self._ask, name="registry-probe", daemon=True)
-                self._asking.start()
-            asking = self._asking
-        asking.join(ASK_SECONDS)
-        if asking.is_alive():
+        """Why the registry cannot be used."""
+        try:
+            return self._registry_probe.answer(ASK_SECONDS)
+        except Unanswered:
             return f"the registry has not answered for {ASK_SECONDS:g} s"
-        return None if self._asked is None else self._asked[1]
 
-    def _ask(self) -> None:
+    def _ask_registry(self) -> str | None:
         assert self.registry is not None
         try:
             self.registry()
-            why = None
         except OpmonError as exc:
-            why = str(exc)
+            return str(exc)
         except Exception as exc:
             log.exception("the registry could not be asked")
-            why = f"the registry could not be asked: {type(exc).__name__}"
-        self._asked = time.monotonic(), why
+            return f"the registry could not be asked: {type(exc).__name__}"
+        return None
 
 
 def _late(found: Sequence[Pulse], names: bool) -> str | None:

@@ -19,6 +19,7 @@ from typing import IO, ClassVar
 from opmon.abc import Judge, Opinion, Question
 from opmon.errors import InputError, UnavailableError
 from opmon.judges._answers import opinion_of
+from opmon.outgoing import overdue
 from opmon.private import umask_of_user
 from opmon.types import Guide
 
@@ -123,6 +124,7 @@ class CommandJudge(Judge):
             selector.register(process.stdout, selectors.EVENT_READ)
             while True:
                 if not selector.select(patience.left):
+                    overdue.count("judge")
                     raise UnavailableError(
                         f"the judge {self.command[0]} gave no answer for {self.timeout:g} s and was killed"
                     )

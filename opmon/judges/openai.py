@@ -6,6 +6,7 @@ import math
 import queue
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ from opmon.judges._asking import Chat, Refused, Unanswered
 from opmon.judges._prompt import PROMPT, messages, read
 from opmon.outgoing.address import target
 from opmon.types import Guide
+from opmon.waiting import told_as_waiting, trying
 
 IN_A_ROW = 3
 """So many inputs one after the other that no try was answered for: it is down, and the rest is asked later."""
@@ -80,8 +82,12 @@ class ChatJudge(Judge):
             threading.Thread(
                 target=self._work, args=(chat, to_ask, said, over, guide), name="opmon-judge", daemon=True
             ).start()
+        shown = target(self.url).shown
         try:
-            yield from self._heard(said, len(questions))
+            with trying(shown, f"the judge at {shown}") as breaker:
+                for opinion in self._heard(said, len(questions)):
+                    breaker.answered()
+                    yield opinion
         finally:
             over.set()
 
@@ -90,7 +96,8 @@ class ChatJudge(Judge):
         doubtful: list[Question] = []  # it is not known yet whether it is they or the service
         taken = False
         for _ in range(count):
-            question, found = said.get()
+            with told_as_waiting(f"the judge at {target(self.url).shown}") if said.empty() else nullcontext():
+                question, found = said.get()
             if isinstance(found, Opinion) or (taken and isinstance(found, Refused)):
                 yield from (Opinion(each.key) for each in doubtful)  # it is up: those alone cannot be answered
                 doubtful.clear()

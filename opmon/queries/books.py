@@ -8,7 +8,7 @@ from datetime import datetime
 
 from opmon.queries.needs import NeedView, needs_of
 from opmon.queries.pulse import Pulse, is_silent
-from opmon.queries.silence import why_silent
+from opmon.queries.silence import what_hangs, why_silent
 from opmon.queries.standing import StandingView
 from opmon.queries.watch import Watch
 from opmon.store import assigning, cycles, handing, outbox, queue, rounds, set_aside, ticks, truths, workers
@@ -94,6 +94,7 @@ class Books:
             self.aside.get(name, ()),
             self._silence(watch),
             alarms,
+            what_hangs(name, self.workers, self.now),
         )
 
     def _silence(self, watch: Watch) -> str | None:

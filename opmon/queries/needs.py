@@ -17,7 +17,7 @@ from opmon.store.set_aside import SetAside
 from opmon.types import Document
 from opmon.wording import counted
 
-NeedKind = Literal["silent", "cycle", "inputs", "alarm", "delivery", "provider", "round", "full", "labels"]
+NeedKind = Literal["silent", "hangs", "cycle", "inputs", "alarm", "delivery", "provider", "round", "full", "labels"]
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,14 @@ def needs_of(
     aside: Sequence[SetAside] = (),
     silence: str | None = None,
     alarms: Mapping[str, Document] | None = None,
+    hangs: str | None = None,
 ) -> tuple[NeedView, ...]:
     """What a monitor needs, from what is known of it."""
     kept_out = None if ended is None else ended.problem
     if provider is not None and kept_out == provider.problem:
         kept_out = None  # said below, with since when
     needs = [NeedView("silent", f"silent: {silence}")] if silence else []
+    needs += [NeedView("hangs", hangs)] if hangs and not silence else []
     needs += [NeedView("cycle", kept_out)] if kept_out else []
     needs += [
         need

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from opmon.queries.pulse import Pulse
-from opmon.store.workers import Worker
+from opmon.store.workers import Busy, Worker
+
+LONG = timedelta(seconds=60)
+"""What has not got on for so long is told, though the monitor is not silent yet."""
+
+
+def what_hangs(monitor: str, workers: Sequence[Worker], now: datetime) -> str | None:
+    """Which process is at the monitor and has not got on for long, and what it is at; None where none is."""
+    for worker in workers:
+        at = worker.busy.get(monitor)
+        if at is not None and worker.is_alive(now) and now - at.moved > LONG:
+            return _at(worker, at)
+    return None
 
 
 def why_silent(pulse: Pulse, workers: Sequence[Worker], now: datetime) -> str:
@@ -20,8 +32,7 @@ def _why(monitor: str, workers: Sequence[Worker], now: datetime) -> str:
     for worker in alive:
         at = worker.busy.get(monitor)
         if at is not None:
-            stage = f"at {at.stage}" if at.stage else "at work"
-            return f"{worker.process} has been {stage} since {at.moved:%H:%M:%S} UTC; look at what that waits for"
+            return _at(worker, at)
     for worker in workers:
         if monitor in worker.busy:
             return (
@@ -32,3 +43,8 @@ def _why(monitor: str, workers: Sequence[Worker], now: datetime) -> str:
         heard = f" was last heard of at {workers[0].seen_at:%Y-%m-%d %H:%M} UTC" if workers else " is there"
         return f"no worker{heard}; start opmon serve"
     return "its cycles end before they come to their end; the log of opmon serve tells why"
+
+
+def _at(worker: Worker, at: Busy) -> str:
+    stage = f"at {at.stage}," if at.stage and "," in at.stage else f"at {at.stage}" if at.stage else "at work"
+    return f"{worker.process} has been {stage} since {at.moved:%H:%M:%S} UTC; look at what that waits for"

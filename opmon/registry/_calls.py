@@ -9,20 +9,21 @@ repeated. A server that has kept callers waiting twice running is left alone for
 
 from __future__ import annotations
 
-import contextvars
 import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from opmon.errors import OpmonError, RegistryUnavailable
+from opmon.outgoing import overdue
 from opmon.outgoing.breaker import Breaker, breakers
 from opmon.registry.translation import is_answer
+from opmon.waiting import TOLD_AFTER, start, told_as_waiting
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -114,7 +115,7 @@ class Calls:
         self._require_hope(breaker)
         begun = time.monotonic()
         try:
-            result = self._wait(_start(function), is_over)
+            result = self._wait(start(function, "mlflow-call"), is_over)
         except OpmonError:
             breaker.left()
             raise
@@ -159,14 +160,20 @@ class Calls:
 
     def _wait(self, call: tuple[Future[T], threading.Thread], is_over: Callable[[], bool]) -> T:
         future, thread = call
-        begun = time.monotonic()
+        begun, telling = time.monotonic(), ExitStack()
+        told = False
         try:
             while not wait((future,), _POLL).done:
                 if self._given_up.is_set():
                     raise RegistryUnavailable("MLflow is not waited for any more: opmon is stopping")
+                if not told and time.monotonic() - begun > TOLD_AFTER:
+                    told = True
+                    telling.enter_context(told_as_waiting(f"MLflow at {self._where()}"))
                 if is_over():
+                    overdue.count("registry")
                     raise TimeoutError(f"no answer, or no whole one, within {time.monotonic() - begun:.0f} s")
         finally:
+            telling.close()
             _left.difference_update({old for old in list(_left) if not old.is_alive()})
             if not future.done():
                 _left.add(thread)
@@ -190,18 +197,3 @@ def patience() -> float:
         return 3.0 * max(1.0, float(os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"]))
     except (KeyError, ValueError):
         return 60.0
-
-
-def _start(function: Callable[[], T]) -> tuple[Future[T], threading.Thread]:
-    future: Future[T] = Future()
-    context = contextvars.copy_context()
-
-    def run() -> None:
-        try:
-            future.set_result(context.run(function))
-        except BaseException as exc:  # noqa: BLE001 - raised where it is waited for
-            future.set_exception(exc)
-
-    thread = threading.Thread(target=run, name="mlflow-call", daemon=True)
-    thread.start()
-    return future, thread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -41,7 +42,7 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
             failed.append(exc)
         offer(_End())
 
-    thread = threading.Thread(target=make, name="opmon-ahead", daemon=True)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(make,), name="opmon-ahead", daemon=True)
     thread.start()
     try:
         while not isinstance(item := waiting.get(), _End):

@@ -6,16 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from opmon.logs.place import Place, Watcher, watched, within
 from opmon.store.workers import Busy
 
+_work: ContextVar[object] = ContextVar("opmon_work", default=None)
+
 
 @dataclass(frozen=True)
 class _At:
-    thread: int
+    work: object
+    """The same in all threads that work on it."""
     stage: str
     since: datetime
     moved: datetime
@@ -40,9 +44,10 @@ class Attention:
     def on(self, monitor: str) -> Iterator[None]:
         """Work on a monitor in this thread."""
         now = self._clock()
-        at = _At(threading.get_ident(), "", now, now, self._monotonic())
+        at = _At(object(), "", now, now, self._monotonic())
         with self._lock:
             self._at[monitor] = at
+        token = _work.set(at.work)
         try:
             with watched(self._enter, *self.watchers), within(monitor=monitor):
                 yield
@@ -50,15 +55,27 @@ class Attention:
             with self._lock:
                 if self._is_own(monitor):
                     del self._at[monitor]
+            _work.reset(token)
 
     @contextmanager
     def _enter(self, place: Place) -> Iterator[None]:
-        if place.monitor is not None:
-            self.moved(place.monitor, str(place))
-        yield
+        if place.monitor is None:
+            yield
+            return
+        before = self._stage(place.monitor)
+        self.moved(place.monitor, str(place))
+        try:
+            yield
+        finally:
+            self.moved(place.monitor, before)
+
+    def _stage(self, monitor: str) -> str:
+        with self._lock:
+            at = self._at.get(monitor)
+            return "" if at is None else at.stage
 
     def moved(self, monitor: str, stage: str | None = None) -> None:
-        """Note that the monitor has got on; a thread that was given up on changes nothing."""
+        """Note that the monitor has got on; work that was given up on changes nothing."""
         with self._lock:
             if self._is_own(monitor):
                 at = self._at[monitor]
@@ -88,4 +105,4 @@ class Attention:
 
     def _is_own(self, monitor: str) -> bool:
         at = self._at.get(monitor)
-        return at is not None and at.thread == threading.get_ident()
+        return at is not None and at.work is _work.get()

@@ -24,12 +24,13 @@ from opmon.config import Settings
 from opmon.config.registry import registry_of
 from opmon.errors import LeaseHeld, OpmonError
 from opmon.monitor import Monitor
+from opmon.outgoing import overdue
 from opmon.service.attention import Attention
 from opmon.service.crew import Crew
 from opmon.service.rests import FIRST_REST, Rests, backs_off
 from opmon.service.stopping import LAST_RESORT, Signals
 from opmon.service.timetable import Timetable
-from opmon.service.watchdog import Watchdog
+from opmon.service.watchdog import BUSY_SECONDS, Watchdog
 from opmon.stages.timelines import end_those_gone
 from opmon.store import cycles, readiness, ticks
 from opmon.store.engine import Store, open_store
@@ -127,6 +128,15 @@ class Service:
         seconds = self.monotonic() - self._looked
         return f"the timetable has not been looked at for {seconds:.0f} s" if seconds > STANDSTILL_SECONDS else None
 
+    def stuck(self) -> dict[str, str]:
+        """The monitors at which nothing has moved for long, and what each is at since when."""
+        now, busy = self.clock(), self.attention.busy(BUSY_SECONDS)
+        return {
+            name: f"{at.stage or 'at work'}, since {at.moved:%H:%M:%S} UTC"
+            for name, at in busy.items()
+            if (now - at.moved).total_seconds() >= BUSY_SECONDS
+        }
+
     def take(self, settings: Settings) -> None:
         """Take over a configuration: monitors that are other than before are made anew, and begun by their schedules.
 
@@ -178,6 +188,7 @@ class Service:
                 "monitor %s: nothing has moved for %.0f min in %s; the cycle is given up, and begun anew",
                 *(name, self._patience(name) / 60, self.attention.busy(0)[name].stage or "its work"),
             )
+            overdue.count("cycle")
             self.attention.forget(name)
             if name in self.monitors:
                 self.monitors[name].given_up = True

@@ -43,7 +43,9 @@ class Entry:
         """Its bytes."""
         if self.content is not None:
             return io.BytesIO(self.content)
-        return open(self.path, "rb") if isinstance(self.path, str) else self.path.open("rb")  # noqa: PTH123
+        if isinstance(self.path, str | Path):
+            return open(self.path, "rb", opener=_open_regular)
+        return self.path.open("rb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,15 @@ def _entry_of(root: Path, item: os.DirEntry[str], part: str) -> Entry | None:
     if len(part) > LONGEST_PART:
         raise SourceError(f"{part[:80]}… in {root} has a path of {len(part)} characters; {LONGEST_PART} is the most")
     return Entry(part, item.path, status.st_size, status.st_mtime_ns)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a file; what became a pipe or the like since it was listed would be waited for without end."""
+    opened = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(opened).st_mode):
+        return opened
+    os.close(opened)
+    raise OSError(errno.EINVAL, "it is no regular file any more", path)
 
 
 def _is_folder(item: os.DirEntry[str]) -> bool:

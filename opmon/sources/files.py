@@ -33,6 +33,7 @@ from opmon.sources._since import NOW, moment_of, since_text
 from opmon.sources._stored import open_place
 from opmon.sources._text_files import Text
 from opmon.sources._wanted import require_rows
+from opmon.stores import shown_place
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
@@ -112,6 +113,11 @@ class Files(Source):
         object.__setattr__(self, "since", since_text(self.since))
         declared_types(self.types)
         Csv(self.delimiter, self.max_row_bytes)
+
+    @property
+    def asks(self) -> str:
+        """The folder, or the store and its bucket."""
+        return shown_place(self.path)
 
     def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
         """What the folders of a file say of all its rows: ``country=DE/`` is a column ``country``."""

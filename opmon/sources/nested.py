@@ -45,6 +45,14 @@ class Nested(Source):
     def inclusion(self) -> str | None:
         return self.source.inclusion
 
+    @property
+    def asks(self) -> str | None:
+        return self.source.asks
+
+    @property
+    def patience(self) -> float:
+        return self.source.patience
+
     def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
         return self.source.constants(piece)
 

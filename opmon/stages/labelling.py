@@ -7,10 +7,8 @@ and one that failed is left alone for a while, longer each time: rounds, and oth
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
@@ -22,6 +20,7 @@ from opmon.store import handing, queue
 from opmon.store.engine import Connection
 from opmon.store.matching import match
 from opmon.types import Label
+from opmon.waiting import Asking
 
 log = logging.getLogger(__name__)
 
@@ -41,21 +40,19 @@ class Desk:
     name: str
     identity: str
     """Another identity is another place: it is handed all open tasks."""
-    _hangs: Future[object] | None = field(default=None, repr=False)
+    monitor: str = ""
 
     def ask(self, function: Callable[[], T]) -> T:
         """Call the provider and wait for it as long as it says; while a call hangs no other is begun."""
-        if self._hangs is not None and not self._hangs.done():
-            raise UnavailableError(f"the label provider {self.name!r} still hangs in an earlier call")
-        future: Future[T] = Future()
-        threading.Thread(target=_run, args=(function, future), name=f"labels-{self.name}", daemon=True).start()
-        if not wait((future,), self.provider.patience).done:
-            self._hangs = future  # type: ignore[assignment]
-            raise UnavailableError(
-                f"the label provider {self.name!r} did not answer within {self.provider.patience:g} s; nothing is lost"
-            )
+        asking = Asking(
+            kind="label provider",
+            key=f"the tasks of {self.monitor} at {self.identity}",
+            shown=f"the label provider {self.name!r}",
+            target=self.provider.asks or f"{self.name} of {self.monitor}",
+            seconds=self.provider.patience,
+        )
         try:
-            return future.result()
+            return asking.call(function)
         except OpmonError:
             raise
         except OSError as exc:
@@ -70,7 +67,7 @@ def desk_of(settings: MonitorSettings) -> Desk | None:
     chosen = settings.labels.provider
     if chosen is None:
         return None
-    return Desk(chosen.plugin.bind(settings.name, settings.guide), chosen.type, chosen.identity)
+    return Desk(chosen.plugin.bind(settings.name, settings.guide), chosen.type, chosen.identity, settings.name)
 
 
 def pull_labels(work: Toolbox, desk: Desk | None) -> int:
@@ -181,10 +178,3 @@ def _keep(connection: Connection, work: Toolbox, pulled: Pulled) -> tuple[int, l
 
 def _label(said: Said, task_id: int) -> Label:
     return Label(task_id, said.annotator, said.truth, said.at, said.why, said.seconds)
-
-
-def _run(function: Callable[[], T], future: Future[T]) -> None:
-    try:
-        future.set_result(function())
-    except BaseException as exc:  # noqa: BLE001 - raised where it is waited for
-        future.set_exception(exc)

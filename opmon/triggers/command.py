@@ -13,6 +13,7 @@ from typing import IO
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
+from opmon.outgoing import overdue
 from opmon.private import umask_of_user
 from opmon.triggers._environment import variables
 from opmon.types import Document
@@ -69,6 +70,7 @@ class Command(Action):
                 code = process.wait(self.timeout)
             except subprocess.TimeoutExpired as exc:
                 _kill(process)
+                overdue.count("command")
                 raise DeliveryError(f"{self.argv[0]} was killed after {self.timeout:g} s") from exc
             except BaseException:
                 _kill(process)

@@ -17,6 +17,7 @@ import httpcore
 
 from opmon.abc import Action
 from opmon.errors import DeliveryError, InputError
+from opmon.outgoing import overdue
 from opmon.outgoing.address import Target, retry_after, target
 from opmon.outgoing.breaker import breaker_of
 from opmon.triggers._webhook import TEMPLATES, check_headers, key, signature
@@ -76,6 +77,7 @@ class Webhook(Action):
             status, wait = self._posted(to, event, content)
         except (httpcore.TimeoutException, TimeoutError) as exc:
             breaker.failed()
+            overdue.count("webhook")
             raise DeliveryError(f"{to.shown} did not answer within {self.timeout:g} s") from exc
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as exc:
             breaker.left()  # told at once: nobody is kept waiting

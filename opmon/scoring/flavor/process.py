@@ -18,6 +18,7 @@ from typing import IO
 import pyarrow as pa
 
 from opmon.errors import ModelError
+from opmon.outgoing import overdue
 from opmon.types import Document, Json
 from opmon.wording import counted
 
@@ -150,6 +151,7 @@ class Worker:
 
         def kill() -> None:
             self._late = seconds
+            overdue.count("model")
             if process is not None:
                 with suppress(OSError):
                     os.killpg(process.pid, signal.SIGKILL)

@@ -17,6 +17,7 @@ from opmon.sources._wanted import require_rows
 from opmon.sources.delta.log import File, Table, require_installed
 from opmon.sources.delta.place import BEGIN, Place
 from opmon.sources.delta.rows import batches, count, gone
+from opmon.stores import shown_place
 from opmon.types import Batch, Slice
 from opmon.wording import did_you_mean, nearest
 
@@ -64,6 +65,11 @@ class Delta(Source):
         if not isinstance(self.since, int):
             object.__setattr__(self, "since", since_text(self.since))
         require_installed()
+
+    @property
+    def asks(self) -> str:
+        """The folder, or the store and its bucket."""
+        return shown_place(self.path)
 
     def begins(self) -> Mapping[str, str]:
         """Behind the version before the first that ``since`` means."""

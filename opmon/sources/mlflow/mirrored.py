@@ -27,6 +27,11 @@ class Mirrored(Source):
 
     since: Since
 
+    @property
+    def patience(self) -> float:
+        """What is copied may be large; each call to MLflow has its own limit."""
+        return 1800.0
+
     def begins(self) -> Mapping[str, str]:
         """With what was logged after ``since``."""
         moment = moment_of(None if self.since is None else str(self.since), datetime.now(UTC))

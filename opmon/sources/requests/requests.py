@@ -14,6 +14,7 @@ from opmon.errors import InputError, SourceError
 from opmon.sources.files import Files
 from opmon.sources.nested import Nested, as_array
 from opmon.sources.requests.payloads import Row, plain_text, rows_of
+from opmon.stores import shown_place
 from opmon.types import Batch, Json, Slice
 
 Layout = Literal["mlflow", "v2", "sagemaker"]
@@ -63,6 +64,11 @@ class Requests(Source):
         captured = [f"{side}.{key}" for side in _SIDES for key in ("data", "encoding")]
         paths = (*captured, f"{_EVENT}.eventId", f"{_EVENT}.inferenceTime") if self.layout == "sagemaker" else ()
         object.__setattr__(self, "_files", Nested(files, paths) if paths else files)
+
+    @property
+    def asks(self) -> str:
+        """The folder, or the store and its bucket."""
+        return shown_place(self.path)
 
     @property
     def answers(self) -> tuple[str, ...]:

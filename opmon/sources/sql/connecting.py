@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +35,10 @@ _LIBPQ = {
     "application_name": "opmon",
 }
 _MYSQL = {"connect_timeout": _CONNECT_SECONDS}
+_GRACE = 10.0
+"""Seconds that a server may take longer than it was told to end a statement."""
+_ACTIVE = 1
+"""A statement is under way, as libpq says."""
 _STEPS = 100_000
 """After so many steps of its machine SQLite asks whether to go on."""
 
@@ -92,7 +99,8 @@ def session(address: str, what: str, timeout: timedelta) -> Iterator[Session]:
         with engine.connect() as connection:
             opened = Session(connection, timeout)
             _bounded(opened)
-            yield opened
+            with _cut_off(opened):
+                yield opened
     except OpmonError:
         raise
     except SQLAlchemyError as exc:
@@ -144,6 +152,31 @@ def _bounded(opened: Session) -> None:
     elif opened.dialect in ("mysql", "mariadb"):
         connection.exec_driver_sql("SET SESSION TRANSACTION READ ONLY")
         connection.exec_driver_sql("SET time_zone = '+00:00'")
+
+
+@contextmanager
+def _cut_off(opened: Session) -> Iterator[None]:
+    """Cut the connection to a PostgreSQL that does not end a statement by itself: one that is stopped, or gone."""
+    if opened.dialect != "postgresql":
+        yield
+        return
+    opened.step()
+    driver: Any = opened.connection.connection.driver_connection
+    errors: type[Exception] = opened.connection.dialect.loaded_dbapi.Error  # closed just now
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(max(1.0, opened.deadline + _GRACE - time.monotonic())):
+            if time.monotonic() > opened.deadline + _GRACE and driver.info.transaction_status == _ACTIVE:
+                with suppress(OSError, errors), socket.socket(fileno=os.dup(driver.fileno())) as connected:
+                    connected.shutdown(socket.SHUT_RDWR)
+                return
+
+    threading.Thread(target=watch, name="sql-deadline", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def _no_driver(address: str, exc: ImportError) -> InputError:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from opmon.abc import Source
 from opmon.durations import duration
 from opmon.errors import InputError, SourceError
+from opmon.redaction import shown_address
 from opmon.sources._damage import Damaged
 from opmon.sources._salvage import Flaw
 from opmon.sources._schema import declared_types
@@ -93,6 +94,16 @@ class Sql(Source):
         except ValueError as exc:
             raise InputError(f"timeout {exc}; got {self.timeout!r}") from None
         parsed(self.database)
+
+    @property
+    def asks(self) -> str:
+        """The address of the database without its password."""
+        return shown_address(self.database)
+
+    @property
+    def patience(self) -> float:
+        """Some statements, each of which has its own limit."""
+        return 4 * duration(self.timeout).total_seconds()
 
     def begins(self) -> Mapping[str, str]:
         """Where ``since`` says, in the order of the cursor."""

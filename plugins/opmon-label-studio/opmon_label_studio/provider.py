@@ -52,6 +52,10 @@ class LabelStudio(LabelProvider):
         if isinstance(self.timeout, bool) or not (math.isfinite(self.timeout) and 0 < self.timeout <= 300):
             raise InputError(f"timeout must be a number of seconds above 0 and at most 300; got {self.timeout!r}")
 
+    @property
+    def asks(self) -> str:
+        return self._client().shown
+
     def bind(self, monitor: str, guide: Guide) -> LabelStudio:
         bound = replace(self)
         object.__setattr__(bound, "_monitor", monitor)

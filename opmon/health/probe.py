@@ -1,0 +1,45 @@
+"""A question whose answer may take for ever: whoever asks waits a little for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """There was no answer in time."""
+
+
+@dataclass
+class Probe(Generic[T]):
+    """Asks in a thread of its own, one at a time; an answer is good for ``remembered`` seconds."""
+
+    ask: Callable[[], T]
+    name: str
+    remembered: float = 0.0
+    _answer: tuple[float, T] | None = field(default=None, repr=False)
+    _asking: threading.Thread | None = field(default=None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def answer(self, seconds: float) -> T:
+        """The answer, waited for at most so long; :class:`Unanswered` where there is none by then."""
+        with self._lock:
+            known = self._answer
+            if known is not None and time.monotonic() - known[0] < self.remembered:
+                return known[1]
+            if self._asking is None or not self._asking.is_alive():
+                self._asking = threading.Thread(target=self._ask, name=self.name, daemon=True)
+                self._asking.start()
+            asking = self._asking
+        asking.join(seconds)
+        if asking.is_alive() or self._answer is None:
+            raise Unanswered
+        return self._answer[1]
+
+    def _ask(self) -> None:
+        self._answer = time.monotonic(), self.ask()
