@@ -21,6 +21,7 @@ Contracts lie below everything that implements them: they know values, arrays an
 
 from __future__ import annotations
 
+from opmon.abc._expecting import influence_of
 from opmon.abc.action import Action
 from opmon.abc.estimator import Estimator
 from opmon.abc.executor import Executor, J, R
@@ -74,5 +75,6 @@ __all__ = [
     "TaggedRun",
     "Training",
     "VersionNotes",
+    "influence_of",
     "truth_numbers",
 ]

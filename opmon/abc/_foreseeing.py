@@ -1,4 +1,6 @@
-"""The linearised value of a measure for inputs whose truth is not known, over the truths that are possible."""
+"""The linearised value of a measure of truth and prediction alone for inputs whose truth is not known.
+
+What :mod:`._expecting` does for any measure, by a table."""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.types import Floats, Numbers
+from opmon.errors import InputError
+from opmon.problems import Problem
+from opmon.types import Array, Floats
 from opmon.types.labelled import Labelled
 from opmon.types.prospect import Foreseen, Prospect
 
@@ -20,11 +24,6 @@ KINDS = 12
 """More kinds than this are not told apart: each would want strata of its own."""
 ALIKE = 1e-9
 CHUNK = 1 << 16
-LEVELS = 64
-"""Expected errors are put in so many classes of equal size, of which ``EACH`` inputs stand for all."""
-EACH = 8
-NODES, MASSES = np.polynomial.hermite_e.hermegauss(9)
-"""Errors relative to their standard deviation, and how likely each is, as of a normal distribution."""
 
 
 def of_classes(measure: Measure, prospect: Prospect) -> Foreseen | None:
@@ -86,7 +85,10 @@ def _table(measure: Measure, names: tuple[str, ...], prospect: Prospect, masses:
     if not len(y):
         return None
     rows = Labelled(np.ones(len(y), dtype=np.bool_), truths[y], answers[said], None, prospect.classes)
-    influence = measure.linearised(rows, masses[there] / masses[there].sum())
+    try:
+        influence = measure.linearised(rows, masses[there] / masses[there].sum())
+    except InputError:
+        return None
     if influence is None or not np.isfinite(influence).all() or not influence.any():
         return None
     table = np.zeros(masses.shape)
@@ -105,38 +107,25 @@ def _kinds(table: Floats, said: NDArray[np.int64]) -> NDArray[np.uint8]:
     return of
 
 
-def of_numbers(measure: Measure, prospect: Prospect) -> Foreseen | None:
-    """By the expected error, from inputs of every size of it with errors to either side."""
-    if prospect.error is None or not np.ptp(prospect.error) > 0:
+def probed(measure: Measure, problem: Problem, classes: tuple[str, ...]) -> Foreseen | None:
+    """What is foreseen of four made-up inputs, of which two are likely to be wrong."""
+    names = measure.chances(classes)
+    if problem in ("classification", "multilabel") and not names:
         return None
-    order = np.argsort(prospect.error, kind="stable")
-    level = np.arange(len(order)) * min(LEVELS, len(order)) // len(order)
-    first = np.flatnonzero(np.diff(level, prepend=-1))
-    sizes = np.diff(np.append(first, len(order)))
-    chosen = (first[:, None] + (np.arange(EACH) + 0.5) / EACH * sizes[:, None]).astype(np.int64)
-    places = order[chosen.ravel()]
-    scale = np.sqrt(np.pi / 2)  # the standard deviation of a normal error whose mean size is 1
-    predicted, error = prospect.predicted[places].astype(np.float64), prospect.error[places].astype(np.float64)
-    truth = predicted[:, None] + scale * error[:, None] * NODES
-    rows = Labelled(
-        np.ones(truth.size, dtype=np.bool_), truth.ravel(), np.repeat(predicted, len(NODES)), None, prospect.classes
-    )
-    stands = np.repeat(np.repeat(sizes / EACH, EACH), len(NODES)) * np.tile(MASSES / MASSES.sum(), len(places))
-    influence = measure.linearised(rows, stands / stands.sum())
-    if influence is None or not np.isfinite(influence).all():
-        return None
-    return _along(prospect.error, order[chosen], influence.reshape(len(first), EACH, len(NODES)))
-
-
-def _along(error: Numbers, chosen: NDArray[np.int64], influence: Floats) -> Foreseen:
-    """Mean and standard deviation at every expected error, from those at some."""
-    mass = MASSES / MASSES.sum() / EACH
-    mean = (influence @ mass).sum(axis=1)
-    second = (influence**2 @ mass).sum(axis=1)
-    at = error[chosen].mean(axis=1)
-    spread = np.sqrt(np.maximum(second - mean**2, 0.0))
-    return Foreseen(
-        np.interp(error, at, mean).astype(np.float32),
-        np.interp(error, at, spread).astype(np.float32),
-        np.zeros(len(error), np.uint8),
-    )
+    doubt = np.array([0.1, 0.2, 0.6, 0.7])
+    numbers, count = np.arange(4), max(len(classes), 1)
+    if problem == "regression":
+        return measure.foresee(Prospect(1 + numbers, (), {}, doubt, problem))
+    if problem == "judged":
+        return measure.foresee(Prospect(np.full(4, np.nan), (), {"0.0": doubt, "1.0": 1 - doubt}, None, problem))
+    said: Array
+    if problem == "multilabel":
+        chances = {name: doubt if place % 2 else 1 - doubt for place, name in enumerate(classes)}
+        said = np.stack([chances[name] > 0.5 for name in classes], axis=1)
+    else:
+        rest = doubt / max(count - 1, 1)
+        chances = {name: np.where(numbers % count == place, 1 - doubt, rest) for place, name in enumerate(classes)}
+        said = numbers % count
+    wanted = {name: chances[name] for name in names if name in chances}
+    scores = wanted if measure.needs_scores else {}
+    return measure.foresee(Prospect(said, classes, wanted, problem=problem, scores=scores))

@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.abc._foreseeing import of_classes, of_numbers
+from opmon.abc._expecting import of_rows
+from opmon.abc._foreseeing import of_classes, probed
 from opmon.abc.plugin import Plugin
 from opmon.errors import InputError, PluginError
 from opmon.quantities import Problem, Quantity
@@ -244,14 +245,23 @@ class Measure(Plugin, ABC):
     def foresee(self, prospect: Prospect) -> Foreseen | None:
         """What its linearised value is likely to be for every input before labels; None: no sampler can aim at it.
 
-        The default follows from :meth:`linearised`: over the possible truths of a classification by their chances, of
-        a regression by the error that is expected. A measure that needs scores has none.
+        The default follows from :meth:`linearised` or :meth:`quantile`, over the truths that each input may have:
+        classes or sets of labels by their chances, numbers by the error that is expected, scores that people give by
+        how likely each is. A measure that tells no influence, such as a function of somebody's own, has none, nor has
+        a sum of sizes of gaps.
         """
-        if self.needs_scores:
+        if prospect.problem not in self.problems:
             return None
-        if self.problems == ("regression",):
-            return of_numbers(self, prospect)
-        return of_classes(self, prospect) if "classification" in self.problems else None
+        if prospect.problem == "classification" and not self.needs_scores:
+            return of_classes(self, prospect)
+        return of_rows(self, prospect)
+
+    def aimed_at(self, problem: Problem, classes: Sequence[str]) -> bool:
+        """Whether a sampler can aim at it, where it knows the chances of these classes or what errors to expect.
+
+        The default looks at what :meth:`foresee` makes of four inputs.
+        """
+        return probed(self, problem, tuple(classes)) is not None
 
     def notes(self, rows: Labelled) -> tuple[str, ...]:
         """What a reader of the estimate must know of these rows, such as a class of which there is no answer."""

@@ -61,6 +61,7 @@ def plan(
         aim=aim,
         waves=not one_wave,
         measure=known.main,
+        aims=known.aims,
     )
     if as_json:
         print_json(_as_json(size, expected, known, planned, advice) | {"aim": aim})

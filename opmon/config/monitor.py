@@ -133,7 +133,9 @@ class MonitorSettings(MonitorKeys):
         chosen = self.main_measure
         main = None if chosen is None else self.quantity.name
         of_all = chosen is not None and chosen.plugin.of_all(self.problem, self.class_names or ("", "other"))
-        return Known(self.quantity, self.problem, self.level, self.at_hand, aim, main=main, of_all=of_all)
+        names, unknown = self.class_names or (), self.class_names is None and traits(self.problem).of_classes
+        aims = chosen is None or unknown or chosen.plugin.aimed_at(self.problem, names)
+        return Known(self.quantity, self.problem, self.level, self.at_hand, aim, main=main, of_all=of_all, aims=aims)
 
     @property
     def queue_terms(self) -> QueueTerms:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from opmon.abc import Measure, Ratio
+from opmon.abc import Measure, Ratio, influence_of
 from opmon.errors import InputError
 from opmon.estimators._answers import loss_of
 from opmon.estimators._assisting import assisted_measure
@@ -89,6 +89,27 @@ def measured_tally(estimator: LinearEstimator, sample: Sample, rows: Labelled, m
     usable, _ = _usable(rows, measure)
     sample = Sample(sample.draw, np.where(usable, 0.0, np.nan), None, sample.propensity)
     return ratio_tally(Known(estimator, sample, rows.only(usable), usable), measure)
+
+
+def measured_gain(estimator: LinearEstimator, sample: Sample, rows: Labelled, measure: Measure) -> float | None:
+    """The standard error of the measure from these draws, relative to that of as many simple random draws; None where
+    the measure tells no influence, or nothing varies.
+
+    Both are of the same linearised values ``u``: that of the design beside ``S² (1/n − 1/N)`` with their variance
+    ``S²`` over the frame, which the draws estimate too.
+    """
+    usable, _ = _usable(rows, measure)
+    sample = Sample(sample.draw, np.where(usable, 0.0, np.nan), None, sample.propensity)
+    known = Known(estimator, sample, rows.only(usable), usable)
+    count = len(known.rows)
+    with np.errstate(all="ignore"):
+        influence = influence_of(measure, known.rows, known.weights)
+        if influence is None or count < 2:
+            return None
+        away = influence - float(known.weights @ influence)
+        plain = float(known.weights @ away**2) * count / (count - 1) * (1 / count - 1 / sample.draw.frame_size)
+        own = known.variance(influence)
+    return math.sqrt(own / plain) if plain > 0 and own > 0 and math.isfinite(own / plain) else None
 
 
 def _estimate(known: Known, measure: Measure, quantity: Quantity, level: float, *, whole: bool) -> Estimate:

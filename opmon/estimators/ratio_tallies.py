@@ -20,7 +20,7 @@ from opmon.estimators._known import Known
 from opmon.estimators._skewed_score import cautious, skewed_score_upper
 from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.tally import ENOUGH, Tally, grouped
-from opmon.types import Floats
+from opmon.types import Array, Floats
 from opmon.types.draw import KIND
 from opmon.types.labelled import Labelled
 
@@ -58,10 +58,10 @@ def ratio_tally(known: Known, measure: Measure) -> Tally | None:
 def _values(measure: Measure, rows: Labelled, kind: NDArray[np.int64]) -> Floats | None:
     """The two values that inputs of each kind may have; None where a kind has more."""
     found = np.zeros((int(kind.max()) + 1, 4))
-    truths = np.unique(np.concatenate([np.asarray(rows.classes, dtype=np.str_), rows.truth]))
+    truths = _truths(rows)
     for one in np.unique(kind):
-        said = np.unique(rows.predicted[kind == one])
-        y, answer = np.repeat(truths, len(said)), np.tile(said, len(truths))
+        said = np.unique(rows.predicted[kind == one], axis=0)
+        y, answer = np.repeat(truths, len(said), axis=0), np.concatenate([said] * len(truths))
         table = measure.ratio(Labelled(np.ones(len(y), dtype=np.bool_), y, answer, None, rows.classes))
         if table is None:
             return None
@@ -70,6 +70,15 @@ def _values(measure: Measure, rows: Labelled, kind: NDArray[np.int64]) -> Floats
             return None
         found[one] = np.concatenate([pairs[0], pairs[-1]])
     return found
+
+
+def _truths(rows: Labelled) -> Array:
+    """The truths that there may be; of several labels at once none of them, all, and each alone, which is enough to see
+    whether more than one of them counts."""
+    if rows.truth.ndim == 1:
+        return np.unique(np.concatenate([np.asarray(rows.classes, dtype=np.str_), rows.truth]))
+    count = len(rows.classes)
+    return np.concatenate([np.zeros((1, count)), np.ones((1, count)), np.eye(count)]).astype(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | Non
     n = sum(estimate.n for estimate in estimates)
     W = [estimate.frame_size / N for estimate in estimates]
     value = math.fsum(w * e.value for w, e in zip(W, estimates, strict=True))
-    drawn = [*tallies] if tallies is not None else [None] * len(estimates)
+    drawn = [each if each is not None and each.has_parts else None for each in tallies or [None] * len(estimates)]
     ratios = [tally for tally in drawn if tally is not None and tally.is_ratio]
     if len(ratios) == len(estimates) > 1:
         value, low, high = ratio_bounds(ratios, W, estimates[0].level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -46,6 +47,15 @@ class Tally:
     the share of the second. Empty for a mean loss."""
     sums: Floats = field(default_factory=lambda: np.zeros(0))
     """Of a ratio what numerator and denominator are estimated to be, per input of the frame."""
+    gain: float = math.nan
+    """Of a measure other than the usual one, the standard error relative to that of as many simple random draws; NaN
+    where nobody can say."""
+
+    @classmethod
+    def of_gain(cls, gain: float) -> Tally:
+        """The tally of draws of which no more is known than what their design gained."""
+        none = np.zeros(0)
+        return cls(none, none, none, none, none, none, none, none, gain=gain)
 
     @classmethod
     def of(
@@ -77,6 +87,11 @@ class Tally:
     def weighing(self, weight: float) -> Tally:
         """The tally as a part of something larger."""
         return replace(self, share=weight * self.share, known=weight * self.known, sums=weight * self.sums)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether an interval can be made from it."""
+        return len(self.share) > 0
 
     @property
     def is_ratio(self) -> bool:

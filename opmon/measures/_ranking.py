@@ -39,6 +39,9 @@ class Ranking(Measure):
         if self.class_ is not None:
             require_class(self.class_, classes)
 
+    def chances(self, classes: Sequence[str]) -> tuple[str, ...]:
+        return super().chances(classes) if self.class_ is None else (self.class_,)
+
     def value(self, rows: Labelled, weights: Floats) -> float:
         columns = self._columns(rows)
         return sum(self._area(scores, true, weights) for scores, true in columns) / len(columns)

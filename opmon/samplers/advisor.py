@@ -46,12 +46,13 @@ def advise(
     aim: float = 0.5,
     waves: bool = True,
     measure: str | None = None,
+    aims: bool = True,
 ) -> Advice:
     """The sampler for ``budget`` labels out of ``size`` inputs.
 
     ``variables`` are the auxiliary variables at hand, ``aim`` runs from 0 (estimate) to 1 (expose failures), ``waves``
     says whether labels can come back before the rest is drawn. ``measure`` names what is estimated where that is not
-    the usual one of the problem.
+    the usual one of the problem; ``aims`` says whether a sampler can aim at it.
 
     >>> advice = advise(10_000, 200, variables=["confidence"])
     >>> advice.sampler, dict(advice.parameters)
@@ -69,7 +70,7 @@ def advise(
     parameters: dict[str, Json] = {"aim": aim}
     if not waves:
         parameters["waves"] = 1
-    expected = _expectations(problem, aim) if measure is None else (_aimed(measure),)
+    expected = _expectations(problem, aim) if measure is None else (_aimed(measure) if aims else _not_aimed(measure),)
     reasons = [*expected, _on_waves(budget, aim, waves)]
     if len(variables) > 1:
         reasons.append(f"it uses all {len(variables)} variables and learns from the labels which of them tell")
@@ -91,9 +92,16 @@ _WITHOUT_VARIABLES_EITHER = (
 def _aimed(measure: str) -> str:
     return (
         f"it alone aims at {measure}: labels go where its value is in doubt, by the chances that the model gives or "
-        "the errors that the variables foretell, and a share of them everywhere; other samplers draw as for the usual "
+        "by what labels show along the variables, and a share of them everywhere; other samplers draw as for the usual "
         "measure. With scores that tell, the recall of a class of 1 % had a third to a half of the error of simple "
         "random sampling, a cost or a mean absolute error three quarters"
+    )
+
+
+def _not_aimed(measure: str) -> str:
+    return (
+        f"no sampler aims at {measure}: it cannot be told beforehand which inputs its value depends on. It is drawn "
+        "as for the usual measure, and its estimate and interval hold as ever"
     )
 
 

@@ -1,4 +1,4 @@
-"""What is foreseen of a frame: the model's own chances, as far as labels bear them out, and the errors to expect."""
+"""What is foreseen of a frame: chances of truths, as far as labels bear them out, and the errors to expect."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from opmon._ridge import fit
 from opmon.abc import Measure
-from opmon.samplers import _proxy
 from opmon.samplers._checks import chunks
-from opmon.types import Array, Frame, Numbers, Sample
+from opmon.samplers._learning import expected_errors, likely_scores, likely_wrong
+from opmon.types import Array, Frame, Numbers, Problem, Sample
 from opmon.types.prospect import Foreseen, Prospect
 
 TEMPER = 0.7
@@ -29,8 +29,10 @@ FEW = 10
 class Seen:
     """Inputs whose truth is known, of this round or of rounds before: one entry each."""
 
-    truth: NDArray[np.str_]
-    predicted: NDArray[np.str_]
+    truth: Array
+    """The class; of several labels one row per input that says of each class whether it is there."""
+    predicted: Array
+    """Likewise."""
     chances: Mapping[str, Numbers]
     """By class what the model held its chance for."""
 
@@ -39,37 +41,54 @@ class Seen:
 
 
 def foresee(
-    measure: Measure, frame: Frame, chances: Mapping[str, Numbers], classes: tuple[str, ...], seen: Seen | None
+    measure: Measure,
+    frame: Frame,
+    chances: Mapping[str, Numbers],
+    classes: tuple[str, ...],
+    seen: Seen | None,
+    sample: Sample | None = None,
+    problem: Problem = "classification",
 ) -> Foreseen | None:
     """What a measure of classes is likely to be for each input of ``frame``; None where no sampler can aim at it.
 
     ``chances`` are the model's own, by class, for every input. They are drawn towards even ones (``TEMPER``) until
     labels say how far they can be trusted: a ridge logistic regression of the truth on the log odds and on whether the
-    class was predicted, for each class.
+    class was predicted, for each class. Without any, how likely the model is wrong is learned from the labels of
+    ``sample``, along the variables; of measures of scores nothing is then foreseen. Predictions of several labels are
+    one row per input that says of each class whether it is predicted.
     """
-    if frame.predictions is None or not chances:
+    if frame.predictions is None:
         return None
-    said = numbered(frame.predictions, classes)
-    learned = {name: _calibrated(values, said == _place(name, classes), name, seen) for name, values in chances.items()}
-    return measure.foresee(Prospect(said, classes, learned))
+    said = frame.predictions if problem == "multilabel" else numbered(frame.predictions, classes)
+    if chances:
+        members = {name: _of(said, classes, name) for name in chances}
+        learned = {name: _calibrated(values, members[name], classes, name, seen) for name, values in chances.items()}
+    elif sample is None or seen is None or measure.needs_scores or len(seen) < FEW:
+        return None
+    else:
+        wrong = likely_wrong(frame, sample, FEW)
+        if wrong is None:
+            return None
+        learned = _by_errors(wrong, said, classes, seen)
+    scores = chances if measure.needs_scores else {}
+    return measure.foresee(Prospect(said, classes, learned, problem=problem, scores=scores))
 
 
 def foresee_numbers(measure: Measure, frame: Frame, sample: Sample) -> Foreseen | None:
     """The same of a regression: errors are learned from the labels so far, along the variables of the frame."""
-    names = tuple(frame.variables)
-    variables = _proxy.coded(frame, names)
-    if frame.predictions is None or not variables or sample.answered.sum() < FEW or not np.nansum(sample.outcomes):
+    error = None if frame.predictions is None else expected_errors(frame, sample, FEW)
+    if frame.predictions is None or error is None:
         return None
-    sizes = Sample(sample.draw, np.sqrt(sample.outcomes), "regression", sample.propensity)
-    parts, _ = _proxy.learned(variables, sizes)
-    tables = [variable.table(part) for variable, part in zip(variables, parts, strict=True)]
-    error = np.empty(frame.size, np.float32)
-    for part in chunks(frame.size):
-        error[part] = _proxy.scores(variables, tables, part)
-    error = np.exp(error - error.max())
-    known = sample.answered
-    scale = float(np.sqrt(sample.outcomes[known]).mean()) / float(error[sample.draw.positions[known]].mean())
-    return measure.foresee(Prospect(np.asarray(frame.predictions, dtype=np.float64), (), {}, error * scale))
+    predicted = np.asarray(frame.predictions, dtype=np.float64)
+    return measure.foresee(Prospect(predicted, (), {}, error, problem="regression"))
+
+
+def foresee_scores(measure: Measure, frame: Frame, sample: Sample) -> Foreseen | None:
+    """The same of outputs that people judge: how likely each score is, learned from those so far."""
+    chances = likely_scores(frame, sample, FEW)
+    if chances is None:
+        return None
+    return measure.foresee(Prospect(np.full(frame.size, np.nan), (), chances, problem="judged"))
 
 
 def numbered(names: Array, classes: tuple[str, ...]) -> NDArray[np.int16]:
@@ -84,24 +103,55 @@ def numbered(names: Array, classes: tuple[str, ...]) -> NDArray[np.int16]:
     return found
 
 
-def _place(name: str, classes: tuple[str, ...]) -> int:
-    return classes.index(name) if name in classes else -2
+def _of(values: Array, classes: tuple[str, ...], name: str) -> NDArray[np.bool_]:
+    """Which inputs are of a class, or have it."""
+    if name not in classes:
+        return np.zeros(len(values), np.bool_)
+    place = classes.index(name)
+    if values.ndim == 2:
+        return np.asarray(values[:, place], dtype=np.bool_)
+    return np.asarray(values == (name if values.dtype.kind in "UO" else place))
 
 
-def _calibrated(chance: Numbers, said: NDArray[np.bool_], name: str, seen: Seen | None) -> Numbers:
+def _calibrated(
+    chance: Numbers, said: NDArray[np.bool_], classes: tuple[str, ...], name: str, seen: Seen | None
+) -> Numbers:
     known = None if seen is None else np.isfinite(seen.chances[name]) if name in seen.chances else None
     if seen is None or known is None or known.sum() < FEW:
         level, slope, own = 0.0, TEMPER, 0.0
     else:
         odds = _log_odds(seen.chances[name][known])
-        X = np.stack([np.ones(len(odds)), odds, seen.predicted[known] == name], axis=1).astype(np.float64)
-        y = (seen.truth[known] == name).astype(np.float64)
+        members = _of(seen.predicted, classes, name)[known]
+        X = np.stack([np.ones(len(odds)), odds, members], axis=1).astype(np.float64)
+        y = _of(seen.truth, classes, name)[known].astype(np.float64)
         level, slope, own = fit(X, y, np.array([0.0, TEMPER, 0.0]), PRECISION, True)
     found = np.empty(len(chance), np.float32)
     for part in chunks(len(chance)):
         odds = level + slope * _log_odds(chance[part]) + own * said[part]
         found[part] = 1 / (1 + np.exp(-np.clip(odds, -20, 20)))
     return found
+
+
+def _by_errors(wrong: Numbers, said: Array, classes: tuple[str, ...], seen: Seen) -> dict[str, Numbers]:
+    """The chance of each class by how likely the model is wrong.
+
+    Of one class, another is as likely as it is frequent among the truths seen; of several, each label is wrong as often
+    as it was where any was.
+    """
+    chances: dict[str, Numbers] = {}
+    if said.ndim == 2:
+        lost = np.asarray(seen.truth != seen.predicted)
+        often = (lost.sum(axis=0) + 0.5) / (lost.any(axis=1).sum() + 1)
+        for place, name in enumerate(classes):
+            off = np.minimum(wrong * often[place], 1.0)
+            chances[name] = np.where(said[:, place], 1 - off, off).astype(np.float32)
+        return chances
+    share = np.array([1.0 + np.count_nonzero(seen.truth == name) for name in classes])
+    share /= share.sum()
+    others = np.append(1 - share, 1.0)[np.asarray(said, dtype=np.int64)]
+    for place, name in enumerate(classes):
+        chances[name] = np.where(said == place, 1 - wrong, wrong * share[place] / others).astype(np.float32)
+    return chances
 
 
 def _log_odds(chance: Numbers) -> NDArray[np.float64]:

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from opmon.abc import Measure
 from opmon.adjudication import Asked
 from opmon.measures.log_loss import LogLoss
-from opmon.samplers.foresight import Seen, foresee, foresee_numbers
+from opmon.problems import traits
+from opmon.samplers.foresight import Seen, foresee, foresee_numbers, foresee_scores
 from opmon.stages.frames import CHANCE, read_chances, read_frame
-from opmon.stages.measures import main_of, measures_of
+from opmon.stages.measures import main_of, measures_of, set_rows
 from opmon.stages.toolbox import Toolbox, sampler_of
 from opmon.store import queue, rounds
 from opmon.store.engine import Connection
 from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
 from opmon.types import Frame, Numbers, Sample
+from opmon.types.prospect import Foreseen
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +42,7 @@ def aim_of(plan: RoundPlan) -> Measure | None:
 
 def aim_of_classes(plan: RoundPlan) -> Measure | None:
     """The same, where chances of classes have to be known of every input."""
-    aim = aim_of(plan)
-    return aim if aim is not None and plan.problem == "classification" and not aim.needs_scores else None
+    return aim_of(plan) if traits(plan.problem).of_classes else None
 
 
 def chances_of(plan: RoundPlan) -> Measure | None:
@@ -56,22 +57,34 @@ def aimed(work: Toolbox, round_: Round, path: Path, frame: Frame, sample: Sample
     aim = aim_of(round_.plan)
     if aim is None or not frame.size:
         return frame
-    known = frame if frame.predictions is not None else read_frame(path, predictions=True)
-    if round_.plan.problem == "regression":
-        foreseen = None if sample is None else foresee_numbers(aim, known, sample)
-    elif round_.plan.problem == "classification" and round_.classes:
-        classes = tuple(round_.classes)
-        chances = read_chances(path)
-        wanted = {name: chances[name] for name in aim.chances(classes) if name in chances}
-        with work.store.read() as connection:
-            seen = _seen(connection, round_, wanted, classes)
-        foreseen = foresee(aim, known, wanted, classes, seen)
-    else:
-        foreseen = None
-    if foreseen is None and (sample is not None or round_.plan.problem != "regression"):
+    foreseen = _foreseen(work, round_, path, frame, sample, aim)
+    if foreseen is None and (sample is not None or traits(round_.plan.problem).of_classes):
         log.info("round %d of %s is drawn as for its usual measure: nothing is foreseen of its main one", round_.number,
                  work.name)  # fmt: skip
     return replace(frame, foreseen=foreseen)
+
+
+def _foreseen(
+    work: Toolbox, round_: Round, path: Path, frame: Frame, sample: Sample | None, aim: Measure
+) -> Foreseen | None:
+    problem, classes = round_.plan.problem, tuple(round_.classes or ())
+    if problem == "judged":
+        return None if sample is None else foresee_scores(aim, frame, sample)
+    known = frame if frame.predictions is not None else read_frame(path, predictions=True)
+    if problem == "regression":
+        return None if sample is None else foresee_numbers(aim, known, sample)
+    if not classes or known.predictions is None:
+        return None
+    chances = read_chances(path)
+    wanted = {name: chances[name] for name in aim.chances(classes) if name in chances}
+    if len(wanted) < len(aim.chances(classes)):
+        wanted = {}
+    with work.store.read() as connection:
+        seen = _seen(connection, round_, wanted, classes)
+    if problem == "multilabel":
+        different, place = np.unique(known.predictions.astype(np.str_), return_inverse=True)
+        known = replace(known, predictions=set_rows(different.tolist(), classes)[place.ravel()])
+    return foresee(aim, known, wanted, classes, seen, sample, problem)
 
 
 def chances_of_drawn(
@@ -103,7 +116,10 @@ def _seen(
             chances[name].append(own[name])
     if not truth:
         return None
-    return Seen(np.array(truth), np.array(said), {name: np.array(values) for name, values in chances.items()})
+    told = {name: np.array(values) for name, values in chances.items()}
+    if round_.plan.problem == "multilabel":
+        return Seen(set_rows(truth, classes), set_rows(said, classes), told)
+    return Seen(np.array(truth), np.array(said), told)
 
 
 def _answers(

@@ -16,7 +16,7 @@ from opmon.adjudication import Asked
 from opmon.config.measures import distinct
 from opmon.errors import InputError
 from opmon.estimators.census import METHOD as CENSUS
-from opmon.estimators.measured import measured, measured_tally
+from opmon.estimators.measured import measured, measured_gain, measured_tally
 from opmon.estimators.tally import Tally
 from opmon.quantities import Problem, Quantity
 from opmon.scales import score_of
@@ -85,25 +85,38 @@ def estimate_of(answers: Answers, rows: Labelled, measure: Measure, quantity: Qu
 
 
 def tally_of(round_: Round, answers: Answers) -> Tally | None:
-    """What the draws tell of the round's main measure, for an interval over several rounds; None where that is no mean
-    of losses over all inputs: rounds are then joined by their intervals."""
+    """What the draws tell of the round's main measure, for an interval over several rounds and for the next plan.
+
+    Where it is no mean of losses over all inputs, rounds are joined by their intervals, and it holds no more than what
+    the design gained.
+    """
     sample, main = answers.sample, main_of(round_.plan)
-    if main is not None:
-        rows = rows_of(round_, answers.tasks, sample.draw)
-        ratio = main.measure.ratio(rows.only(rows.answered))
-        if ratio is None or main.measure.needs_scores:
-            return None
-        if not ratio.is_mean:
-            estimator = linear(sample)
-            return None if estimator is None else measured_tally(estimator, sample, rows, main.measure)
-        losses = _losses(ratio, main.quantity)
-        if losses is None:
-            return None
-        outcomes = np.full(len(rows), np.nan)
-        outcomes[rows.answered] = losses
-        problem: Problem = "classification" if main.quantity.share else "regression"
-        sample = Sample(sample.draw, outcomes, problem, sample.propensity)
-    return plugins.make("estimator", sample.draw.design).tally(sample)
+    if main is None:
+        return plugins.make("estimator", sample.draw.design).tally(sample)
+    rows, estimator = rows_of(round_, answers.tasks, sample.draw), linear(sample)
+    gain = None if estimator is None else measured_gain(estimator, sample, rows, main.measure)
+    tally = _tally_of_main(sample, main, rows)
+    if gain is None:
+        return tally
+    return Tally.of_gain(gain) if tally is None else replace(tally, gain=gain)
+
+
+def _tally_of_main(sample: Sample, main: Planned, rows: Labelled) -> Tally | None:
+    ratio = main.measure.ratio(rows.only(rows.answered))
+    if ratio is None or main.measure.needs_scores:
+        return None
+    if not ratio.is_mean:
+        estimator = linear(sample)
+        return None if estimator is None else measured_tally(estimator, sample, rows, main.measure)
+    losses = _losses(ratio, main.quantity)
+    if losses is None:
+        return None
+    outcomes = np.full(len(rows), np.nan)
+    outcomes[rows.answered] = losses
+    problem: Problem = "classification" if main.quantity.share else "regression"
+    return plugins.make("estimator", sample.draw.design).tally(
+        Sample(sample.draw, outcomes, problem, sample.propensity)
+    )
 
 
 def _losses(ratio: Ratio, quantity: Quantity) -> Floats | None:
@@ -223,7 +236,7 @@ def labelled(
             given = np.array([score_of(text) if text else np.nan for text in truth])
             return Labelled(answered, given, np.full(len(given), np.nan))
         case "multilabel":
-            return Labelled(answered, _sets(truth, classes), _sets(said, classes), own, classes)
+            return Labelled(answered, set_rows(truth, classes), set_rows(said, classes), own, classes)
     return Labelled(answered, np.array(truth, np.str_), np.array(said, np.str_), own, classes)
 
 
@@ -231,7 +244,7 @@ def _numbers(texts: Sequence[str]) -> Floats:
     return np.array([float(text) if text else np.nan for text in texts])
 
 
-def _sets(texts: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]:
+def set_rows(texts: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]:
     """One row for each set and one column for each class: whether it is in the set."""
     said = [set(label_sets.members(text)) if text else set() for text in texts]
     return np.array([[name in own for name in classes] for own in said], dtype=np.bool_).reshape(

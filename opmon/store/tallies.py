@@ -43,4 +43,5 @@ def pack(tally: Tally) -> bytes:
 def unpack(data: bytes) -> Tally:
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         known = {name: arrays[name] for name in arrays.files}
-    return Tally(**known | {"known": float(known["known"])})
+    single = {name: float(known[name]) for name in ("known", "gain") if name in known}
+    return Tally(**known | single)

@@ -12,6 +12,7 @@ from opmon.errors import InputError
 from opmon.estimators.measured import measured
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.quantities import PROBLEMS, Problem
+from opmon.testing._foresight import check_foresight
 from opmon.types import Draw, Estimate, Floats, Labelled, Positions, Sample
 
 SIZE, DRAWS, REPETITIONS, SLOW = 3000, 200, 120, 40
@@ -71,6 +72,7 @@ def _check(measure: Measure, frame: Labelled) -> None:
         same = measure.value(without, np.ones(DRAWS)), measure.value(rows, np.ones(DRAWS))
         assert math.isclose(*same), f"{name} looks at scores, and does not say that it needs_scores"
     _influences(measure, rows)
+    check_foresight(measure, frame)
     _estimates(measure, frame)
 
 

@@ -1,4 +1,4 @@
-"""What can be said of every input before its label: the model's answer, chances of classes, the error to expect."""
+"""What can be said of every input before its label: the model's answer, chances of truths, the error to expect."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.problems import Problem
 from opmon.types.arrays import Array, Numbers
 
 
@@ -17,17 +18,22 @@ class Prospect:
     """What is known of every input of a frame before its label; one entry per input everywhere."""
 
     predicted: Array
-    """Of a classification the number of the predicted class in ``classes``, −1 for another; of a regression the
-    predicted number."""
+    """Of a classification the number of the predicted class in ``classes``, −1 for another; of several labels one row
+    per input that says of each class whether it is predicted; of a regression the predicted number."""
     classes: tuple[str, ...] = ()
     chances: Mapping[str, Numbers] = field(default_factory=dict)
-    """By class how likely the truth is to be it."""
+    """By class how likely the truth is to be it, or to have it; of judged outputs by score, written as a number, how
+    likely people are to give it."""
     error: Numbers | None = None
     """Of a regression how far off the prediction is expected to be, in the unit of the label; None where nobody can
     say."""
+    problem: Problem = "classification"
+    scores: Mapping[str, Numbers] = field(default_factory=dict)
+    """By class what the model itself says of its chance, NaN where it says nothing: what measures of scores are of."""
 
     def __post_init__(self) -> None:
         lengths = {"predicted": len(self.predicted)} | {name: len(values) for name, values in self.chances.items()}
+        lengths |= {f"score of {name}": len(values) for name, values in self.scores.items()}
         if self.error is not None:
             lengths["error"] = len(self.error)
         if len(set(lengths.values())) > 1:

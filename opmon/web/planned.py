@@ -67,6 +67,9 @@ def planned(known: Known, wish: Wish) -> Planned:
     def curve(telling: float | None) -> list[tuple[int, float, float]]:
         if known.tally is not None:
             return ratio_widths(known.tally, budgets, known.labels, inputs, known.level)
+        if known.shown is not None:
+            shown = known.shown
+            return [(n, shown.width(n, inputs), shown.width(n, inputs) / shown.gain) for n in budgets]
         return widths(
             budgets,
             inputs,
@@ -80,7 +83,13 @@ def planned(known: Known, wish: Wish) -> Planned:
         )
 
     advice = advise(
-        inputs, found.budget, problem=known.problem, variables=known.variables, aim=known.aim, measure=known.main
+        inputs,
+        found.budget,
+        problem=known.problem,
+        variables=known.variables,
+        aim=known.aim,
+        measure=known.main,
+        aims=known.aims,
     )
     hopeful = () if found.hopeful_budget is None else tuple((n, width) for n, width, _ in curve(1.0))
     return Planned(known, inputs, half_width, found, advice, curve(known.telling), hopeful)

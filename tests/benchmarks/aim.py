@@ -1,19 +1,20 @@
 """Draws that aim at a cost matrix or at the mean absolute error, beside simple random sampling.
 
-    python tests/benchmarks/aim.py [--repetitions 200] [--labels 300] [--cost] [--mae]
+    python tests/benchmarks/aim.py [--repetitions 200] [--labels 300] [--cost] [--mae] [--measures] [--data census]
 
 Six data sets for each. Cost: three simulated classifiers (one too sure of itself, one whose scores say nothing of the
 dear mistakes), car loans and credit cards and the US census as the wheel of nannyml has them, each with a matrix in
 which one mistake is ten times as dear. Absolute errors: three simulated regressions with variables that foretell the
 size of errors well, partly and not at all, used cars from nannyml (the variables are the inputs), house prices that
 simulate a long tail, and the published steering angles of ``--published`` where that folder is named, else simulated.
+``--measures`` goes through all others, each the aim in its turn, on the data of ``aim_measures.py``.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import aim_measures
 import tomography_data
 from aiming import Line, Population, compared
 
@@ -141,13 +143,36 @@ def shown(
         own = measure(population)
         [line] = compared(population, own, [own], options.labels, options.repetitions)
         lines.append(line)
-        print(
-            f"{line.data:28} {line.measure:8} {line.truth:9.4g} {line.bias:6.1f} {line.rmse:9.3g} "
-            f"{line.error_ratio:6.2f} {line.coverage:8.3f} {line.width_ratio:6.2f}",
-            flush=True,
-        )
-    ratios = [line.error_ratio for line in lines]
-    print(f"{'':28} RMSE × {np.mean(ratios):.2f} on average, {max(ratios):.2f} at worst", flush=True)
+        print(told(line), flush=True)
+    print(summed_up(lines), flush=True)
+
+
+def told(line: Line) -> str:
+    return (
+        f"{line.data:28} {line.measure:34} {line.truth:9.4g} {line.bias:6.1f} {line.rmse:9.3g} "
+        f"{line.error_ratio:6.2f} {line.coverage:8.3f} {line.width_ratio:6.2f}"
+    )
+
+
+def summed_up(lines: Sequence[Line]) -> str:
+    ratios, covered = [line.error_ratio for line in lines], [line.coverage for line in lines]
+    return (
+        f"{'':28} RMSE × {np.mean(ratios):.2f} on average, {max(ratios):.2f} at worst, above 1.05 in "
+        f"{sum(ratio > 1.05 for ratio in ratios)} of {len(lines)}; coverage {min(covered):.3f} at least, below 0.93 in "
+        f"{sum(each < 0.93 for each in covered)}"
+    )
+
+
+def all_measures(options: argparse.Namespace) -> None:
+    lines: list[Line] = []
+    for population, measures in aim_measures.every():
+        if options.data and not any(name in population.name for name in options.data.split(",")):
+            continue
+        for measure in measures:
+            [line] = compared(population, measure, [measure], options.labels, options.repetitions)
+            lines.append(line)
+            print(told(line), flush=True)
+    print(summed_up(lines), flush=True)
 
 
 def main() -> None:
@@ -157,14 +182,18 @@ def main() -> None:
     parser.add_argument("--published", type=Path)
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--mae", action="store_true")
+    parser.add_argument("--measures", action="store_true")
+    parser.add_argument("--data", help="only populations with one of these in their names, with --measures")
     options = parser.parse_args()
-    both = options.cost == options.mae
+    both = options.cost == options.mae and not options.measures
     print(f"{options.labels} labels, {options.repetitions} repetitions; × is relative to simple random sampling")
-    print(f"{'data':28} {'measure':8}     truth bias/se      RMSE      × coverage width ×")
+    print(f"{'data':28} {'measure':34}     truth bias/se      RMSE      × coverage width ×")
     if both or options.cost:
         shown(classifiers(), lambda population: of_costs(population.classes), options)
     if both or options.mae:
         shown(regressions(options.published), lambda _: MeanAbsoluteError(), options)
+    if options.measures:
+        all_measures(options)
 
 
 if __name__ == "__main__":

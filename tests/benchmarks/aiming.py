@@ -20,8 +20,8 @@ from opmon.measures.f1 import F1Score
 from opmon.measures.precision import Precision
 from opmon.measures.recall import Recall
 from opmon.samplers import Adaptive, SimpleRandom
-from opmon.samplers.foresight import Seen, foresee, foresee_numbers
-from opmon.types import Draw, Estimate, Frame, Labelled, Sample
+from opmon.samplers.foresight import Seen, foresee, foresee_numbers, foresee_scores
+from opmon.types import Draw, Estimate, Frame, Labelled, Problem, Sample
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -30,7 +30,8 @@ NOTHING = np.empty(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A frame whose truth is known: of classes with the model's chances, or of numbers with auxiliary variables."""
+    """A frame whose truth is known: of classes or sets of them with the model's chances, or of numbers with auxiliary
+    variables; of judged outputs the prediction is NaN."""
 
     name: str
     truth: NDArray[Any]
@@ -42,29 +43,45 @@ class Population:
     def __len__(self) -> int:
         return len(self.truth)
 
-    @property
+    @cached_property
+    def problem(self) -> Problem:
+        if self.classes:
+            return "classification" if self.truth.ndim == 1 else "multilabel"
+        return "judged" if np.isnan(self.predicted).all() else "regression"
+
+    @cached_property
     def outcomes(self) -> Floats:
         if self.classes:
-            return (self.truth != self.predicted).astype(np.float64)
+            wrong = self.truth != self.predicted
+            return np.asarray(wrong if wrong.ndim == 1 else wrong.any(axis=1), dtype=np.float64)
+        if self.problem == "judged":
+            return np.asarray(1 - self.truth)
         return np.asarray((self.truth - self.predicted) ** 2, dtype=np.float64)
 
     def rows(self, positions: Places) -> Labelled:
         known = np.ones(len(positions), dtype=np.bool_)
-        return Labelled(known, self.truth[positions], self.predicted[positions], None, self.classes)
+        scores = None if self.chances is None else self.chances[positions]
+        return Labelled(known, self.truth[positions], self.predicted[positions], scores, self.classes)
 
     def true(self, measure: Measure) -> float:
+        quantile = measure.quantile(self.rows(np.arange(len(self))))
+        if quantile is not None:
+            return float(np.quantile(quantile.values, quantile.share, method="inverted_cdf"))
         return measure.value(self.rows(np.arange(len(self))), np.full(len(self), 1 / len(self)))
 
     def frame(self, measure: Measure, sample: Sample | None, seen: Places) -> Frame:
         """As the sampler sees it before a wave, ``seen`` being what was labelled so far, in all rounds."""
         frame = Frame(self.variables, predictions=self.predicted, size=len(self))
-        if self.chances is None:
-            foreseen = None if sample is None else foresee_numbers(measure, frame, sample)
+        if not self.classes:
+            learn = foresee_numbers if self.problem == "regression" else foresee_scores
+            foreseen = None if sample is None else learn(measure, frame, sample)
         else:
-            wanted = {name: self.chances[:, self.classes.index(name)] for name in measure.chances(self.classes)}
+            wanted: dict[str, Floats] = {}
+            if self.chances is not None:
+                wanted = {name: self.chances[:, self.classes.index(name)] for name in measure.chances(self.classes)}
             of_seen = {name: values[seen] for name, values in wanted.items()}
             known = Seen(self.truth[seen], self.predicted[seen], of_seen) if len(seen) else None
-            foreseen = foresee(measure, frame, wanted, self.classes, known)
+            foreseen = foresee(measure, frame, wanted, self.classes, known, sample, self.problem)
         return Frame(self.variables, predictions=self.predicted, size=len(self), foreseen=foreseen)
 
     @cached_property
@@ -72,8 +89,8 @@ class Population:
         return Counter(self.predicted.tolist())
 
     def sample(self, draw: Draw) -> Sample:
-        draw = draw.with_predicted(self.predicted_as) if self.classes else draw
-        return Sample(draw, self.outcomes[draw.positions], "classification" if self.classes else "regression")
+        draw = draw.with_predicted(self.predicted_as) if self.problem == "classification" else draw
+        return Sample(draw, self.outcomes[draw.positions], self.problem)
 
 
 def aimed(

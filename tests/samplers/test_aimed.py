@@ -49,7 +49,7 @@ def test_a_cost_matrix_is_foreseen_by_hand() -> None:
 
 def test_errors_are_foreseen_in_proportion_to_what_is_expected() -> None:
     error = np.linspace(1, 10, 500)
-    foreseen = MeanAbsoluteError().foresee(Prospect(np.zeros(500), error=error))
+    foreseen = MeanAbsoluteError().foresee(Prospect(np.zeros(500), error=error, problem="regression"))
     assert foreseen is not None
     assert foreseen.spread[-1] / foreseen.spread[0] == pytest.approx(10, rel=0.1)
     assert (np.diff(foreseen.mean) >= 0).all()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from opmon.cli.plan import plan
 from opmon.stages.frames import NAME, read_chances, read_frame
-from opmon.store import draws, queue, revisions, rounds
+from opmon.store import draws, queue, revisions, rounds, tallies
 from opmon.types.draw import KIND, PREDICTED, PREDICTED_COUNT
 
 CLASSES = [str(digit) for digit in range(10)]
@@ -102,15 +102,28 @@ def test_a_sampler_that_cannot_aim_draws_as_ever(workbench: Any, tmp_path: Any) 
     assert [*read_chances(monitor.registry.download(round_.run_id, NAME, tmp_path / "got"))] == []
 
 
-def test_a_cost_matrix_is_aimed_at_by_the_chances_of_all_classes(workbench: Any, tmp_path: Any) -> None:
+def test_a_measure_of_scores_is_aimed_at_and_planned_for(workbench: Any, tmp_path: Any) -> None:
     dear = {name: {other: 50.0 if name == "8" else 1.0 for other in CLASSES if other != name} for name in CLASSES}
-    monitor = workbench.monitor(
-        f"sqlite:///{tmp_path / 'opmon.db'}",
-        **OF_EIGHT | {"measures": [{"cost": {"matrix": dear, "unit": "EUR"}}], "main": "cost"},
-    )
-    round_, revision, _ = labelled(workbench, monitor)
+    database = f"sqlite:///{tmp_path / 'opmon.db'}"
+    changes = OF_EIGHT | {"measures": [{"cost": {"matrix": dear, "unit": "EUR"}}, "log_loss"], "main": "log_loss"}
+    monitor = workbench.monitor(database, **changes)
+    round_, revision, tasks = labelled(workbench, monitor)
     frame = monitor.registry.download(round_.run_id, NAME, tmp_path / "got")
-    assert [*read_chances(frame)] == CLASSES
+    chances = read_chances(frame)
+    assert [*chances] == CLASSES
     assert KIND in draws.unpack_draw(round_.draw).constants
-    assert revision.estimate.quantity.unit == "EUR"
+    for task in tasks:
+        assert task.scores == pytest.approx([chances[name][task.position] for name in CLASSES], abs=1e-5)
+    assert revision.estimate.quantity.name == "log loss"
     assert revision.estimate.low <= revision.estimate.value <= revision.estimate.high
+
+    config, wanted = workbench.write_yaml(database, **changes), 0.7 * revision.estimate.half_width
+    asked = ("-c", str(config), "--half-width", f"{wanted:.4f}")
+    planned = json.loads(CliRunner().invoke(plan, [*asked, "--json"]).output)
+    assert 100 < planned["budget"] < 400
+    assert planned["half_width"] <= wanted
+    with monitor.store.read() as connection:
+        gain = tallies.read(connection, [revision.key])[revision.key].gain
+    assert (planned["plain_budget"] > planned["budget"]) == (gain < 1)
+    assert "aims at log loss" in planned["reasons"][0]
+    assert "log loss is about" in unwrapped(asked)
