@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from opmon.errors import OpmonError, UnavailableError
-from opmon.logs.place import place, within
+from opmon.logs.place import within
 from opmon.outgoing import overdue
 from opmon.outgoing.breaker import Breaker, breaker_of
 from opmon.outgoing.buffer import Buffer
@@ -67,12 +67,9 @@ def start(function: Callable[[], T], name: str) -> tuple[Future[T], threading.Th
     return future, thread
 
 
-@contextmanager
-def told_as_waiting(shown: str) -> Iterator[None]:
+def told_as_waiting(shown: str) -> AbstractContextManager[None]:
     """Whoever watches the work hears what it waits for."""
-    stage = place().stage
-    with within(stage=f"{stage}, waiting for {shown}" if stage else f"waiting for {shown}"):
-        yield
+    return within(waiting_for=shown)
 
 
 @dataclass(frozen=True)

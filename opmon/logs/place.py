@@ -18,6 +18,8 @@ class Place:
     monitor: str | None = None
     round: int | None = None
     stage: str | None = None
+    waiting_for: str | None = None
+    """Whose answer is waited for there, for longer than usual."""
 
     def __str__(self) -> str:
         """The place in words.
@@ -26,9 +28,12 @@ class Place:
         score of round 5
         open
         (None, None)
+        >>> str(Place("digits", 5, "score", "the source s3://logs"))
+        'score of round 5, waiting for the source s3://logs'
         """
         where = "" if self.round is None else f"round {self.round}"
-        return " of ".join(part for part in (self.stage or "", where) if part)
+        at = " of ".join(part for part in (self.stage or "", where) if part)
+        return ", ".join(part for part in (at, self.waiting_for and f"waiting for {self.waiting_for}") if part)
 
 
 Watcher = Callable[[Place], AbstractContextManager[object]]
@@ -46,7 +51,7 @@ def place() -> Place:
 
 @contextmanager
 def within(**where: str | int | None) -> Iterator[None]:
-    """Work there: ``monitor``, ``round`` or ``stage``; what is not named stays as it is."""
+    """Work there: ``monitor``, ``round``, ``stage``, ``waiting_for``; what is not named stays as it is."""
     new = replace(_place.get(), **where)  # type: ignore[arg-type]
     token = _place.set(new)
     try:

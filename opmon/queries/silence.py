@@ -46,5 +46,5 @@ def _why(monitor: str, workers: Sequence[Worker], now: datetime) -> str:
 
 
 def _at(worker: Worker, at: Busy) -> str:
-    stage = f"at {at.stage}," if at.stage and "," in at.stage else f"at {at.stage}" if at.stage else "at work"
+    stage = f"at {at.stage}{',' * (', ' in at.stage)}" if at.stage else "at work"
     return f"{worker.process} has been {stage} since {at.moved:%H:%M:%S} UTC; look at what that waits for"

@@ -24,6 +24,8 @@ class _At:
     since: datetime
     moved: datetime
     moved_at: float
+    waits: bool = False
+    """Whether it waits for somebody else, and does nothing."""
 
 
 class Attention:
@@ -62,25 +64,33 @@ class Attention:
         if place.monitor is None:
             yield
             return
-        before = self._stage(place.monitor)
-        self.moved(place.monitor, str(place))
+        with self._lock:
+            at = self._at.get(place.monitor)
+        before = ("", False) if at is None else (at.stage, at.waits)
+        self._move(place.monitor, str(place), place.waiting_for is not None)
         try:
             yield
         finally:
-            self.moved(place.monitor, before)
+            self._move(place.monitor, *before)
 
-    def _stage(self, monitor: str) -> str:
+    def _move(self, monitor: str, stage: str, waits: bool) -> None:
         with self._lock:
-            at = self._at.get(monitor)
-            return "" if at is None else at.stage
+            if self._is_own(monitor):
+                at, now = self._at[monitor], self._clock()
+                moved_at = self._monotonic()
+                self._at[monitor] = replace(at, stage=stage, waits=waits, moved=now, moved_at=moved_at)
 
-    def moved(self, monitor: str, stage: str | None = None) -> None:
+    def moved(self, monitor: str) -> None:
         """Note that the monitor has got on; work that was given up on changes nothing."""
         with self._lock:
             if self._is_own(monitor):
-                at = self._at[monitor]
-                told = at.stage if stage is None else stage
-                self._at[monitor] = replace(at, stage=told, moved=self._clock(), moved_at=self._monotonic())
+                self._at[monitor] = replace(self._at[monitor], moved=self._clock(), moved_at=self._monotonic())
+
+    def waits(self, monitor: str) -> bool:
+        """Whether the monitor waits for somebody else, and takes nobody's time."""
+        with self._lock:
+            at = self._at.get(monitor)
+            return at is not None and at.waits
 
     def stalled(self, seconds: Callable[[str], float]) -> list[str]:
         """The monitors that have not got on for as many seconds as each may take."""

@@ -1,8 +1,8 @@
 """The crew that works on monitors side by side: one that is slow, or hangs, delays no other.
 
 Each piece of work has a thread of its own and no monitor has two at once: what is asked of one that is busy is done
-when it is free again. At most so many work at the same time; one that has taken long is not counted any more,
-so that those that hang cannot use up the places of the others.
+when it is free again. At most so many work at the same time; one that waits for somebody else, or has taken long, is
+not counted any more, so that those that hang cannot use up the places of the others.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class Crew:
         work: Callable[[str, bool], None],
         places: int = PLACES,
         monotonic: Callable[[], float] = time.monotonic,
+        waits: Callable[[str], bool] = lambda name: False,
     ) -> None:
-        self._work, self._places, self._monotonic = work, places, monotonic
+        self._work, self._places, self._monotonic, self._waits = work, places, monotonic, waits
         self._wanted: dict[str, bool] = {}
         self._since: dict[str, float] = {}
         self._threads: dict[str, threading.Thread] = {}
@@ -99,9 +100,10 @@ class Crew:
 
     def _notice_slow(self) -> None:
         for name, since in self._since.items():
-            if name not in self._slow and self._monotonic() - since > SLOW:
+            if name not in self._slow and (self._waits(name) or self._monotonic() - since > SLOW):
                 self._slow.add(name)
-                log.info("monitor %s has been at work for %.0f s; the others do not wait for it", name, SLOW)
+                seconds = self._monotonic() - since
+                log.info("monitor %s has been at work for %.0f s; the others do not wait for it", name, seconds)
 
     def _do(self, name: str, open_new: bool) -> None:
         try:

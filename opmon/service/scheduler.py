@@ -82,7 +82,7 @@ class Service:
         self.registry = registry_of(self.settings)
         self.attention = Attention(self.clock, self.monotonic)
         self.monitors = {name: self._monitor(self.settings, name) for name in self.settings.monitors}
-        self.crew = Crew(self.work, monotonic=self.monotonic)
+        self.crew = Crew(self.work, monotonic=self.monotonic, waits=self.attention.waits)
         self.rests = Rests(lambda: self.monotonic())
         self.table = Timetable(self.clock, self.monotonic)
         self.watchdog = Watchdog(

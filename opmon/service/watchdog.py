@@ -57,17 +57,22 @@ class Watchdog:
         self.started_at = self.clock()
 
     def run(self) -> None:
-        """Beat and look until told to stop; then leave."""
+        """Beat and look until told to stop; then leave. A target that hangs keeps nobody from hearing the beats."""
+        beats = threading.Thread(target=lambda: self._again(self.beat), name="heartbeat", daemon=True)
+        beats.start()
+        self._again(self.look)
+        beats.join()
+
+    def _again(self, step: Callable[[], None]) -> None:
         while True:
-            for step in (self.beat, self.look):
-                try:
-                    step()
-                except LeaseHeld:
-                    log.debug("another worker looks for silent monitors")
-                except OpmonError as exc:
-                    log.warning("%s", exc)
-                except Exception:
-                    log.exception("nobody looked for silent monitors; it will be tried again")
+            try:
+                step()
+            except LeaseHeld:
+                log.debug("another worker looks for silent monitors")
+            except OpmonError as exc:
+                log.warning("%s", exc)
+            except Exception:
+                log.exception("nobody looked for silent monitors; it will be tried again")
             if self.stop.wait(BEAT_SECONDS):
                 return
 

@@ -8,7 +8,9 @@ seconds every ``--stop-every``. Inputs keep coming into the log of each monitor,
 and close.
 In the end every input must be in one round and every round closed; no monitor may have waited more than three periods
 longer than one, the worker that was never killed may not grow, and all connections to the database are counted.
-What the processors were asked for is printed too: on a machine that is busy with other things, times say little.
+Figures and a verdict for each bar are printed, and a line a minute on the way; it exits 1 where a bar fails. A signal
+ends it early, with what was seen until then. What the processors were asked for is printed too: on a machine that is
+busy with other things, times say little.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -77,6 +81,8 @@ class World:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     kills: int = 0
     stops: int = 0
+    wrong: bool = False
+    """Whether the truth is never what the model said."""
 
     def begin(self, period: float) -> None:
         (self.folder / "models" / "net" / "1").mkdir(parents=True)
@@ -99,7 +105,8 @@ class World:
         said = [str(k % 2) for k in range(INPUTS)]
         ids = [f"{name}-{number}-{k}" for k in range(INPUTS)]
         at = pa.array([int(time.time() * 1e6)] * INPUTS, pa.timestamp("us", "UTC"))
-        table = pa.table({"id": ids, "said": said, "truth": said, "at": at})
+        truth = [str(1 - k % 2) for k in range(INPUTS)] if self.wrong else said
+        table = pa.table({"id": ids, "said": said, "truth": truth, "at": at})
         path = self.folder / "production" / name / f"{number:05}.parquet"
         pq.write_table(table, path.with_suffix(".tmp"))
         path.with_suffix(".tmp").rename(path)
@@ -196,14 +203,69 @@ def soak(arguments: argparse.Namespace, folder: Path, database: str) -> dict[str
 
 def _soaked(arguments: argparse.Namespace, world: World, database: str) -> dict[str, object]:
     engine = sa.create_engine(database, connect_args={"application_name": "soak"}, pool_size=1)
-    begun = time.monotonic()
-    warm, start = begun + arguments.warm_up, None
-    while time.monotonic() < warm and _begun(engine) < arguments.monitors:
-        start = time.monotonic() - begun if start is None and _begun(engine) else start
-        time.sleep(0.5)
+    start = _warmed_up(arguments, engine)
     watch = Watch(engine, psutil.Process(world.workers[0].pid))
+    begun = time.monotonic()
+    with suppress(KeyboardInterrupt):
+        _trouble(arguments, world, watch)
+    minutes = (time.monotonic() - begun) / 60
+    world.workers[0].send_signal(signal.SIGCONT)
+    deadline = time.monotonic() + arguments.drain
+    found = accounts(engine, world.written)
+    while time.monotonic() < deadline and (found["rounds_open"] or found["rounds_lost"]):
+        time.sleep(1)
+        found = accounts(engine, world.written)
+    cpu = watch.process.cpu_times()
+    codes = world.end()
+    engine.dispose()
+    gaps = sorted(watch.longest.values())
+    return {
+        **found,
+        "minutes": round(minutes, 1),
+        "start_seconds": round(start, 1),
+        "kills": world.kills,
+        "stops": world.stops,
+        "monitors_begun": len(watch.begun),
+        "longest_wait_seconds": round(gaps[-1], 1),
+        "median_longest_wait_seconds": round(gaps[len(gaps) // 2], 1),
+        "waits_above_four_periods": sum(gap > 4 * arguments.period for gap in gaps),
+        "connections": watch.connections,
+        "memory_mb": round(watch.memory[-1][1]),
+        "memory_slope_mb_per_hour": round(watch.slope(), 1),
+        "first_worker_cpu_seconds": round(cpu.user + cpu.system, 1),
+        "load": round(os.getloadavg()[0], 1),
+        "exit_codes": codes,
+    }
+
+
+def verdicts(arguments: argparse.Namespace, found: Mapping[str, Any]) -> dict[str, bool]:
+    """Which bars hold."""
+    wrong = ("rounds_lost", "rounds_doubled", "slices_doubled", "rounds_open", "gaps_in_numbers")
+    return {
+        "the whole time": found["minutes"] >= arguments.minutes,
+        "no round lost or doubled": not any(found[name] for name in wrong)
+        and found["inputs_in_rounds"] == found["inputs_written"] > 0,
+        "no period missed by more than three": found["monitors_begun"] == arguments.monitors
+        and found["waits_above_four_periods"] == 0,
+        "memory grows by less than 5 MB/h": found["memory_slope_mb_per_hour"] < 5,
+        "at most 20 connections": found["connections"] <= 20,
+        "workers end in order": found["exit_codes"] == [0, 0],
+    }
+
+
+def _warmed_up(arguments: argparse.Namespace, engine: sa.Engine) -> float:
+    """Wait for the first cycle of every monitor; gives how long the first of them took."""
+    begun, start = time.monotonic(), None
+    while time.monotonic() < begun + arguments.warm_up and (count := _begun(engine)) < arguments.monitors:
+        start = time.monotonic() - begun if start is None and count else start
+        time.sleep(0.5)
+    return start or time.monotonic() - begun
+
+
+def _trouble(arguments: argparse.Namespace, world: World, watch: Watch) -> None:
+    """Inputs come, one worker is killed again and again, the other stopped."""
     started, names = time.monotonic(), [f"m{k:03}" for k in range(arguments.monitors)]
-    next_kill, next_stop, until_stop, files = arguments.kill_every, arguments.stop_every, None, 0
+    next_kill, next_stop, until_stop, files, told = arguments.kill_every, arguments.stop_every, None, 0, 0
     while (passed := time.monotonic() - started) < 60 * arguments.minutes:
         due = int(passed / arguments.inputs_every * len(names))
         for number in range(files, due):
@@ -220,33 +282,12 @@ def _soaked(arguments: argparse.Namespace, world: World, database: str) -> dict[
             world.stops += 1
             until_stop, next_stop = passed + arguments.stop_for, passed + arguments.stop_for + arguments.stop_every
         watch.look()
+        if passed >= 60 * (told + 1):
+            told += 1
+            longest, memory = max(watch.longest.values(), default=0.0), watch.memory[-1][1]
+            line = f"{told} min: longest wait {longest:.0f} s, {watch.connections} connections, {memory:.0f} MB"
+            print(line, file=sys.stderr, flush=True)
         time.sleep(0.5)
-    world.workers[0].send_signal(signal.SIGCONT)
-    deadline = time.monotonic() + arguments.drain
-    found = accounts(engine, world.written)
-    while time.monotonic() < deadline and (found["rounds_open"] or found["rounds_lost"]):
-        time.sleep(1)
-        found = accounts(engine, world.written)
-    cpu = psutil.Process(world.workers[0].pid).cpu_times()
-    codes = world.end()
-    engine.dispose()
-    gaps = sorted(watch.longest.values())
-    return {
-        **found,
-        "start_seconds": round(start or 0.0, 1),
-        "kills": world.kills,
-        "stops": world.stops,
-        "monitors_begun": len(watch.begun),
-        "longest_wait_seconds": round(gaps[-1], 1),
-        "median_longest_wait_seconds": round(gaps[len(gaps) // 2], 1),
-        "waits_above_four_periods": sum(gap > 4 * arguments.period for gap in gaps),
-        "connections": watch.connections,
-        "memory_mb": round(watch.memory[-1][1]),
-        "memory_slope_mb_per_hour": round(watch.slope(), 1),
-        "first_worker_cpu_seconds": round(cpu.user + cpu.system, 1),
-        "load": round(os.getloadavg()[0], 1),
-        "exit_codes": codes,
-    }
 
 
 def _begun(engine: sa.Engine) -> int:
@@ -275,13 +316,16 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     arguments = arguments_of()
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     with (
         tempfile.TemporaryDirectory(prefix="opmon-soak-") as folder,
         postgres_server(Path(folder) / "postgres") as server,
     ):
         (Path(folder) / "opmon").mkdir()
         found = soak(arguments, Path(folder) / "opmon", server.new())
-    print(json.dumps(found, indent=1))
+    held = verdicts(arguments, found)
+    print(json.dumps({**found, "bars": held}, indent=1))
+    sys.exit(0 if all(held.values()) else 1)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ class Floor:
 
     def __init__(self, **options: int) -> None:
         self.now = 0.0
-        self.crew = Crew(self.work, monotonic=lambda: self.now, **options)
+        self.waiting: set[str] = set()
+        self.crew = Crew(self.work, monotonic=lambda: self.now, waits=lambda name: name in self.waiting, **options)
         self.let_go: dict[str, threading.Event] = defaultdict(threading.Event)
         self.began: dict[str, threading.Event] = defaultdict(threading.Event)
         self.done: list[tuple[str, bool]] = []
@@ -60,6 +61,19 @@ def test_many_that_hang_use_up_no_places() -> None:
     assert floor.began["quick"].wait(10)
     for number in range(4):
         floor.let_go[f"hangs-{number}"].set()
+    assert floor.crew.wait(10) == set()
+
+
+def test_one_that_waits_for_somebody_else_gives_up_its_place_at_once() -> None:
+    floor = Floor(places=1)
+    floor.crew.want("waits", open_new=True)
+    floor.let_go["quick"].set()
+    floor.crew.want("quick", open_new=True)
+    assert not floor.began["quick"].is_set()
+    floor.waiting.add("waits")
+    floor.crew.tend()
+    assert floor.began["quick"].wait(10)
+    floor.let_go["waits"].set()
     assert floor.crew.wait(10) == set()
 
 
