@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from opmon.abc import Measure
 from opmon.errors import InputError
+from opmon.estimators.counted import of_losses, of_measure
 from opmon.estimators.measured import measured
 from opmon.estimators.ratios import slice_accuracy
 from opmon.estimators.slices import Estimating, behind
@@ -61,15 +62,14 @@ def slices_of(round_: Round, answers: Answers, estimate: Estimate, whole: Whole 
     slicing = round_.slicing
     if slicing is None or not slicing.slices:
         return ()
-    sample, rows = answers.sample, None
-    if whole is not None and whole.sample is not None:
-        sample, rows = whole.sample, whole.rows
-    elif round_.plan.measures:
-        rows = rows_of(round_, answers.tasks, sample.draw)
+    sample = answers.sample
+    if whole is not None and whole.sample is not None and (whole.rows is not None or not round_.plan.measures):
+        sample = whole.sample
+        (main, others), to_compare = _counting(round_, sample, whole.rows)
+    else:
+        (main, others), to_compare = _estimating(round_, answers)
     inside = {each.name: members_of(slicing, each, sample.draw) for each in slicing.slices}
-    main, others = _estimating(round_, sample, rows)
-    drawn, _ = (main, others) if sample is answers.sample else _estimating(round_, _drawn(sample), rows)
-    worse = {} if drawn is None else behind(drawn, inside, sample.answered, estimate.quantity)
+    worse = {} if to_compare is None else behind(to_compare, inside, sample.answered, estimate.quantity)
     found = []
     for each in slicing.slices:
         members = inside[each.name]
@@ -82,21 +82,39 @@ def slices_of(round_: Round, answers: Answers, estimate: Estimate, whole: Whole 
     return tuple(sorted(found, key=lambda each: -(each.worse_at_least or 0.0)))
 
 
-def _drawn(everything: Sample) -> Sample:
-    """All inputs of a round as a sample of those that the model may meet."""
-    constants = {**everything.draw.constants, "replacement": np.array(True)}
-    return replace(everything, draw=replace(everything.draw, constants=constants))
+Told = tuple[tuple[Estimating | None, Mapping[str, Estimating]], Estimating | None]
+"""How the main measure of a part is told, others that are known of parts, and how parts are compared by the main one;
+None where the design does not tell what its draws stand for."""
 
 
-def _estimating(
-    round_: Round, sample: Sample, rows: Labelled | None
-) -> tuple[Estimating | None, Mapping[str, Estimating]]:
-    """How the main measure of a part is estimated, and others that are known of parts: those that are sums over the
-    draws, or vary as such. None where the design does not tell what its draws stand for."""
-    estimator = linear(sample)
+def _counting(round_: Round, everything: Sample, rows: Labelled | None) -> Told:
+    """How parts of a round are counted of which every input has its truth, and how they are compared: as of inputs that
+    are a sample of those that the model may meet."""
+    usual = of_losses(everything.outcomes, round_.plan.problem, round_.plan.usual_quantity)
+    if rows is None:
+        return (usual.exact, {}), usual.by_chance
+    main = main_of(round_.plan)
+    counted = usual if main is None else of_measure(rows, main.measure, main.quantity)
+    further = {
+        each.key: of_measure(rows, each.measure, each.quantity).exact
+        for each in _beside(round_, main)
+        if not each.measure.needs_scores and _is_sum(each.measure, rows)
+    }
+    return (counted.exact, further), counted.by_chance
+
+
+def _beside(round_: Round, main: Planned | None) -> list[Planned]:
+    """The measures beside the main one."""
+    return [each for each in measures_of(round_.plan) if not each.is_main and not (main is None and each.is_usual)]
+
+
+def _estimating(round_: Round, answers: Answers) -> Told:
+    """How parts are estimated by measures that are sums over the draws, or vary as such."""
+    estimator, sample = linear(answers.sample), answers.sample
     if estimator is None:
-        return None, {}
-    planned, main = measures_of(round_.plan), main_of(round_.plan)
+        return (None, {}), None
+    main = main_of(round_.plan)
+    rows = rows_of(round_, answers.tasks, sample.draw) if round_.plan.measures else None
 
     def usual(members: Members, level: float) -> Estimate:
         return slice_accuracy(estimator, sample, members, "slice", level)
@@ -108,10 +126,10 @@ def _estimating(
         return estimate
 
     if rows is None:
-        return usual, {}
-    others = [each for each in planned if not each.is_main and not (main is None and each.is_usual)]
-    further = {each.key: of(each, rows) for each in others if _is_sum(each.measure, rows)}
-    return usual if main is None else of(main, rows), further
+        return (usual, {}), usual
+    further = {each.key: of(each, rows) for each in _beside(round_, main) if _is_sum(each.measure, rows)}
+    of_main = usual if main is None else of(main, rows)
+    return (of_main, further), of_main
 
 
 def _is_sum(measure: Measure, rows: Labelled) -> bool:
