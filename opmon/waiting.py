@@ -9,6 +9,7 @@ monitors of the process for a while (:mod:`opmon.outgoing.breaker`). One that an
 from __future__ import annotations
 
 import contextvars
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -85,6 +86,8 @@ class Asking:
     target: str
     """Whom the breaker leaves alone: those that ask the same target wait together."""
     seconds: float
+    interrupts: bool = False
+    """Whether a call that is given up is ended where it computes in Python: for code that holds nothing of others'."""
 
     def call(self, function: Callable[[], T]) -> T:
         """What ``function`` gives; UnavailableError where it takes too long, or is not worth asking now."""
@@ -124,6 +127,8 @@ class Asking:
                     return
         with _lock:
             _hung[self.key] = _Hung(thread, datetime.now(UTC))
+        if self.interrupts and thread.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Interrupted))
         overdue.count(self.kind)
         raise _Late(f"{self.shown} did not answer within {seconds:g} s; nothing is lost")
 
@@ -171,3 +176,7 @@ def trying(target: str, shown: str) -> Iterator[Breaker]:
 
 class _Late(UnavailableError):
     """The time was over."""
+
+
+class _Interrupted(BaseException):
+    """Ends a computation that nobody waits for any more."""

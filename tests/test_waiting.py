@@ -116,3 +116,14 @@ def test_it_is_told_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with watched(hear), within(monitor="m", stage="opening rounds"):
         asking("told", 30).call(lambda: time.sleep(0.2))
     assert heard[-1] == "opening rounds, waiting for the source told"
+
+
+def test_a_computation_that_never_ends_is_ended() -> None:
+    def spins() -> None:
+        while True:
+            pass
+
+    own = Asking("measure", "spins", "the measure 'spins'", "spins", 0.1, interrupts=True)
+    with pytest.raises(UnavailableError, match="did not answer within"):
+        own.call(spins)
+    until(lambda: "spins" not in hanging())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-KINDS = ("registry", "source", "label provider", "judge", "webhook", "command", "model", "cycle")
+KINDS = ("registry", "source", "label provider", "judge", "webhook", "command", "model", "measure", "cycle")
 """What may be waited for; the metrics count each."""
 
 _counts: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from opmon import label_sets, plugins
 from opmon.abc import Measure, Ratio
 from opmon.adjudication import Asked
 from opmon.config.measures import distinct
-from opmon.errors import InputError
+from opmon.errors import InputError, UnavailableError
 from opmon.estimators.census import METHOD as CENSUS
 from opmon.estimators.measured import measured, measured_gain, measured_tally
 from opmon.estimators.tally import Tally
@@ -26,6 +26,7 @@ from opmon.store.plans import RoundPlan
 from opmon.store.rounds import Round
 from opmon.types import Draw, Estimate, Floats, Numbers, Sample
 from opmon.types.labelled import Labelled
+from opmon.waiting import Asking
 
 if TYPE_CHECKING:
     from opmon.stages.estimate import Answers
@@ -49,6 +50,8 @@ class Planned:
 UNASSISTED = "the proxy that was to assist is not known of this round: the estimate is by the labels alone"
 MOST_PARTS = 1000
 """The most of one measure's parts, such as the cells of a table, that a round keeps."""
+PATIENCE = 600.0
+"""Seconds that a measure, and its interval, may take."""
 _BY_LAGS = (
     "answers weigh by how soon truths like them came in earlier rounds; the interval does not know how sure that is"
 )
@@ -77,11 +80,19 @@ def estimate_of(answers: Answers, rows: Labelled, measure: Measure, quantity: Qu
     if estimator is None:
         raise InputError(f"the design {answers.sample.draw.design!r} does not tell what its draws stand for")
     guesses = None if answers.arrived is not None else answers.guesses
-    estimate = measured(estimator, answers.sample, rows, measure, plan.unit, plan.level, guesses=guesses)
+    estimate = _asking(quantity).call(
+        lambda: measured(estimator, answers.sample, rows, measure, plan.unit, plan.level, guesses=guesses)
+    )
     notes = (*estimate.notes, _BY_LAGS) if answers.arrived is not None else estimate.notes
     if plan.proxy is not None and guesses is None:
         notes = (*notes, UNASSISTED)
     return replace(estimate, quantity=quantity, notes=notes)
+
+
+def _asking(quantity: Quantity) -> Asking:
+    """A measure may be anybody's code, which may never end."""
+    name = f"the measure {quantity.name!r}"
+    return Asking(kind="measure", key=name, shown=name, target=name, seconds=PATIENCE, interrupts=True)
 
 
 def tally_of(round_: Round, answers: Answers) -> Tally | None:
@@ -186,7 +197,7 @@ def _parts(planned: Planned, classes: Sequence[str]) -> Sequence[Measure]:
 
 def _told(problem: Exception, planned: Planned, round_: Round) -> str:
     """Why a measure is not known, in words; a fault of its own is also logged."""
-    if isinstance(problem, InputError):
+    if isinstance(problem, InputError | UnavailableError):
         return str(problem)
     log.error("measure %s failed in round %d of %s", planned.key, round_.number, round_.monitor, exc_info=problem)
     return f"it failed: {type(problem).__name__}: {problem}"
@@ -198,7 +209,7 @@ def of_all(rows: Labelled, measure: Measure, quantity: Quantity, plan: RoundPlan
     ratio = measure.ratio(rows)
     if ratio is not None and not ratio.denominator.any():
         raise InputError(f"{quantity.name} is undefined: none of the {size:,} inputs counts for it")
-    value = measure.value(rows, np.full(size, 1 / size))
+    value = _asking(quantity).call(lambda: measure.value(rows, np.full(size, 1 / size)))
     return Estimate(
         *(value, value, value),
         n=size,

@@ -36,7 +36,7 @@ import sqlalchemy as sa
 import yaml
 
 from opmon.store.engine import open_store
-from tests.benchmarks.soak import INPUTS, configuration
+from tests.benchmarks.soak_world import INPUTS, configuration
 from tests.databases import postgres_server
 
 HUNG = "hung"

@@ -24,7 +24,7 @@ import psutil
 import yaml
 
 from opmon.store.engine import open_store
-from tests.benchmarks.soak import configuration
+from tests.benchmarks.soak_world import configuration
 from tests.databases import postgres_server
 
 _PORT = re.compile(r"metrics at http://127\.0\.0\.1:(\d+)/metrics")

@@ -35,7 +35,7 @@ import yaml
 
 from opmon.store.engine import open_store
 from opmon.store.leases import TIME_TO_LIVE
-from tests.benchmarks.soak import World, accounts, configuration
+from tests.benchmarks.soak_world import World, accounts, configuration
 from tests.databases import postgres_server
 
 LEASE = TIME_TO_LIVE.total_seconds()
