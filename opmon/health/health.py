@@ -12,10 +12,11 @@ from opmon.config import Settings
 from opmon.errors import OpmonError
 from opmon.health.exposition import exposed, of_process, of_workers
 from opmon.health.probe import Probe, Unanswered
-from opmon.queries.gauges import gauges
+from opmon.queries.gauges import Gauges, gauges
 from opmon.queries.pulse import Pulse, pulses
 from opmon.store import workers
 from opmon.store.engine import Store
+from opmon.store.workers import Worker
 from opmon.types import Json
 from opmon.wording import counted
 
@@ -23,7 +24,9 @@ log = logging.getLogger(__name__)
 
 Role = Literal["web", "worker", "all"]
 ASK_SECONDS = 5.0
-"""How long an answer of the registry is waited for."""
+"""How long an answer of the registry, or of the database, is waited for."""
+ALIVE_SECONDS = 0.5
+"""How long the database is waited for where it is asked whether the process lives: that does not depend on it."""
 REMEMBERED = 15.0
 """For so long what the registry answered is good."""
 _NAMED = 20
@@ -57,27 +60,36 @@ class Health:
     """The monitors at which nothing has moved for long, and what each is at."""
     _registry_probe: Probe[str | None] = field(init=False, repr=False)
     _pulse_probe: Probe[list[Pulse] | None] = field(init=False, repr=False)
+    _metrics_probe: Probe[tuple[list[Gauges] | None, list[Worker]]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._registry_probe = Probe(self._ask_registry, "registry-probe", REMEMBERED)
         self._pulse_probe = Probe(self._ask_pulses, "database-probe")
+        self._metrics_probe = Probe(self._ask_metrics, "metrics-probe")
 
     def take(self, settings: Settings) -> None:
         """Take over a configuration."""
         self.settings = settings
 
     def metrics(self, accept: str = "") -> tuple[bytes, str]:
-        """The metrics, and their media type."""
+        """The metrics, and their media type; those of monitors only where the database tells them in time."""
+        try:
+            told, alive = self._metrics_probe.answer(ASK_SECONDS)
+        except Unanswered:
+            log.warning("the metrics of monitors are left out: the database has not answered for %g s", ASK_SECONDS)
+            told, alive = None, []
+        good = None if self.configuration is None else self.configuration.good
+        return exposed(told, [*of_process(told is not None, good), *of_workers(alive, self.clock())], accept)
+
+    def _ask_metrics(self) -> tuple[list[Gauges] | None, list[Worker]]:
         watches = [monitor.watch for monitor in self.settings.monitors.values()]
         try:
             with self.store.read() as connection:
                 told = gauges(connection, watches, self.clock())
-                alive = [each for each in workers.known(connection) if each.is_alive(self.clock())]
+                return told, [each for each in workers.known(connection) if each.is_alive(self.clock())]
         except OpmonError as exc:
             log.warning("the metrics of monitors are left out: %s", exc)
-            told, alive = None, []
-        good = None if self.configuration is None else self.configuration.good
-        return exposed(told, [*of_process(told is not None, good), *of_workers(alive, self.clock())], accept)
+            return None, []
 
     def alive(self, *, names: bool = False) -> tuple[bool, dict[str, Json]]:
         """Whether the process should go on, and which monitors are silent: a restart need not help those."""
@@ -85,7 +97,8 @@ class Health:
         told: dict[str, Json] = {"status": "ok" if why is None else "failing"}
         if why is not None:
             told["reasons"] = [why]
-        silent = [] if self.role == "web" else [pulse.monitor for pulse in self._pulses() or () if pulse.silent]
+        known = [] if self.role == "web" else self._pulses(ALIVE_SECONDS) or []
+        silent = [pulse.monitor for pulse in known if pulse.silent]
         if silent:
             told["silent"] = list(silent) if names else len(silent)
         stuck = dict(self.stuck())
@@ -98,7 +111,7 @@ class Health:
 
         For the pages alone the database is enough; monitors are named only to those who may know them.
         """
-        found = self._pulses()
+        found = self._pulses(ASK_SECONDS)
         checks: dict[str, str | None] = {"database": None if found is not None else "the database does not answer"}
         if self.role != "web":
             if self.registry is not None:
@@ -115,12 +128,12 @@ class Health:
             told["reasons"] = list(reasons.values())
         return not reasons, told
 
-    def _pulses(self) -> list[Pulse] | None:
+    def _pulses(self, seconds: float) -> list[Pulse] | None:
         """The pulse of each monitor; None where the database does not tell."""
         try:
-            return self._pulse_probe.answer(ASK_SECONDS)
+            return self._pulse_probe.answer(seconds)
         except Unanswered:
-            log.warning("the database has not answered for %g s", ASK_SECONDS)
+            log.warning("the database has not answered for %g s", seconds)
             return None
 
     def _ask_pulses(self) -> list[Pulse] | None:

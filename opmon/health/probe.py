@@ -23,6 +23,7 @@ class Probe(Generic[T]):
     name: str
     remembered: float = 0.0
     _answer: tuple[float, T] | None = field(default=None, repr=False)
+    _problem: Exception | None = field(default=None, repr=False)
     _asking: threading.Thread | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -37,9 +38,16 @@ class Probe(Generic[T]):
                 self._asking.start()
             asking = self._asking
         asking.join(seconds)
-        if asking.is_alive() or self._answer is None:
+        if asking.is_alive():
+            raise Unanswered
+        if self._problem is not None:
+            raise self._problem
+        if self._answer is None:
             raise Unanswered
         return self._answer[1]
 
     def _ask(self) -> None:
-        self._answer = time.monotonic(), self.ask()
+        try:
+            self._answer, self._problem = (time.monotonic(), self.ask()), None
+        except Exception as exc:  # noqa: BLE001 - raised where it was asked
+            self._problem = exc

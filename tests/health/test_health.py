@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,10 @@ from opmon.errors import RegistryUnavailable
 from opmon.health.health import Health
 from opmon.health.server import HealthServer
 from opmon.queries.gauges import Gauges
-from opmon.store import cycles, ticks
-from opmon.store.engine import Store
+from opmon.queries.monitors import monitor_view
+from opmon.store import cycles, ticks, workers
+from opmon.store.engine import Store, connect
+from opmon.store.workers import Busy, Worker
 from tests.web.world import World, monitor
 
 SECRET = "0123456789abcdef-metrics"
@@ -173,3 +177,38 @@ def test_gauges_need_few_queries_for_many_monitors(world: World) -> None:
         found = gauges(connection, [each.watch for each in world.settings.monitors.values()], datetime.now(UTC))
     assert [type(each) for each in found] == [Gauges] * 2
     assert len(counted) <= 30
+
+
+def test_a_database_that_never_answers_keeps_no_probe_waiting(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opmon.health.health.ASK_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = connect(f"postgresql+psycopg://me@127.0.0.1:{silent.getsockname()[1]}/opmon")
+        health = Health(world.settings, store, "worker")
+        begun = time.monotonic()
+        assert health.alive() == (True, {"status": "ok"})
+        good, told = health.ready()
+        assert (good, told["reasons"]) == (False, ["the database does not answer"])
+        assert samples(health.metrics()[0].decode())["opmon_database_up"] == {(): 0}
+        assert time.monotonic() - begun < 8, "nobody waited for the 10 s that a connection may take"
+
+
+def test_what_a_monitor_is_stuck_at_is_told_to_those_who_may_know(world: World) -> None:
+    note(world, "digits", 1)
+    now = datetime.now(UTC)
+    at = Busy(
+        "opening rounds, waiting for the source s3://logs", now - timedelta(minutes=9), now - timedelta(minutes=3)
+    )
+    said = Worker("a", "process 7 on box", "worker", "1", now, now, {"digits": at}, {"s3://logs": 9.0})
+    with world.store.write() as connection:
+        workers.say(connection, said)
+    health = health_of(world, stuck=lambda: {"digits": at.stage})
+    assert health.alive()[1] == {"status": "ok", "stuck": 1}
+    assert health.alive(names=True)[1]["stuck"] == {"digits": at.stage}
+    told = samples(health.metrics()[0].decode())
+    assert 175 < told["opmon_cycle_stuck_seconds"]["digits",] < 240
+    assert told["opmon_breaker_open_workers"]["s3://logs",] == 1
+    assert told["opmon_waits_given_up_total"]["source",] >= 0
+    with world.store.read() as connection:
+        view = monitor_view(connection, world.settings.monitor("digits").watch, now, shown=1)
+    (need,) = [need.message for need in view.needs if need.kind == "hangs"]
+    assert need.startswith("process 7 on box has been at opening rounds, waiting for the source s3://logs, since")
