@@ -7,7 +7,8 @@
     │   └── ConfigError           opmon.yaml or an OPMON_* variable
     ├── PluginError               a named plugin is unknown, cannot be imported or is not what it should be
     ├── ModelError                the model was found but cannot be used
-    │   └── OutOfMemory           it needs more memory for so many inputs than its device has
+    │   ├── OutOfMemory           it needs more memory for so many inputs than its device has
+    │   └── EndlessModel          it did not end, and was stopped
     ├── SourceError               production inputs cannot be read
     ├── UnavailableError          a service opmon needs did not answer; trying again later is right
     │   ├── RegistryUnavailable   MLflow
@@ -48,6 +49,10 @@ class ModelError(OpmonError):
 
 class OutOfMemory(ModelError):
     """The model needs more memory than its device has, for as many inputs as it was given at once."""
+
+
+class EndlessModel(ModelError):
+    """The model did not end in the time that it has for a batch, and was stopped."""
 
 
 class SourceError(OpmonError):

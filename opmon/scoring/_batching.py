@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opmon.errors import ModelError, OutOfMemory
+from opmon.errors import EndlessModel, ModelError, OutOfMemory
 from opmon.types import Array
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ class Sizes:
                 size *= 2
         except OutOfMemory:
             self.most = max(1, size // 2)
+        except EndlessModel:
+            raise
         except ModelError:  # one of these inputs: which one is found when they are scored
             self._spoilt += 1
             self.tried = self._spoilt < _SPOILT

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from opmon.errors import ModelError, OutOfMemory
+from opmon.errors import EndlessModel, ModelError, OutOfMemory
 from opmon.scoring._batching import Sizes
 from opmon.scoring.session import Session
 from opmon.types import Array
@@ -123,7 +123,7 @@ class Runner:
     def _searched(self, names: Sequence[str], part: Tensors, first: int, exc: ModelError) -> Result[Outputs]:
         """The outputs for halves of a piece, and halves of them, down to the rows that the model fails on."""
         count = _rows(part)
-        if isinstance(exc, OutOfMemory):
+        if isinstance(exc, OutOfMemory | EndlessModel):
             raise exc
         if count == 1:
             return Result([], {first: str(exc)})

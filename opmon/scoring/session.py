@@ -14,14 +14,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from opmon.errors import InputError, ModelError, OutOfMemory
+from opmon.errors import EndlessModel, InputError, ModelError, OutOfMemory
+from opmon.scoring._deadlines import RUN_SECONDS, deadlines
 from opmon.scoring._failures import first_line, is_shortage, why_not_loaded
 from opmon.scoring.devices import CUDA, DEVICES, TENSORRT, Device, Providers, short_name
 from opmon.scoring.placement import Placement
 from opmon.types import Array
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession, NodeArg
+    from onnxruntime import InferenceSession, NodeArg, RunOptions
 _log = logging.getLogger(__name__)
 _QUIET, _WARNING = 4, 2
 
@@ -60,12 +61,18 @@ class Session:
 
     def run(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
         """The values of ``outputs``; :class:`OutOfMemory` where a smaller batch may fit."""
+        options = _onnxruntime().RunOptions()
         try:
-            if self.bound is not None and self._can_bind(outputs):
-                return self._run_bound(outputs, feeds, *self.bound)
-            results: list[Array] = self._session.run(list(outputs), dict(feeds))
+            with deadlines.within(options, RUN_SECONDS):
+                if self.bound is not None and self._can_bind(outputs):
+                    return self._run_bound(outputs, feeds, options, *self.bound)
+                results: list[Array] = self._session.run(list(outputs), dict(feeds), options)
         except Exception as exc:  # ONNX Runtime's errors have no common class but Exception
             given = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in feeds.items())
+            if options.terminate:
+                raise EndlessModel(
+                    f"the model did not end within {RUN_SECONDS:g} s on {given} and was stopped: is there a loop in it?"
+                ) from exc
             if is_shortage(exc):
                 raise OutOfMemory(
                     f"the memory of the device ({self.device}) does not suffice for {given}: {first_line(exc)}"
@@ -79,14 +86,16 @@ class Session:
         asked = [item for item in self.outputs if item.name in outputs]
         return all(item.is_numeric for item in (*self.inputs, *asked))
 
-    def _run_bound(self, outputs: Sequence[str], feeds: Mapping[str, Array], device: str, number: int) -> list[Array]:
+    def _run_bound(
+        self, outputs: Sequence[str], feeds: Mapping[str, Array], options: RunOptions, device: str, number: int
+    ) -> list[Array]:
         """Run with one copy to the device and one back; what stays inside never leaves it."""
         binding = self._session.io_binding()
         for name, value in feeds.items():
             binding.bind_cpu_input(name, value)
         for name in outputs:
             binding.bind_output(name, device, number)
-        self._session.run_with_iobinding(binding)
+        self._session.run_with_iobinding(binding, options)
         results: list[Array] = binding.copy_outputs_to_cpu()
         return results
 

@@ -94,6 +94,9 @@ def _from_metadata(text: str) -> tuple[str, ...]:
 
 def _tensors(model: ModelProto) -> Iterator[TensorProto]:
     yield from _graph_tensors(model.graph)
+    for training in model.training_info:
+        yield from _graph_tensors(training.initialization)
+        yield from _graph_tensors(training.algorithm)
     for function in model.functions:
         for node in function.node:
             yield from _node_tensors(node)
@@ -110,6 +113,8 @@ def _graph_tensors(graph: GraphProto) -> Iterator[TensorProto]:
 def _node_tensors(node: NodeProto) -> Iterator[TensorProto]:
     for attribute in node.attribute:
         yield from (attribute.t, *attribute.tensors)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            yield from (sparse.values, sparse.indices)
         for graph in (attribute.g, *attribute.graphs):
             yield from _graph_tensors(graph)
 
