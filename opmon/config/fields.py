@@ -127,7 +127,7 @@ def _show(address: Address) -> str:
 
 
 Duration = Annotated[timedelta, BeforeValidator(duration), PlainSerializer(show_duration)]
-Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]
+Count = Annotated[int, BeforeValidator(whole), Field(ge=1, le=10**15)]
 Number = Annotated[float, BeforeValidator(_no_boolean)]
 Share = Annotated[Number, AfterValidator(_share)]
 """Strictly between 0 and 1."""

@@ -17,6 +17,9 @@ from opmon.errors import ConfigError
 MAX_BYTES = 1_000_000
 MAX_VALUES = 50_000
 
+_LONGEST_NUMBER = 400
+"""Characters of a number."""
+
 _TAG = "tag:yaml.org,2002:"
 _OPEN, _CLOSE = (
     "\ue000",
@@ -158,6 +161,8 @@ class _Nodes(References):
             return self.text(node.value, path)
         if kind in ("null", "bool", "int", "float"):
             try:
+                if len(node.value) > _LONGEST_NUMBER:
+                    raise ValueError("no number is so long, and reading one takes ever longer")
                 return yaml.constructor.SafeConstructor().construct_object(node)
             except (ValueError, LookupError, ArithmeticError, yaml.YAMLError) as exc:
                 raise self.document.error(path, f"{node.value[:40]!r} cannot be read as {_tag(node)}") from exc

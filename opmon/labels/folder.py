@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -67,7 +68,7 @@ class LabelFolder(LabelProvider):
     def pull(self, since: str) -> Pulled:
         before: Mapping[str, str] = json.loads(since) if since else {}
         said: list[Said] = []
-        problems: list[str] = []
+        problems = [f"{path} is a link that leads out of its folder: it is not read" for path in self._links_out()]
         seen: dict[str, str] = {}
         for path in self._files():
             try:
@@ -94,7 +95,7 @@ class LabelFolder(LabelProvider):
         """Take the tasks out of the files that opmon wrote, the finished ones, too."""
         folder = Path(self.path)
         for path in (*self._tasks(), *sorted((folder / FINISHED).glob(f"{_prefix()}*"))):
-            if path.suffix.lower() in SUFFIXES and not task_keys(path).isdisjoint(keys):
+            if not self._leads_out(path) and path.suffix.lower() in SUFFIXES and not task_keys(path).isdisjoint(keys):
                 without(path, keys)
         return keys
 
@@ -113,11 +114,22 @@ class LabelFolder(LabelProvider):
         return folder
 
     def _files(self) -> Iterator[Path]:
-        """The label files that are there, those that programs write hidden left out."""
+        """The label files that are there, those that programs write hidden left out, and links that lead elsewhere:
+        whoever may write into the folder may not read by them what opmon may."""
+        return (path for path in self._named() if path.is_file() and not self._leads_out(path))
+
+    def _links_out(self) -> Iterator[Path]:
+        return (path for path in self._named() if self._leads_out(path))
+
+    def _named(self) -> Iterator[Path]:
         folder = Path(self.path)
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if not path.name.startswith((".", "~")) and path.suffix.lower() in SUFFIXES and path.is_file():
+            if not path.name.startswith((".", "~")) and path.suffix.lower() in SUFFIXES:
                 yield path
+
+    def _leads_out(self, path: Path) -> bool:
+        own = os.path.realpath(self.path)
+        return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(own)
 
     def _tasks(self) -> Iterator[Path]:
         """The files that opmon wrote."""
