@@ -43,9 +43,15 @@ _EXAMPLES = {
     "classification": ("accuracy_level", "{type: accuracy_level, threshold: 0.9}"),
     "multilabel": ("accuracy_level", "{type: accuracy_level, threshold: 0.8}"),
     "judged": ("accuracy_level", "{type: accuracy_level, threshold: 0.9}"),
-    "regression": ("completeness", "{type: completeness, answered: 0.8}"),
+    "regression": ("measure_level", "{type: measure_level, threshold: 3}     # a mean absolute error above 3"),
 }
 """A rule that can watch the problem."""
+_MEASURES = """\
+    # measures: [mean_absolute_error, {within_tolerance: {tolerance: 1}}]   # in the label's unit; see opmon explain
+    # main: mean_absolute_error
+    # unit: days                            # what the label is measured in
+"""
+"""What else can be told of a regression than its mean squared error, which says little to most."""
 
 
 @dataclass(frozen=True)
@@ -220,10 +226,11 @@ def _text(name: str, choices: Sequence[Choice], tracking_uri: str, folder: Path,
 
 
 def _rules(choices: Sequence[Choice]) -> str:
-    """An example of a rule that can watch the problem, as a comment."""
+    """An example of a rule that can watch the problem, and of measures where the usual one says little, as comments."""
     said = {choice.key: choice.value for choice in choices}
-    rule, example = _EXAMPLES[str(said.get(("problem",), "classification"))]
-    return f"{_RULES} {rule}\n    #   - {example}\n"
+    problem = str(said.get(("problem",), "classification"))
+    rule, example = _EXAMPLES[problem]
+    return f"{_MEASURES if problem == 'regression' else ''}{_RULES} {rule}\n    #   - {example}\n"
 
 
 def _address(tracking_uri: str, folder: Path) -> str:

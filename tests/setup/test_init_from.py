@@ -430,10 +430,13 @@ def test_a_number_in_the_same_unit_is_judged(init: Written) -> None:
 
 
 @pytest.mark.parametrize(("model", "answer"), [("codes", CODES), ("price", 10.0 * VALUES[:, 0] + 50)])
-def test_the_rule_in_the_comment_can_watch_the_model(init: Written, tmp_path: Path, model: str, answer: Any) -> None:
+def test_what_the_comments_propose_can_watch_the_model(init: Written, tmp_path: Path, model: str, answer: Any) -> None:
     init(model, {"prediction": answer})
     path = tmp_path / "opmon.yaml"
-    path.write_text(path.read_text().replace("    # rules:", "    rules:").replace("    #   - {", "      - {"))
+    text = path.read_text().replace("    #   - {", "      - {")
+    for key in ("rules", "measures", "main", "unit"):
+        text = text.replace(f"    # {key}:", f"    {key}:")
+    path.write_text(text)
     assert [len(monitor.rules) for monitor in load(path).monitors.values()] == [1]
 
 
