@@ -22,6 +22,7 @@ from opmon.oidc.untrusted import Untrusted
 from opmon.types import Json
 
 _LONGEST_CODE = 4000
+_SECRET_LENGTH = 43
 _MOST_GROUPS = 1000
 
 
@@ -71,7 +72,8 @@ class Flow:
     def known(self, secret: str, given: Mapping[str, str]) -> Known:
         """Who came back from the provider with these values in the address."""
         own = self.provider.settings
-        if not hmac.compare_digest(given.get("state", "").encode(), state_of(secret).encode()):
+        begun = len(secret) >= _SECRET_LENGTH  # without a cookie, what follows from no secret is known to all
+        if not begun or not hmac.compare_digest(given.get("state", "").encode(), state_of(secret).encode()):
             raise Untrusted("this sign-in was not begun in this browser, or is over: begin again")
         if given.get("iss", own.issuer) != own.issuer:
             raise Untrusted("the answer is of another provider")

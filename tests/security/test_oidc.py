@@ -14,6 +14,7 @@ import pytest
 from opmon.config import Settings
 from opmon.errors import ConfigError, UnavailableError
 from opmon.oidc import provider as opmons
+from opmon.oidc.flow import Flow
 from opmon.outgoing.breaker import breakers
 from opmon.store import annotators, audit
 from opmon.store.audit import Act
@@ -265,6 +266,16 @@ def test_answers_that_no_browser_waited_for(browser: Browser, provider: Provider
     ann = browser()
     hers = away(ann)
     assert "of another provider" in words(ann.get(f"{hers}&iss=https://evil.example.com"))
+
+
+def test_a_sign_in_that_was_made_up_for_a_browser_without_a_cookie(browser: Browser, server: Server) -> None:
+    """State, nonce and verifier that follow from no secret are known to whoever wants Ann to work in Eve's name."""
+    assert server.site.provider is not None
+    made_up = Flow(server.site.provider, f"{server.site.settings.web.address}/oidc/back").address("")
+    back = str(httpx.get(made_up).headers["location"])
+    ann = browser()
+    assert "was not begun in this browser" in words(ann.get(back))
+    assert "was not begun in this browser" in words(ann.get(back, headers={"cookie": f"{pages.COOKIE}=./"}))
 
 
 def test_another_browsers_code_needs_the_verifier(browser: Browser) -> None:
