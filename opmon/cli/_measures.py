@@ -15,16 +15,24 @@ FEW = 12
 """A measure of more parts, such as a large table, is told by how many it has."""
 
 
-def measures_table(some: Sequence[Measured], *, whole: bool = False) -> Table:
-    """Each measure with its interval, or why it is not known; ``whole``: of large tables every part."""
+def measures_table(
+    some: Sequence[Measured], *, whole: bool = False, together: Sequence[Measured] = (), rounds: int = 0
+) -> Table:
+    """Each measure with its interval, or why it is not known; ``whole``: of large tables every part.
+
+    ``together`` are the same measures of so many ``rounds``, in a column of their own.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("  measure")
     table.add_column(Text("estimate [interval]"))
+    over = dict(_rows(together, whole))
+    if over:
+        table.add_column(Text(f"over the last {rounds} rounds"))
     for name, told in _rows(some, whole):
-        table.add_row(Text(f"  {name}"), Text(told))
+        table.add_row(Text(f"  {name}"), Text(told), *([Text(over.get(name, "–"))] if over else []))
     return table
 
 

@@ -12,7 +12,7 @@ import click
 
 from opmon.cli._causes import cause_lines
 from opmon.cli._measures import measures_table
-from opmon.cli._slices import slice_lines
+from opmon.cli._slices import rolling_lines, slice_lines
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
 from opmon.wording import counted, percent, told
 
@@ -101,8 +101,12 @@ def _show(out: Console, view: MonitorView) -> None:
     if rolling is not None and len(rolling.rounds) > 1:
         window = f"the last {len(rolling.rounds)} rounds of this version"
         out.print(Text(f"  {rolling.estimate.quantity.name} {_interval(rolling.estimate)} over {window}"))
+        for line in rolling_lines(rolling):
+            out.print(line)
     if view.latest is not None and view.latest.measures:
-        out.print(measures_table(view.latest.measures))
+        together = () if rolling is None else rolling.measures
+        numbers = 0 if rolling is None else len(rolling.rounds)
+        out.print(measures_table(view.latest.measures, together=together, rounds=numbers))
     told = f"  {counted(view.rounds, 'round')}, {counted(view.queue.spoken, 'label')}, "
     told += f"{counted(view.queue.open, 'task')} {'waits' if view.queue.open == 1 else 'wait'} for annotators"
     told += f", {view.queue.further:,} of them for a further opinion" if view.queue.further else ""

@@ -35,6 +35,7 @@ def behind(
     answered: Members,
     better: Quantity,
     error: float = ERROR,
+    among: Mapping[str, Members] | None = None,
 ) -> dict[str, Behind]:
     """The slices that are worse than all inputs outside of them; the probability that any of them is not is at most
     ``error``, whichever of the others are.
@@ -49,15 +50,17 @@ def behind(
     all of ``m`` are tested at ``error/m``; where ``k`` of them are rejected the others are at ``error/(m − k)``, and so
     on. It assumes nothing of how slices overlap. How many answers a slice has does not depend on what they are, so
     leaving out the small ones costs nothing. ``at_least`` is the bound at the level at which the slice was rejected.
+    Where ``among`` names draws for a slice, it is compared with the others among these.
     """
-    left = {name: members for name, members in slices.items() if _enough(members, answered)}
+    known_of = among or {}
+    left = {name: own for name, own in slices.items() if _enough(own, answered & known_of.get(name, answered))}
     known: dict[tuple[str, bool, float], Estimate] = {}
     sign = 1 if better.better == "higher" else -1
 
     def of(name: str, members: Members, inside: bool, level: float) -> Estimate:
         key = (name, inside, level)
         if key not in known:
-            known[key] = estimate(members if inside else ~members, level)
+            known[key] = estimate(members if inside else ~members & known_of.get(name, ~members), level)
         return known[key]
 
     found: dict[str, Behind] = {}

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from opmon.queries.books import Books, QueueView
 from opmon.queries.needs import NeedView, alarms_of
-from opmon.queries.rolling import RollingPoint, rolling_as_of
+from opmon.queries.rolling import RollingPoint, rolling_whole
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.standing import NO_ESTIMATE, ReasonView, Standing, standing_of
 from opmon.queries.watch import Watch
@@ -83,7 +83,7 @@ def _view(
     stands, rolling, latest = NO_ESTIMATE, None, None
     if final is not None:
         stands = standing_of(connection, name, final.model, watch.acting_rules)
-        rolling = rolling_as_of(connection, name, final, rounds=watch.rolling_rounds, within=watch.rolling_within)
+        rolling = rolling_whole(connection, name, final, rounds=watch.rolling_rounds, within=watch.rolling_within)
         latest = next(each for each in views if each.number == final.round_number)
     ended = books.ended.get(name)
     return MonitorView(

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from opmon.estimators.rolling import combine, window
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
-from opmon.store import revisions, tallies
+from opmon.store import revisions, rolled, tallies
 from opmon.store.engine import Connection
+from opmon.store.measured import Measured
 from opmon.store.revisions import Revision
 from opmon.types import Estimate
+from opmon.types.slicing import Sliced
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class RollingPoint:
     round_number: int
     rounds: tuple[int, ...]
     estimate: Estimate
+    measures: tuple[Measured, ...] = ()
+    """The measures beside it, from the same draws; read for the newest round alone."""
+    slices: tuple[Sliced, ...] = ()
+    """The slices of these rounds, those first that are worse than all other inputs."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,17 @@ def rolling_as_of(
     until = [each for each in around if each.round_number <= entry.round_number]
     points = joined(connection, _windows(until, rounds=rounds, within=within, since=entry.round_number))
     return points[0] if points else None
+
+
+def rolling_whole(
+    connection: Connection, monitor: str, entry: Revision, *, rounds: int | None, within: timedelta | None
+) -> RollingPoint | None:
+    """The rolling estimate as of one round, with the further measures and the slices of its rounds."""
+    point = rolling_as_of(connection, monitor, entry, rounds=rounds, within=within)
+    beside = None if point is None else rolled.newest(connection, monitor, entry.round_number)
+    if point is None or beside is None:
+        return point
+    return replace(point, measures=beside.measures, slices=beside.slices)
 
 
 def windows_with(

@@ -31,21 +31,29 @@ def key_of(name: str) -> str:
     return key if exact and len(key) < LONGEST else f"{key}_{zlib.crc32(name.encode()):08x}"
 
 
+def rolling_slice_metrics(slices: Sequence[Sliced], quantity: Quantity, *, revised: bool) -> dict[str, float]:
+    """Estimate and bounds of every slice over the last rounds: ``slice/<name>/accuracy_rolling`` and beside it."""
+    return _of_slices(slices, quantity, "_rolling_revised" if revised else "_rolling")
+
+
 def slice_metrics(slices: Sequence[Sliced], quantity: Quantity, *, revised: bool) -> dict[str, float]:
     """Estimate, bounds and share of every slice with an answer: ``slice/<name>/accuracy`` and beside it.
 
     At most as many slices as a monitor can have; ``revised``: what late labels have made of them.
     """
-    later = "_revised" if revised else ""
+    found = _of_slices(slices, quantity, "_revised" if revised else "")
+    if slices and not revised:
+        found |= {f"slice/{key_of(each.name)}/share": each.share for each in slices}
+        found["slices/worse"] = float(sum(each.worse_by is not None for each in slices))
+    return found
+
+
+def _of_slices(slices: Sequence[Sliced], quantity: Quantity, ending: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for each in slices:
-        group = f"slice/{key_of(each.name)}/{quantity.key}"
+        group = f"slice/{key_of(each.name)}/{quantity.key}{ending}"
         known = {"": each.value, "_low": each.low, "_high": each.high}
-        found |= {f"{group}{later}{name}": value for name, value in known.items() if value is not None}
-        if not revised:
-            found[f"slice/{key_of(each.name)}/share"] = each.share
-    if slices and not revised:
-        found["slices/worse"] = float(sum(each.worse_by is not None for each in slices))
+        found |= {f"{group}{name}": value for name, value in known.items() if value is not None}
     return {key: value for key, value in found.items() if math.isfinite(value)}
 
 

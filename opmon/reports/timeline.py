@@ -148,7 +148,10 @@ def corrected_metrics(corrected: Corrected | None, quantity: Quantity, *, revise
     return _known({name: corrected.value, f"{name}_low": corrected.low, f"{name}_high": corrected.high} | agreement)
 
 
-def measure_metrics(some: Sequence[Measured], ending: Literal["", "_provisional", "_revised"] = "") -> dict[str, float]:
+Ending = Literal["", "_provisional", "_revised", "_rolling", "_rolling_revised"]
+
+
+def measure_metrics(some: Sequence[Measured], ending: Ending = "") -> dict[str, float]:
     """The measures beside the main one, such as ``measure/recall_fraud`` with ``_low`` and ``_high``.
 
     What may still change has the ``ending`` ``_provisional``, what late labels have made of it ``_revised``. Large

@@ -167,9 +167,9 @@ def _of_one(
     whole: Labelled | None,
 ) -> Iterator[Measured]:
     try:
-        cells = _parts(planned, rows.classes)
+        cells = parts_of(planned, rows.classes)
     except Exception as exc:  # noqa: BLE001 - a measure may be anybody's, and stops no other
-        yield Measured(planned.key, planned.quantity, None, _told(exc, planned, round_))
+        yield Measured(planned.key, planned.quantity, None, why_not(exc, planned, round_))
         return
     for cell in cells:
         quantity = planned.quantity if cell == planned.measure else cell.quantity(round_.plan.unit)
@@ -181,12 +181,12 @@ def _of_one(
             else:
                 estimate = estimate_of(answers, rows, cell, quantity, round_.plan)
         except Exception as exc:  # noqa: BLE001 - as above
-            yield Measured(planned.key, quantity, None, _told(exc, planned, round_))
+            yield Measured(planned.key, quantity, None, why_not(exc, planned, round_))
         else:
             yield Measured(planned.key, quantity, estimate)
 
 
-def _parts(planned: Planned, classes: Sequence[str]) -> Sequence[Measure]:
+def parts_of(planned: Planned, classes: Sequence[str]) -> Sequence[Measure]:
     """The measures that one stands for, itself where it is no table; an error where it cannot be computed."""
     planned.measure.check(classes)
     cells = planned.measure.cells(classes)
@@ -195,7 +195,7 @@ def _parts(planned: Planned, classes: Sequence[str]) -> Sequence[Measure]:
     return cells
 
 
-def _told(problem: Exception, planned: Planned, round_: Round) -> str:
+def why_not(problem: Exception, planned: Planned, round_: Round) -> str:
     """Why a measure is not known, in words; a fault of its own is also logged."""
     if isinstance(problem, InputError | UnavailableError):
         return str(problem)

@@ -19,6 +19,7 @@ from opmon.stages.failure_groups import group_failures
 from opmon.stages.notes import note_of, threshold_of
 from opmon.stages.packages import installed
 from opmon.stages.points import estimate_points
+from opmon.stages.rolled import rolled_of
 from opmon.stages.rolling import rolling_to_tell
 from opmon.stages.round_files import write_report
 from opmon.stages.timeline import Told, tell_estimate
@@ -26,7 +27,7 @@ from opmon.stages.timelines import end_if_over, look_again
 from opmon.stages.tomography import map_round, tomography_metrics
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.version_tags import set_tags, write_version
-from opmon.store import grouped, revisions, rounds, sliced, verdicts
+from opmon.store import grouped, revisions, rolled, rounds, sliced, verdicts
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.store.states import RoundState
@@ -61,6 +62,7 @@ def report_round(work: Toolbox, round_: Round) -> bool:
             tell_estimate(work, round_, revision, answers, Told())
         else:
             groups = group_failures(work, round_, answers)
+            _roll(work, round_, answers, revision)
             _tell_final(work, round_, revision, answers, found, parts, groups, decided)
     closing = decided and not revision.estimate.provisional
     with work.write() as connection:
@@ -72,6 +74,17 @@ def report_round(work: Toolbox, round_: Round) -> bool:
         end_if_over(work, round_)
         shutil.rmtree(work.round_folder(round_), ignore_errors=True)  # MLflow has it all now
     return True
+
+
+def _roll(work: Toolbox, round_: Round, answers: Answers, revision: Revision) -> None:
+    """Keep what is known of the last rounds together, once for each revision: what was told of it stays so."""
+    with work.store.read() as connection:
+        found = (
+            None if rolled.of(connection, [revision.key]) else rolled_of(work, connection, round_, answers, revision)
+        )
+    if found is not None:
+        with work.write() as connection:
+            rolled.add(connection, revision.key, found)
 
 
 @contextmanager

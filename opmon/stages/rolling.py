@@ -7,26 +7,45 @@ own. What is told follows from the database alone, so that telling twice is tell
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from opmon.abc import Point
 from opmon.queries.rolling import RollingPoint, joined, rolling_as_of, windows_with
-from opmon.reports.timeline import rolling_metrics
+from opmon.reports.slices import rolling_slice_metrics
+from opmon.reports.timeline import measure_metrics, rolling_metrics
 from opmon.stages.toolbox import Toolbox
-from opmon.store import revisions
+from opmon.store import revisions, rolled
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
+from opmon.store.rolled import Rolled
+
+MOST_POINTS = 400
+"""So many numbers of the slices and further measures of several rounds go to MLflow."""
 
 
 def rolling_to_tell(work: Toolbox, revision: Revision) -> list[Point]:
     """What MLflow's timeline is told: the rolling estimates that the round of this revision is part of."""
     with work.store.read() as connection:
         told = _to_tell(connection, work, revision)
-    return [
+        beside = rolled.of(connection, [revision.key]).get(revision.key)
+    points = [
         Point(key, value, point.round_number, at)
         for point, at, revised in told
         for key, value in rolling_metrics(point.estimate, revised=revised).items()
     ]
+    return points if beside is None else [*points, *_beside(revision, beside, told)]
+
+
+def _beside(revision: Revision, beside: Rolled, told: Sequence[tuple[RollingPoint, datetime, bool]]) -> list[Point]:
+    """The further measures and the slices of the newest rounds, where the rolling estimate of these is told too."""
+    of = next(((at, revised) for point, at, revised in reversed(told) if point.round_number == beside.as_of), None)
+    if of is None:
+        return []
+    at, revised = of
+    metrics = measure_metrics(beside.measures, "_rolling_revised" if revised else "_rolling")
+    metrics |= rolling_slice_metrics(beside.slices, revision.estimate.quantity, revised=revised)
+    return [Point(key, value, beside.as_of, at) for key, value in metrics.items()][:MOST_POINTS]
 
 
 def _to_tell(connection: Connection, work: Toolbox, revision: Revision) -> list[tuple[RollingPoint, datetime, bool]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from opmon.abc import Measure
 from opmon.errors import InputError
+from opmon.estimators._linear import LinearEstimator
 from opmon.estimators.counted import of_losses, of_measure
 from opmon.estimators.measured import measured
 from opmon.estimators.ratios import slice_accuracy
@@ -65,19 +66,38 @@ def slices_of(round_: Round, answers: Answers, estimate: Estimate, whole: Whole 
     sample = answers.sample
     if whole is not None and whole.sample is not None and (whole.rows is not None or not round_.plan.measures):
         sample = whole.sample
-        (main, others), to_compare = _counting(round_, sample, whole.rows)
+        told = _counting(round_, sample, whole.rows)
     else:
-        (main, others), to_compare = _estimating(round_, answers)
-    inside = {each.name: members_of(slicing, each, sample.draw) for each in slicing.slices}
-    worse = {} if to_compare is None else behind(to_compare, inside, sample.answered, estimate.quantity)
+        rows = rows_of(round_, answers.tasks, sample.draw) if round_.plan.measures else None
+        told = estimating(round_, linear(sample), sample, rows)
+    parts = [Part(each, members_of(slicing, each, sample.draw), slicing.size) for each in slicing.slices]
+    return told_of(parts, told, sample.answered, estimate)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A slice with the draws in it, of so many inputs; ``among`` are the draws that it is compared with, where these
+    are not all."""
+
+    slice: OneSlice
+    members: Members
+    size: int
+    among: Members | None = None
+
+
+def told_of(parts: Sequence[Part], told: Told, answered: Members, estimate: Estimate) -> tuple[Sliced, ...]:
+    """What is known of each part, those that are worse than all others first."""
+    (main, others), to_compare = told
+    inside = {part.slice.name: part.members for part in parts}
+    among = {part.slice.name: part.among for part in parts if part.among is not None}
+    worse = {} if to_compare is None else behind(to_compare, inside, answered, estimate.quantity, among=among)
     found = []
-    for each in slicing.slices:
-        members = inside[each.name]
-        one = _one(slicing, each, members, sample, main, estimate.level)
-        beside = _further(others, members & sample.answered, members, estimate.level)
-        told = worse.get(each.name)
-        if told is not None:
-            one = replace(one, worse_by=told.by, worse_at_least=told.at_least)
+    for part in parts:
+        one = _one(part, answered, main, estimate.level)
+        beside = _further(others, part.members & answered, part.members, estimate.level)
+        gap = worse.get(part.slice.name)
+        if gap is not None:
+            one = replace(one, worse_by=gap.by, worse_at_least=gap.at_least)
         found.append(replace(one, further=beside))
     return tuple(sorted(found, key=lambda each: -(each.worse_at_least or 0.0)))
 
@@ -108,13 +128,12 @@ def _beside(round_: Round, main: Planned | None) -> list[Planned]:
     return [each for each in measures_of(round_.plan) if not each.is_main and not (main is None and each.is_usual)]
 
 
-def _estimating(round_: Round, answers: Answers) -> Told:
-    """How parts are estimated by measures that are sums over the draws, or vary as such."""
-    estimator, sample = linear(answers.sample), answers.sample
+def estimating(round_: Round, estimator: LinearEstimator | None, sample: Sample, rows: Labelled | None) -> Told:
+    """How parts are estimated by measures that are sums over the draws, or vary as such; of a round, or of several that
+    are planned like it."""
     if estimator is None:
         return (None, {}), None
     main = main_of(round_.plan)
-    rows = rows_of(round_, answers.tasks, sample.draw) if round_.plan.measures else None
 
     def usual(members: Members, level: float) -> Estimate:
         return slice_accuracy(estimator, sample, members, "slice", level)
@@ -156,17 +175,15 @@ def _further(
     return found
 
 
-def _one(
-    slicing: Slicing, slice_: OneSlice, members: Members, sample: Sample, how: Estimating | None, level: float
-) -> Sliced:
-    drawn, answered = int(members.sum()), int((members & sample.answered).sum())
-    one = Sliced(slice_.name, slice_.levels, slice_.size, slice_.size / slicing.size, drawn, answered)
+def _one(part: Part, answers: Members, how: Estimating | None, level: float) -> Sliced:
+    drawn, answered = int(part.members.sum()), int((part.members & answers).sum())
+    one = Sliced(part.slice.name, part.slice.levels, part.slice.size, part.slice.size / part.size, drawn, answered)
     if how is None:
         return replace(one, note=UNKNOWN)
     if not answered:
         return replace(one, note=f"none of its {drawn} draws has an answer" if drawn else "nothing was drawn in it")
     try:
-        value = how(members, level)
+        value = how(part.members, level)
     except InputError as exc:
         return replace(one, note=str(exc))
     low, high, note = _bound(value.low), _bound(value.high), "; ".join(dict.fromkeys(value.notes))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from opmon.quantities import Quantity
-from opmon.queries import LineView, NeedView, RoundView
+from opmon.queries import LineView, NeedView, RollingPoint, RoundView
 from opmon.queries.overview import PastPoint
 from opmon.queries.standing import Standing
 from opmon.reports.slices import SliceRow, slice_rows
@@ -128,6 +128,11 @@ def sure_of(estimate: Estimate) -> str:
 def slices_of(view: RoundView) -> list[SliceRow]:
     """The slices of a round, those first that are worse than all other inputs."""
     return [] if view.estimate is None else slice_rows(view.slices, view.estimate.quantity)
+
+
+def rolled_slices_of(point: RollingPoint) -> list[SliceRow]:
+    """Those of several rounds together."""
+    return slice_rows(point.slices, point.estimate.quantity)
 
 
 def spark_words(points: Sequence[PastPoint], quantity: Quantity) -> str:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from opmon.cli import group
 from opmon.errors import ConfigError
+from opmon.queries.rolling import rolling_whole
 from opmon.store import draws, revisions, rounds, sliced, verdicts
 from opmon.types.slicing import MISSING, OTHER, Sliced
 
@@ -228,3 +229,72 @@ def test_further_measures_are_known_of_slices(workbench: Any, sqlite: str) -> No
     timeline = round_of(monitor).timeline_run_id
     history = monitor.registry.metric_history(timeline, "slice/channel_app/recall_3")
     assert [each for _, _, each in history] == ([] if app.value is None else [pytest.approx(app.value)])
+
+
+def test_the_last_rounds_together_know_their_slices_and_further_measures(
+    workbench: Any, sqlite: str, clock: Any
+) -> None:
+    rng = np.random.default_rng(3)
+    monitor = workbench.monitor(
+        sqlite,
+        clock,
+        slices=["channel", {"shop": {"most": 2}}],
+        measures=["accuracy", {"recall": {"class": "3"}}, {"f1": {"average": "macro"}}],
+        rolling={"rounds": 3},
+        labels={"max_wait": "1h"},
+        **SRS,
+    )
+    for number in range(1, 4):
+        channel = np.where(rng.random(SIZE) < 0.3, "app", "web").tolist()
+        shops = ["a"] * 250 + ["b"] * 150 if number == 1 else ["a"] * 200 + ["c"] * 200
+        workbench.write_window(SIZE, channel=channel, shop=shops)
+        keys = list(workbench.truth)[-SIZE:]
+        for key, where in zip(keys, channel, strict=True):
+            if where == "app" and rng.random() < 0.15:
+                workbench.truth[key] = str((int(workbench.truth[key]) + 1) % 10)
+        assert monitor.advance().problems == []
+        workbench.answer(monitor, limit=150)
+        clock.pass_(hours=2)
+        assert monitor.advance().problems == []
+
+    with monitor.store.read() as connection:
+        final = revisions.newest_final(connection, monitor.settings.name)
+        assert final is not None
+        point = rolling_whole(connection, monitor.settings.name, final, rounds=3, within=None)
+    assert point is not None
+    assert point.rounds == (1, 2, 3)
+    over = {each.name: each for each in point.slices}
+    own = [found(monitor, number)["channel app"] for number in (1, 2, 3)]
+    app = over["channel app"]
+    assert app.inputs == sum(each.inputs for each in own)
+    assert app.answers == sum(each.answers for each in own)
+    assert app.value == pytest.approx(sum(each.value * each.inputs for each in own) / app.inputs, abs=0.02)  # type: ignore[operator]
+    assert app.high - app.low < 0.75 * min(each.high - each.low for each in own)  # type: ignore[operator]
+    assert app.worse_by is not None, "three rounds together tell what one does not"
+    assert over["shop a"].inputs == 650
+    assert "shop c" not in over, "there is no room for a third"
+    recall = {each.measure: each for each in point.measures}["recall[3]"]
+    assert recall.estimate is not None
+    assert recall.estimate.frame_size == 3 * SIZE
+
+    timeline = round_of(monitor, 3).timeline_run_id
+    for key, value in (("slice/channel_app/accuracy_rolling", app.value),
+                       ("slice/channel_app/accuracy_rolling_low", app.low),
+                       ("measure/recall_3_rolling", recall.estimate.value)):  # fmt: skip
+        assert monitor.registry.metric_history(timeline, key)[-1][2] == pytest.approx(value)
+
+    workbench.answer(monitor)
+    assert monitor.advance().problems == [], "late labels"
+    with monitor.store.read() as connection:
+        later = rolling_whole(connection, monitor.settings.name, final, rounds=3, within=None)
+    assert later is not None
+    revised = {each.name: each for each in later.slices}["channel app"]
+    assert revised.answers > app.answers
+    told = monitor.registry.metric_history(timeline, "slice/channel_app/accuracy_rolling_revised")
+    assert told[-1][2] == pytest.approx(revised.value)
+    assert len(monitor.registry.metric_history(timeline, "slice/channel_app/accuracy_rolling")) == 2
+
+    workbench.write_yaml(sqlite, slices=["channel", {"shop": {"most": 2}}], rolling={"rounds": 3}, **SRS)
+    shown = CliRunner().invoke(group, ["status", "-c", str(workbench.folder / "opmon.yaml")])
+    assert "slice channel app over these 3 rounds: " in shown.output, shown.output
+    assert "over the last 3 rounds" in shown.output

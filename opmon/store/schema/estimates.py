@@ -76,6 +76,14 @@ sliced = sa.Table(
     sa.Column("found", sa.JSON(none_as_null=True), nullable=False),  # of each slice, in the order they are shown
 )
 
+rolled = sa.Table(
+    "rolled",
+    metadata,
+    sa.Column("estimate_id", Key, sa.ForeignKey("estimates.id"), primary_key=True),
+    sa.Column("as_of", sa.Integer, nullable=False),  # the last round of those that are joined
+    sa.Column("found", sa.JSON(none_as_null=True), nullable=False),  # the rounds, their slices and further measures
+)
+
 failure_groups = sa.Table(
     "failure_groups",
     metadata,

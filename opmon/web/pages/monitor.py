@@ -42,6 +42,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         groups=() if seen.view.latest is None else seen.view.latest.failure_groups,
         latest=seen.latest,
         slices=[] if seen.view.latest is None else words.slices_of(seen.view.latest),
+        rolled_slices=[] if seen.view.rolling is None else words.rolled_slices_of(seen.view.rolling),
         needs=words.told_once(seen.view.needs),
         charts=_charts(monitor, seen.points, settings.quantity, seen.threshold),
         has_rolling=any(point.rolling is not None for point in seen.points),

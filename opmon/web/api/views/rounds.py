@@ -31,7 +31,7 @@ class MeasureOut(View):
 
 
 class SliceOut(View):
-    """What is known of one slice of a round, such as one country."""
+    """What is known of one slice of a round, or of several, such as one country."""
 
     name: str
     levels: Mapping[str, str] = Field(description="by what divides the inputs, its value")
@@ -126,6 +126,8 @@ class RollingOut(View):
     round_number: int
     rounds: list[int]
     estimate: Estimated
+    measures: list[MeasureOut] = Field(description="the further measures of these rounds")
+    slices: list[SliceOut] = Field(description="the slices of these rounds, those that are worse first")
 
 
 class VersionOut(View):

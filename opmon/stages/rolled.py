@@ -1,0 +1,170 @@
+"""The last rounds of a model version together, beyond their main measure: their slices and further measures.
+
+They are estimated from the draws of all rounds in the window with their newest labels, when a round of it gets an
+estimate, and kept with that. Reading them needs no labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from opmon.abc import Measure
+from opmon.estimators.census import METHOD as CENSUS
+from opmon.estimators.joined import Joined, OneRound, joined_rows, joined_sample
+from opmon.estimators.measured import measured, measured_tally
+from opmon.estimators.ratio_tallies import hidden_note, ratio_bounds
+from opmon.queries.rolling import windows_with
+from opmon.stages.estimate import Answers, read_answers
+from opmon.stages.measures import Planned, measures_of, parts_of, rows_of, why_not
+from opmon.stages.slices import Part, estimating, members_of, told_of
+from opmon.stages.toolbox import Toolbox
+from opmon.stages.weights import linear
+from opmon.store import rounds
+from opmon.store.engine import Connection
+from opmon.store.measured import Measured
+from opmon.store.revisions import Revision
+from opmon.store.rolled import Rolled
+from opmon.store.rounds import Round
+from opmon.types import Estimate
+from opmon.types.slicing import OneSlice, Sliced, Slicing
+
+MOST = 50
+"""So many rounds are joined at most: the newest of a longer window."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lived:
+    """A round of the window with its draws."""
+
+    round_: Round
+    answers: Answers
+    own: OneRound
+
+
+def rolled_of(
+    work: Toolbox, connection: Connection, round_: Round, answers: Answers, revision: Revision
+) -> Rolled | None:
+    """What is known of the newest rounds that this one is part of, now that it has this final estimate; None where
+    nothing is asked of them beyond their main measure, where it is the only one, or where the newest has the truth of
+    all its inputs: each round then counts what others estimate."""
+    plan, limits = round_.plan, work.settings.rolling
+    if not (plan.measures or (round_.slicing is not None and round_.slicing.slices)):
+        return None
+    windows = windows_with(connection, work.name, revision, rounds=limits.rounds, within=limits.within)
+    counted = bool(windows) and windows[-1].entry.estimate.method == CENSUS
+    lived = _lived(connection, windows[-1].numbers[-MOST:], round_, answers) if windows and not counted else []
+    if len(lived) < 2:
+        return None
+    newest = windows[-1].entry.estimate
+    return Rolled(tuple(each.round_.number for each in lived), _slices(lived, newest), _measures(lived))
+
+
+def _lived(connection: Connection, numbers: Sequence[int], round_: Round, answers: Answers) -> list[Lived]:
+    """The rounds with their answers, those that are estimated like the newest one; in order."""
+    found: list[Lived] = []
+    for number in numbers:
+        same = number == round_.number
+        other = round_ if same else rounds.get(connection, round_.monitor, number)
+        said = answers if same else read_answers(connection, other)
+        estimator = linear(said.sample)
+        if estimator is None or not said.sample.answered.any():
+            continue
+        rows = rows_of(other, said.tasks, said.sample.draw) if other.plan.measures else None
+        found.append(Lived(other, said, OneRound(estimator, said.sample, rows)))
+    return [each for each in found if _alike(each.round_, found[-1].round_)]
+
+
+def _alike(one: Round, newest: Round) -> bool:
+    """Whether what is estimated of two rounds is the same."""
+    first, second = one.plan, newest.plan
+    same = (first.problem, first.main, first.unit, first.measures) == (
+        second.problem, second.main, second.unit, second.measures,
+    )  # fmt: skip
+    return same and (one.classes or ()) == (newest.classes or ())
+
+
+def _slices(lived: Sequence[Lived], estimate: Estimate) -> tuple[Sliced, ...]:
+    """The slices of the newest round, each over the rounds that have it too."""
+    slicing = lived[-1].round_.slicing
+    if slicing is None:
+        return ()
+    how = _known(lived)
+    parts = [_part(lived, each) for each in slicing.slices]
+    told = estimating(lived[-1].round_, how.estimator, how.sample, how.rows)
+    return told_of(parts, told, how.sample.answered, estimate)
+
+
+def _known(lived: Sequence[Lived]) -> OneRound:
+    """All rounds as one."""
+    own = [each.own for each in lived]
+    return OneRound(Joined(own), joined_sample(own), joined_rows(own) if own[-1].rows is not None else None)
+
+
+def _part(lived: Sequence[Lived], slice_: OneSlice) -> Part:
+    members, among, inputs, size = [], [], 0, 0
+    for each in lived:
+        draw, slicing = each.own.sample.draw, each.round_.slicing
+        own = None if slicing is None else _like(slicing, slice_)
+        if slicing is None or own is None:
+            members.append(np.zeros(len(draw), np.bool_))
+        else:
+            members.append(members_of(slicing, own, draw))
+            inputs, size = inputs + own.size, size + slicing.size
+        among.append(np.full(len(draw), own is not None))
+    everywhere = np.concatenate(among)
+    whole = OneSlice(slice_.name, slice_.levels, inputs)
+    return Part(whole, np.concatenate(members), size, None if everywhere.all() else everywhere)
+
+
+def _like(slicing: Slicing, slice_: OneSlice) -> OneSlice | None:
+    """The same slice of another round; None where that round does not tell it apart."""
+    return next((each for each in slicing.slices if each.levels == slice_.levels), None)
+
+
+def _measures(lived: Sequence[Lived]) -> tuple[Measured, ...]:
+    """The measures beside the main one, from the draws of all rounds; those that are not known say why."""
+    plan = lived[-1].round_.plan
+    planned = [each for each in measures_of(plan) if not each.is_main and not (plan.main is None and each.is_usual)]
+    if not planned:
+        return ()
+    how = _known(lived)
+    return tuple(found for each in planned for found in _of_one(lived, how, each))
+
+
+def _of_one(lived: Sequence[Lived], how: OneRound, planned: Planned) -> list[Measured]:
+    """A measure over the rounds, each of its cells where it is a table."""
+    rows, plan = how.rows, lived[-1].round_.plan
+    if rows is None:
+        return []
+    try:
+        cells = parts_of(planned, rows.classes)
+    except Exception as exc:  # noqa: BLE001 - a measure may be anybody's, and stops no other
+        return [Measured(planned.key, planned.quantity, None, why_not(exc, planned, lived[-1].round_))]
+    found = []
+    for cell in cells:
+        quantity = planned.quantity if cell == planned.measure else cell.quantity(plan.unit)
+        try:
+            estimate = replace(_joined(lived, how, cell), quantity=quantity)
+            found.append(Measured(planned.key, quantity, estimate))
+        except Exception as exc:  # noqa: BLE001 - as above
+            found.append(Measured(planned.key, quantity, None, why_not(exc, planned, lived[-1].round_)))
+    return found
+
+
+def _joined(lived: Sequence[Lived], how: OneRound, measure: Measure) -> Estimate:
+    """One measure over the rounds: a ratio that all draws aimed at, by the parts that they aimed at."""
+    assert how.rows is not None
+    plan = lived[-1].round_.plan
+    estimate = measured(how.estimator, how.sample, how.rows, measure, plan.unit, plan.level)
+    tallies = [measured_tally(own.estimator, own.sample, own.rows, measure) for own in (each.own for each in lived)
+               if own.rows is not None]  # fmt: skip
+    ratios = [tally for tally in tallies if tally is not None and tally.is_ratio]
+    if len(ratios) < len(lived):
+        return estimate
+    weights = [each.own.sample.draw.frame_size / estimate.frame_size for each in lived]
+    value, low, high = ratio_bounds(ratios, weights, plan.level)
+    notes = hidden_note(ratios, weights, estimate.n, plan.level)
+    return replace(estimate, value=value, low=min(low, value), high=max(high, value), notes=notes)
