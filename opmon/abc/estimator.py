@@ -37,6 +37,13 @@ class Estimator(Plugin, ABC):
         """The estimated variance of ``Σ a_k values_k``; None where the design does not tell."""
         return None
 
+    @classmethod
+    def tells_parts(cls) -> bool:
+        """Whether further measures and slices can be estimated from its draws: it tells :meth:`coefficients` and
+        :meth:`variance`. Where it does not, they are refused when the configuration is read. A design whose methods
+        give None after all overrides this."""
+        return cls.coefficients is not Estimator.coefficients and cls.variance is not Estimator.variance
+
     def cells(self, sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The cell of each draw inside which draws may stand for one another, and what is left of the variance there:
         1 with replacement, ``1 − n/N`` without. A bootstrap resamples cell by cell; the default is a single one."""

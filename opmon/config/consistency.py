@@ -8,6 +8,7 @@ import numpy as np
 
 from opmon import plugins
 from opmon.abc import USUAL
+from opmon.config.consistency_of_designs import check_design
 from opmon.config.consistency_of_labels import check_labels
 from opmon.config.part import at_key, unknown
 from opmon.config.slices import check_slices
@@ -143,19 +144,6 @@ def _graph_is_run_where_needed(monitor: MonitorSettings) -> None:
         raise at_key("robustness", f"changed inputs are answered by the ONNX graph; scoring.by is {by}: leave it out")
 
 
-def _design_can_be_bet_on(monitor: MonitorSettings) -> None:
-    """Rules that bet on draws know those of some designs; another one would be taken for what it is not."""
-    design = monitor.sampler.plugin.design or monitor.sampler.type
-    betting = [rule.type for rule in monitor.rules if rule.plugin.bets]
-    if betting and not _tells_bets(design):
-        raise at_key(
-            "rules",
-            f"{betting[0]} bets on draws, and the estimator of the sampler {monitor.sampler.type!r} (design "
-            f"{design!r}) does not tell what they are worth in bets; use the rule accuracy_below, or another "
-            f'sampler. A sampler whose draws are of a known design says so: design = "srs"',
-        )
-
-
 def _measures_fit(monitor: MonitorSettings) -> None:
     """Measures are of the monitor's problem and classes, and what they are computed from is there."""
     names = monitor.class_names
@@ -261,7 +249,7 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _variables_are_known,
     _log_has_what_is_read,
     _graph_is_run_where_needed,
-    _design_can_be_bet_on,
+    check_design,
     check_labels,
     _measures_fit,
     _rules_watch_what_is_measured,
@@ -283,8 +271,3 @@ def _needs_classes(monitor: MonitorSettings, variable: str) -> bool:
     if variable in listed:
         return listed[variable].of_classes
     return variable in plugins.names("head") and plugins.class_of("head", variable).of_classes
-
-
-def _tells_bets(design: str) -> bool:
-    """Whether the estimator of a design says what its draws are worth in bets."""
-    return design in plugins.names("estimator") and plugins.class_of("estimator", design).bets
