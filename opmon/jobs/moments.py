@@ -12,6 +12,8 @@ from opmon.errors import SourceError
 
 _UTC = pa.timestamp("us", tz="UTC")
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+_DIGITS = r"^\s*\d{9,19}(\.\d+)?\s*$"
+"""A number behind 1970 that came as text."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ def span_of(values: pa.Array, name: str | None) -> tuple[datetime, datetime] | N
     >>> first, last = span_of(pa.array(["2026-03-01T12:00:00Z", "?", "2026-03-01T13:00:00+02:00"]), "at")
     >>> first.isoformat(), last.isoformat()
     ('2026-03-01T11:00:00+00:00', '2026-03-01T12:00:00+00:00')
+    >>> first, last = span_of(pa.array([1772366400, 1772366400123, 1772366400123456, None]), "at")  # whatever the unit
+    >>> first.isoformat(), last.isoformat()
+    ('2026-03-01T12:00:00+00:00', '2026-03-01T12:00:00.123456+00:00')
     """
     return Span.of(values, name).bounds(name)
 
@@ -84,17 +89,35 @@ def _as_moments(values: pa.Array) -> pa.Array:
         times = pc.cast(values, pa.timestamp("us", tz=values.type.tz), safe=False)  # nanoseconds are cut off
         return pc.cast(times, _UTC) if values.type.tz else pc.assume_timezone(times, "UTC")
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        seconds = pc.cast(values, pa.float64())
-        seconds = pc.if_else(pc.less(pc.abs(seconds), 9e12), seconds, None)  # NaN too; beyond it overflows
-        return pc.cast(pc.cast(pc.multiply(seconds, 1e6), pa.int64(), safe=False), _UTC)
+        return _counted(pc.cast(values, pa.float64(), safe=False))
     import pandas as pd
+
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    digits = pc.match_substring_regex(values, _DIGITS) if text else pa.array([], pa.bool_())
+    if pc.any(digits).as_py():
+        numbers = pc.cast(pc.if_else(digits, values, None), pa.float64())
+        return pc.coalesce(_counted(numbers), _as_moments(pc.if_else(digits, None, values)))
 
     times = pd.to_datetime(values.to_pandas(), utc=True, format="ISO8601", errors="coerce")
     return pa.array(times.dt.as_unit("us"), type=_UTC)
 
 
+def _counted(passed: pa.Array) -> pa.Array:
+    """The moments that lie so far behind 1970: in seconds, milliseconds, micro- or nanoseconds, by their size.
+
+    Seconds below 10¹¹ last until the year 5138; as milliseconds these are of 1973 and before.
+    """
+    size, units = pc.abs(passed), ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0), (9e18, 1e-3))
+    micros = pa.nulls(len(passed), pa.float64())
+    for limit, factor in reversed(units):
+        micros = pc.if_else(pc.less(size, limit), pc.multiply(passed, factor), micros)  # neither for NaN
+    return pc.cast(pc.cast(micros, pa.int64(), safe=False), _UTC)
+
+
 def _no_times(name: str | None, why: str) -> SourceError:
     return SourceError(
-        f"column {name!r} does not hold times ({why}); allowed are timestamps, ISO 8601 text and seconds since 1970. "
-        "Correct 'columns', or leave timestamp out of it."
+        f"column {name!r} does not hold times ({why}); allowed are timestamps, ISO 8601 text, and seconds, milli-, "
+        "micro- or nanoseconds since 1970. Correct 'columns', or leave timestamp out of it."
     )

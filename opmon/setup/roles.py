@@ -19,7 +19,7 @@ from opmon.stages.versions import versions_meant
 from opmon.types import ModelVersion
 from opmon.wording import counted
 
-_IDS = re.compile(r"(^|_|\b)(id|uuid|guid|key)$|[a-z]Id$|ID$", re.ASCII)
+_IDS = re.compile(r"(^|_|\b)(id|uid|uuid|guid|key)$|[a-z]Id$|ID$", re.ASCII)
 _TIMES = re.compile(
     r"(^|_)(timestamp|time|ts|at|date|datetime|when|logged|created)($|_)|Time$|Timestamp$", re.IGNORECASE
 )

@@ -66,7 +66,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
         "nothing": pa.nulls(ROWS, pa.float32()),
         "gaps": [None, *map(str, range(1, ROWS))],
         "day": ["Monday"] * ROWS,
-        "millis": 1_770_000_000_000 + np.arange(ROWS),
         "served_by": ["7f3a9c"] * ROWS,
         "of_other": ["models:/digits/1"] * ROWS,
     }
@@ -115,7 +114,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a column that is not there": (columns(prediction="sayd"), "prediction: sayd"),
     "inputs without an id": ({"columns": {"id": "gaps"}}, "an id column must be filled in every row"),
     "a day for a time": (columns(timestamp="day"), "does not hold times"),
-    "milliseconds for seconds": (columns(timestamp="millis"), "seconds since 1970"),
+    "truth values for times": (columns(timestamp="yes"), "nanoseconds since 1970"),
     "a commit for a version": (columns(model_version="served_by"), "a version is written 3, v3, @alias"),
     "versions of another model": (columns(model_version="of_other"), "a log of several models needs a source"),
     "a class for a number": (PRICES | {"model": "loans"}, "a regression monitor watches one"),

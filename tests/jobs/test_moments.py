@@ -1,0 +1,35 @@
+"""Times as logs hold them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from opmon.errors import SourceError
+from opmon.jobs.moments import moments_of, span_of
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECONDS = int(NOON.timestamp())
+
+
+@pytest.mark.parametrize("factor", [1, 10**3, 10**6, 10**9])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_numbers_since_1970_are_read_in_the_unit_that_their_size_tells(factor: int, kind: pa.DataType) -> None:
+    text = pa.array([str(SECONDS * factor), None])
+    values = text.dictionary_encode() if pa.types.is_dictionary(kind) else text.cast(kind)
+    assert moments_of(values, "at").to_pylist() == [NOON, None]
+
+
+def test_text_and_numbers_may_stand_in_one_column_and_what_is_no_time_is_none() -> None:
+    values = pa.array([str(SECONDS), "2026-03-01T13:00:00+01:00", "soon", "20260301", None])
+    assert moments_of(values, "at").to_pylist() == [NOON, NOON, None, NOON.replace(hour=0), None]
+    odd = pa.array([np.nan, np.inf, 1e300, -5.0, float(SECONDS)])
+    assert moments_of(odd, "at").to_pylist() == [None, None, None, None, NOON]
+
+
+def test_lists_are_no_times() -> None:
+    with pytest.raises(SourceError, match="milli-, micro- or nanoseconds since 1970"):
+        span_of(pa.array([[1]]), "at")
