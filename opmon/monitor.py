@@ -40,6 +40,7 @@ from opmon.stages.draw import draw_round, publish_draw
 from opmon.stages.erasing import Erased, prune
 from opmon.stages.erasing_input import Forgotten, erase_input
 from opmon.stages.estimate import estimate_round
+from opmon.stages.expecting import tell_expected
 from opmon.stages.judged_labels import label_by_judge
 from opmon.stages.labelling import Desk, desk_of, pull_labels, push_tasks
 from opmon.stages.open import open_round
@@ -275,6 +276,7 @@ class Monitor:
                         draw_round(work, round_)
                 case RoundState.DRAWN:
                     with within(stage="publishing the draw"):
+                        tell_expected(work, round_)
                         publish_draw(work, round_)
                 case RoundState.LABELLING | RoundState.ESTIMATED | RoundState.CLOSED:
                     with within(stage="estimating"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from opmon.cli._causes import cause_lines
+from opmon.cli._expected import expected_of_round
 from opmon.cli._measures import measures_table
 from opmon.cli.common import (
     config_option,
@@ -50,6 +51,8 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
         return
     out, estimate = console(), view.estimate
     out.print(f"round {number} of {watch.name}, {view.state}, {view.inputs or view.received:,} inputs, {view.model}")
+    for line in expected_of_round(view):
+        out.print(line)
     if estimate is None:
         out.print(Text(f"  no estimate yet{f': {view.problem}' if view.problem else ''}"))
         return

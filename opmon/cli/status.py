@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli._causes import cause_lines
+from opmon.cli._expected import expected_lines
 from opmon.cli._measures import measures_table
 from opmon.cli._slices import rolling_lines, slice_lines
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
@@ -103,6 +104,8 @@ def _show(out: Console, view: MonitorView) -> None:
         out.print(Text(f"  {rolling.estimate.quantity.name} {_interval(rolling.estimate)} over {window}"))
         for line in rolling_lines(rolling):
             out.print(line)
+    for line in expected_lines(view):
+        out.print(line)
     if view.latest is not None and view.latest.measures:
         together = () if rolling is None else rolling.measures
         numbers = 0 if rolling is None else len(rolling.rounds)

@@ -26,6 +26,10 @@ class EstimateSettings(Part):
     """What assists them: a column of the log, the ``judge``, or the failure rate ``learned`` from the labels of rounds
     before; None: the judge where there is one, else the labels alone."""
 
+    before_labels: bool = True
+    """Whether a round is told what is expected of it as soon as it is scored, before any of its labels: a prediction
+    from the model's scores and the labels of rounds before."""
+
     @field_validator("proxy", mode="before")
     @classmethod
     def _known(cls, value: object) -> object:

@@ -6,6 +6,7 @@ stands is said in one place, :mod:`opmon.queries.standing`.
 
 from opmon.queries.books import QueueView
 from opmon.queries.events import DeliveryView, EventView
+from opmon.queries.expected import ExpectedPoint, ExpectedView, Foreseen
 from opmon.queries.monitors import MonitorView
 from opmon.queries.needs import NeedView
 from opmon.queries.overview import LatestView, LineView, PastPoint
@@ -17,6 +18,9 @@ from opmon.queries.timeline import TimelinePoint
 __all__ = [
     "DeliveryView",
     "EventView",
+    "ExpectedPoint",
+    "ExpectedView",
+    "Foreseen",
     "LatestView",
     "LineView",
     "MonitorView",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opmon.queries.books import Books, QueueView
+from opmon.queries.expected import Foreseen, foreseen
 from opmon.queries.needs import NeedView, alarms_of
 from opmon.queries.rolling import RollingPoint, rolling_whole
 from opmon.queries.rounds import RoundView, round_views
@@ -42,6 +43,8 @@ class MonitorView:
     """When a cycle last did all that it had to do."""
     next_at: datetime | None
     """When its schedule begins it again: in the past if no service runs; None if none ever did."""
+    foreseen: Foreseen
+    """What is expected of the rounds that wait for labels, and how such predictions did."""
     truth: Read | None = None
     """What was read of truth that arrives by itself; None where none was."""
 
@@ -101,5 +104,6 @@ def _view(
         needs=books.needs_of(watch, stands, alarms_of(connection, {watch.name: stands})[watch.name]),
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=books.next_at(watch),
+        foreseen=foreseen(connection, name, watch.quantity),
         truth=books.truths.get(name),
     )

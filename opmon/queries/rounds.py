@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from opmon.queries.expected import ExpectedView
 from opmon.queries.standing import as_told
 from opmon.queries.watch import Watch
 from opmon.store import grouped, revisions, sliced, truths, verdicts
@@ -19,6 +20,7 @@ from opmon.store.slices import arrived
 from opmon.store.states import RoundState
 from opmon.store.truths import Lags
 from opmon.types import Estimate, Verdict, VerdictState
+from opmon.types.expected import unexpected
 from opmon.types.grouped import FailureGroup
 from opmon.types.slicing import Sliced
 
@@ -85,6 +87,10 @@ class RoundView:
     """What is known of its slices, those first that are worse than all other inputs."""
     failure_groups: tuple[FailureGroup, ...] = ()
     """What its failures have in common, the largest group first."""
+    expected: ExpectedView | None = None
+    """What was told of it when it was scored, before any label; None where nothing was."""
+    not_expected: str = ""
+    """Why nothing was told; empty where something was, or nobody wants to know."""
 
 
 def round_views(
@@ -160,4 +166,6 @@ def _view(
         truth=lags,
         corrected=None if revision is None else revision.corrected,
         measures=() if revision is None else revision.further,
+        expected=ExpectedView.of(round_),
+        not_expected=unexpected(round_.expected),
     )

@@ -17,6 +17,7 @@ from opmon.quantities import Quantity
 from opmon.store.corrections import Corrected
 from opmon.store.measured import Measured
 from opmon.types import Estimate
+from opmon.types.expected import Expected
 
 MOST_CELLS = 25
 """The most parts of one measure that have metrics of their own."""
@@ -107,6 +108,16 @@ def provisional_metrics(estimate: Estimate, facts: RoundFacts) -> dict[str, floa
     return _bounded(estimate, "provisional", "provisional_low", "provisional_high") | _known(
         {"labels/provisional": facts.returned}
     )
+
+
+def expected_metrics(expected: Expected, quantity: Quantity) -> dict[str, float]:
+    """What a round was expected to be before its labels, under keys of its own: it is no estimate."""
+    key = quantity.key
+    return {
+        f"{key}/expected": expected.value,
+        f"{key}/expected_low": expected.low,
+        f"{key}/expected_high": expected.high,
+    }
 
 
 def final_metrics(estimate: Estimate, facts: RoundFacts) -> dict[str, float]:

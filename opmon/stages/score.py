@@ -15,6 +15,7 @@ from opmon.scoring.scorer import Scorer
 from opmon.stages import losses
 from opmon.stages.assembly import Assembled, assemble
 from opmon.stages.drift import advise_drift
+from opmon.stages.expecting import expected_of
 from opmon.stages.frames import NAME
 from opmon.stages.originals import Agreement, may_be_asked, require_agreement
 from opmon.stages.score_jobs import jobs_of
@@ -45,6 +46,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
         if compared is not None:
             work.registry.tag_run(own, {"opmon.conversion": str(compared)})
         drift = advise_drift(work, round_, own, parts, path)
+        foreseen = expected_of(work, round_, path)
     starts_at, ends_at = found.span or (None, None)
     late = {"answered before the end of the round before": found.late}
     left_out = losses.added(round_.losses, {"unscorable": found.losses, "late": late})
@@ -65,6 +67,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
             spellings=dict(work.settings.spellings.names) or None,
             sliced=None if found.slicing is None else found.slicing.stored(),
             drift=drift,
+            expected=foreseen,
             run_id=own,
             timeline_run_id=timeline,
             problem=None,

@@ -59,6 +59,8 @@ class Round:
     draw: bytes | None = None
     waves: int = 0
     drift: Document | None = None
+    expected: Document | None = None
+    """What was told of it before its labels: see :class:`opmon.types.expected.Expected`."""
     run_id: str | None = None
     timeline_run_id: str | None = None
     reported: int = -1

@@ -42,6 +42,7 @@ rounds = sa.Table(
     sa.Column("draw", sa.LargeBinary),
     sa.Column("waves", sa.Integer, nullable=False, default=0),
     sa.Column("drift", sa.JSON(none_as_null=True)),
+    sa.Column("expected", sa.JSON(none_as_null=True)),  # what was told of it before its labels, or why nothing was
     sa.Column("reported", sa.Integer, nullable=False, default=-1),  # the revision that MLflow has been told
     sa.Column("run_id", _Run),
     sa.Column("timeline_run_id", _Run),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from opmon.queries.expected import foreseen
 from opmon.queries.monitors import monitor_view
 from opmon.queries.rounds import round_views
 from opmon.store import rounds as kept
@@ -14,6 +15,7 @@ from opmon.web.api.views.monitors import ConfigurationOut, LineOut, LinesOut, On
 from opmon.web.api.views.plans import PlanOut
 from opmon.web.api.views.rounds import (
     FailuresOut,
+    ForeseenOut,
     PointOut,
     RoundOut,
     RoundsOut,
@@ -51,7 +53,9 @@ def timeline(site: TheSite, person: Watcher, monitor: str) -> TimelineOut:
     settings = site.monitor_for(person, monitor)
     with site.store.read() as connection:
         points = timeline_of(connection, settings)
-    return TimelineOut(threshold=site.thresholds[monitor], points=[PointOut.model_validate(each) for each in points])
+        ahead = ForeseenOut.model_validate(foreseen(connection, monitor, settings.quantity))
+    shown = [PointOut.model_validate(each) for each in points]
+    return TimelineOut(threshold=site.thresholds[monitor], points=shown, foreseen=ahead)
 
 
 @router.get("/monitors/{monitor}/rounds")

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from markupsafe import Markup, escape
 
 from opmon.quantities import Quantity
-from opmon.queries import TimelinePoint
+from opmon.queries import ExpectedPoint, TimelinePoint
 from opmon.web.charts._axis import Axis, around, at, path
 from opmon.wording import counted
 
@@ -27,6 +27,8 @@ class Mark:
     version: str
     alarm: bool = False
     provisional: bool = False
+    expected: bool = False
+    """Whether it is what was expected before any label, and no estimate."""
     rolling: float | None = None
     href: str | None = None
     """Where a click on it leads."""
@@ -47,6 +49,12 @@ class Mark:
             rolling=point.rolling,
             href=href,
         )
+
+    @classmethod
+    def before_labels(cls, point: ExpectedPoint, href: str | None = None) -> Mark:
+        """The mark of a round that waits for labels."""
+        of = point.expected
+        return cls(point.round, point.at, of.value, of.low, of.high, point.model_version, expected=True, href=href)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +96,10 @@ def timeline(marks: Sequence[Mark], alt: str, *, quantity: Quantity, line: float
 
 def told(marks: Sequence[Mark], quantity: Quantity, line: float | None) -> str:
     """The chart as sentences, for whoever cannot see it."""
+    waiting, marks = [each for each in marks if each.expected], [each for each in marks if not each.expected]
+    ahead = [_expected(waiting[-1], quantity)] if waiting else []
     if not marks:
-        return "No round has an estimate yet."
+        return " ".join(["No round has an estimate yet.", *ahead])
     last = marks[-1]
     worst = (min if quantity.better == "higher" else max)(marks, key=lambda each: each.value)
     word = "lowest" if quantity.better == "higher" else "highest"
@@ -107,7 +117,12 @@ def told(marks: Sequence[Mark], quantity: Quantity, line: float | None) -> str:
         said.append(
             f"{counted(len(alarms), 'round')} with an alarm{', the last:' if len(alarms) > 8 else ':'} {shown}."
         )
-    return " ".join(said)
+    return " ".join([*said, *ahead])
+
+
+def _expected(mark: Mark, quantity: Quantity) -> str:
+    interval = quantity.interval(mark.value, mark.low, mark.high)
+    return f"Round {mark.round} waits for labels: its expected {quantity.name} is {interval}."
 
 
 def _places(marks: Sequence[Mark], size: Size) -> list[float]:
@@ -147,10 +162,10 @@ def _dates(marks: Sequence[Mark], x: Sequence[float], size: Size) -> Iterator[st
 
 def _bands(marks: Sequence[Mark], x: Sequence[float], y: Axis) -> Iterator[str]:
     """The intervals of final estimates, a band for each model version; those of one round, or provisional, as bars."""
-    for _, own in groupby(range(len(marks)), key=lambda k: (marks[k].version, marks[k].provisional)):
+    for _, own in groupby(range(len(marks)), key=lambda k: (marks[k].version, _kind(marks[k]))):
         places = list(own)
-        if marks[places[0]].provisional or len(places) == 1:
-            kind = "span provisional" if marks[places[0]].provisional else "span"
+        if len(places) == 1 or _kind(marks[places[0]]):
+            kind = f"span {_kind(marks[places[0]])}".rstrip()
             for k in places:
                 yield f'<path class="{kind}" d="M{at(x[k])} {at(y(marks[k].low))}V{at(y(marks[k].high))}"/>'
             continue
@@ -158,6 +173,11 @@ def _bands(marks: Sequence[Mark], x: Sequence[float], y: Axis) -> Iterator[str]:
         lower = [(x[k], y(marks[k].low)) for k in reversed(places)]
         yield f'<path class="band" d="{path([*upper, *lower])}Z"/>'
         yield f'<path class="estimate" d="{path((x[k], y(marks[k].value)) for k in places)}"/>'
+
+
+def _kind(mark: Mark) -> str:
+    """How it differs from a final estimate."""
+    return "expected" if mark.expected else "provisional" if mark.provisional else ""
 
 
 def _rolling(marks: Sequence[Mark], x: Sequence[float], y: Axis) -> Iterator[str]:
@@ -198,9 +218,10 @@ def _points(marks: Sequence[Mark], x: Sequence[float], y: Axis, quantity: Quanti
         alarm = ", alarm" if each.alarm else ""
         open_ = ", provisional" if each.provisional else ""
         interval = quantity.interval(each.value, each.low, each.high)
-        words = f"Round {each.round}: {interval}{open_}{alarm}, version {each.version}"
+        before = f"expected {quantity.name} before its labels, " if each.expected else ""
+        words = f"Round {each.round}: {before}{interval}{open_}{alarm}, version {each.version}"
         link = f' data-href="{escape(each.href)}"' if each.href else ""
-        kind = "alarm" if each.alarm else "provisional" if each.provisional else "final" if few else "final small"
+        kind = "alarm" if each.alarm else _kind(each) or ("final" if few else "final small")
         shape = (
             f'<path class="point alarm" d="M{across} {at(y(each.value) - 6)}l6 6l-6 6l-6 -6Z"'
             if each.alarm

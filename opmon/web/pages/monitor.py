@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote
 
@@ -11,7 +10,6 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from opmon.quantities import Quantity
-from opmon.queries import TimelinePoint
 from opmon.stages.drift import summary_of
 from opmon.web import words
 from opmon.web.charts import NARROW, WIDE, Mark, timeline, told
@@ -19,7 +17,7 @@ from opmon.web.pages.asking import TheSite, Watcher
 from opmon.web.pages.overview import LATE
 from opmon.web.root import under
 from opmon.web.templating import page
-from opmon.web.watched import ROUNDS, as_yaml, rounds_of, watched
+from opmon.web.watched import ROUNDS, Watched, as_yaml, rounds_of, watched
 
 router = APIRouter()
 
@@ -44,7 +42,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         slices=[] if seen.view.latest is None else words.slices_of(seen.view.latest),
         rolled_slices=[] if seen.view.rolling is None else words.rolled_slices_of(seen.view.rolling),
         needs=words.told_once(seen.view.needs),
-        charts=_charts(monitor, seen.points, settings.quantity, seen.threshold),
+        charts=_charts(seen, settings.quantity),
         has_rolling=any(point.rolling is not None for point in seen.points),
         quantity=settings.quantity,
         meaning=words.MEANING[seen.view.status],
@@ -68,10 +66,14 @@ def all_rounds(
     return page("rounds.html", person=person, name=monitor, rounds=found, before=before, older=older)
 
 
-def _charts(name: str, points: Sequence[TimelinePoint], quantity: Quantity, line: float | None) -> list[Markup]:
-    """One for large screens and one for small ones."""
-    if not points:
+def _charts(seen: Watched, quantity: Quantity) -> list[Markup]:
+    """One for large screens and one for small ones; rounds that wait for labels are there with what is expected."""
+    waiting, line = seen.view.foreseen.waiting, seen.threshold
+    if not seen.points and not waiting:
         return []
-    marks = [Mark.of(point, under(f"/monitors/{quote(name)}/rounds/{point.round}")) for point in points]
+    page_of = under(f"/monitors/{quote(seen.view.name)}/rounds/")
+    marks = [Mark.of(point, f"{page_of}{point.round}") for point in seen.points]
+    marks += [Mark.before_labels(point, f"{page_of}{point.round}") for point in waiting]
+    marks.sort(key=lambda each: each.round)
     alt = told(marks, quantity, line)
     return [timeline(marks, alt, quantity=quantity, line=line, size=size) for size in (WIDE, NARROW)]

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from opmon.web.api.views.estimates import Bound, Estimated, State, View
-from opmon.web.api.views.rounds import RollingOut, RoundOut
+from opmon.web.api.views.rounds import ForeseenOut, RollingOut, RoundOut
 
 
 class ReasonOut(View):
@@ -97,6 +97,7 @@ class OneOut(View):
     latest: RoundOut | None = Field(description="the newest round that has a final estimate")
     rolling: RollingOut | None
     newest: list[RoundOut]
+    foreseen: ForeseenOut
     needs: list[NeedOut]
     last_success_at: datetime | None
     next_at: datetime | None

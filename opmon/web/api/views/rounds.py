@@ -63,6 +63,20 @@ class FailureGroupOut(View):
     pairs: Mapping[str, int] = Field(description="what was said and what is true, the most frequent ones")
 
 
+class ExpectedOut(View):
+    """What was told of a round when it was scored: a prediction, and no estimate."""
+
+    quantity: Annotated[str, BeforeValidator(title_of)]
+    value: Bound
+    low: Bound
+    high: Bound
+    level: float
+    text: str = Field(description="value and interval as people read them")
+    rounds: list[int] = Field(description="the rounds before whose labels it stands on; none: the scores alone")
+    labels: int
+    notes: list[str]
+
+
 class RoundOut(View):
     """A round: what it asked, what came of it."""
 
@@ -90,6 +104,8 @@ class RoundOut(View):
     run_id: str | None = Field(description="its run in MLflow")
     problem: str | None
     waits_for: str | None
+    expected: ExpectedOut | None = Field(description="what was told before its labels; it is kept as it was told")
+    not_expected: str = Field(description="why nothing was told; empty where something was, or nobody wants to know")
 
 
 class FailureOut(View):
@@ -161,6 +177,32 @@ class PointOut(View):
     estimate: Estimated
 
 
+class ExpectedPointOut(View):
+    """A round that waits for labels."""
+
+    round: int
+    at: datetime
+    model_version: str
+    expected: ExpectedOut
+
+
+class RecordOut(View):
+    """How predictions did, in the rounds whose labels have come since."""
+
+    rounds: int
+    error: float = Field(description="how far off they were, on average")
+    missed: int = Field(description="how often the interval missed, with regard to that of the estimate")
+    lately: str = Field(description="what was wrong of late, in words; empty where nothing was")
+
+
+class ForeseenOut(View):
+    """What is expected of rounds that wait for labels."""
+
+    record: RecordOut | None
+    waiting: list[ExpectedPointOut] = Field(description="oldest first")
+
+
 class TimelineOut(View):
     threshold: float | None
     points: list[PointOut] = Field(description="oldest first")
+    foreseen: ForeseenOut
