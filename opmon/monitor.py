@@ -87,6 +87,7 @@ class Monitor:
     _ways: dict[tuple[str, bool], Way[Answering]] = field(default_factory=dict, repr=False)
     _models: dict[str, ModelVersion] = field(default_factory=dict, repr=False)
     _timelines: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
+    _fresh: set[int] = field(default_factory=set, repr=False)
     _desk: Desk | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -154,6 +155,7 @@ class Monitor:
             and (opened := attempt(work, cycle, lambda: open_round(work), stage="opening rounds"))
         ):
             cycle.opened += len(opened.new)
+            self._fresh |= set(opened.new)
             touched = {*opened.new, *opened.grown}
             self._advance_rounds(work, cycle, [round_ for round_ in self._rounds(work) if round_.number in touched])
         attempt(work, cycle, lambda: push_tasks(work, self._desk), stage="handing out tasks")
@@ -327,6 +329,7 @@ class Monitor:
                 ways=self._ways,
                 models=self._models,
                 timelines=self._timelines,
+                fresh=self._fresh,
             )
 
     def actions(self) -> dict[str, Action]:

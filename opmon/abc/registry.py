@@ -182,6 +182,18 @@ class Registry(Plugin, ABC):
     ) -> str:
         """The id of the run with this key, made where there is none: one run, however often and by whom it is asked."""
 
+    def new_run(
+        self,
+        experiment_id: str,
+        key: str,
+        name: str,
+        parent: str | None = None,
+        tags: Mapping[str, object] | None = None,
+    ) -> str:
+        """The same where nobody can have made one yet, as far as whoever asks knows: it need not be looked for first,
+        and where there is one after all, that is the run."""
+        return self.run(experiment_id, key, name, parent, tags)
+
     def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
         """End a run; more may be logged to one that has ended, and it may be ended again."""
         return

@@ -86,4 +86,4 @@ def _lately(told: Sequence[Told], quantity: Quantity) -> str:
         if now > GREW * before:
             grew = f"{quantity.difference(now)} on average, from {quantity.difference(before)} before"
             said.append(f"the error grew in the last {len(new)} rounds to {grew}")
-    return f"It was wrong lately: {'; '.join(said)}." if said else ""
+    return f"They were wrong lately: {'; '.join(said)}." if said else ""

@@ -50,6 +50,17 @@ class ExpectedView:
         return f"expected {self.quantity.name}"
 
     @property
+    def shown(self) -> str:
+        """The value alone, with as many digits as the interval bears."""
+        return self.quantity.texts(self.value, self.low, self.high)[0]
+
+    @property
+    def bounds(self) -> str:
+        """The bounds alone."""
+        _, low, high = self.quantity.texts(self.value, self.low, self.high)
+        return f"{low} to {high}"
+
+    @property
     def text(self) -> str:
         """Value and interval as people read them."""
         return self.quantity.interval(self.value, self.low, self.high)

@@ -43,12 +43,12 @@ class Kept:
 
 
 def find_or_make(
-    connection: Connection, kept: Kept, experiment_id: str, key: str, name: str, tags: Mapping[str, str]
+    connection: Connection, kept: Kept, experiment_id: str, key: str, name: str, tags: Mapping[str, str], *, new: bool
 ) -> str:
-    """The id of the run with this key."""
+    """The id of the run with this key; a ``new`` one is made before it is looked for."""
     if not key or "'" in key or "\\" in key:
         raise InputError(f"a run's key is not empty and has no quote or backslash in it; got {key!r}")
-    found = keep_one(connection, kept, experiment_id, key)
+    found = None if new else keep_one(connection, kept, experiment_id, key)
     if found is not None:
         return found
     lost: Exception | None = None

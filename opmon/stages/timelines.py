@@ -48,7 +48,9 @@ def _timeline(work: Toolbox, round_: Round) -> str:
 
 def _own(work: Toolbox, round_: Round) -> str:
     tags, parent = _tags(work, round_, "round") | {"opmon.round": str(round_.number)}, _timeline(work, round_)
-    return work.registry.run(work.experiment(), round_.key, f"round {round_.number}", parent=parent, tags=tags)
+    make = work.registry.new_run if round_.number in work.fresh else work.registry.run
+    work.fresh.discard(round_.number)  # where its answer is lost, it is looked for the next time
+    return make(work.experiment(), round_.key, f"round {round_.number}", parent=parent, tags=tags)
 
 
 def _tags(work: Toolbox, round_: Round, kind: str) -> dict[str, str]:

@@ -68,6 +68,8 @@ class Toolbox:
     """Model versions already looked up."""
     timelines: dict[tuple[str, ...], str] = field(default_factory=dict)
     """The timelines that this process has found, or made, and seen to; and the experiment that they are in."""
+    fresh: set[int] = field(default_factory=set)
+    """The rounds that this process opened and has asked the registry for no run of: there is none."""
     rivals: dict[str, Answering] = field(default_factory=dict)
     """Other versions that a rule compares with, loaded for their predictions."""
 

@@ -38,7 +38,7 @@ def test_misses_that_are_no_chance_are_said() -> None:
     assert "missed" not in found.lately, "two of ten may be chance"
     found = Record.of([*rounds[1:], told(11, 0.1)], ACCURACY)
     assert found is not None
-    assert "wrong lately" in found.lately
+    assert found.lately.startswith("They were wrong lately: the interval missed in ")
     assert "3 of the last 10 rounds (rounds 9, 10, 11)" in found.lately
 
 

@@ -51,12 +51,12 @@ def runs(server: Any, experiment: str) -> list[Any]:
 # --- a run is made once -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lost", [1, 2, 3])
+@pytest.mark.parametrize(("lost", "ask"), [(1, "run"), (2, "run"), (3, "run"), (1, "new_run"), (3, "new_run")])
 def test_a_run_whose_answer_is_lost_is_made_once(
-    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, lost: int
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, lost: int, ask: str
 ) -> None:
     proxy.rule(CREATE, LOSE, times=lost)
-    made = registry.run(experiment, "m/round/1", "round 1")
+    made = getattr(registry, ask)(experiment, "m/round/1", "round 1")
     assert proxy.met[LOSE] == lost
     proxy.clear()
     assert [run.info.run_id for run in runs(server, experiment)] == [made]

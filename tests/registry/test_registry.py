@@ -163,6 +163,16 @@ def test_registry_run_is_found_by_its_key(registry, experiment, uri) -> None:
     assert found.info.run_name == "round 1"
 
 
+def test_registry_a_run_that_is_said_to_be_new_is_the_one_that_is_there(registry, experiment, uri) -> None:
+    import mlflow
+
+    there = registry.new_run(experiment, "round/1", "round 1")
+    registry.record(there, tags={"opmon.round": 1})
+    later = MlflowRegistry(uri)
+    assert later.new_run(experiment, "round/1", "round 1") == there, "such as that of a database that was set back"
+    assert [run.info.run_id for run in mlflow.MlflowClient(uri).search_runs([experiment])] == [there]
+
+
 def test_registry_run_with_a_key_that_cannot_be_searched_is_an_error(registry, experiment) -> None:
     for key in ("", "it's", "a\\b"):
         with pytest.raises(InputError, match="key"):

@@ -18,6 +18,7 @@ from opmon.store.draws import pack_draw
 from opmon.store.engine import Connection, Store
 from opmon.store.plans import RoundPlan
 from opmon.types import Draw
+from opmon.types.expected import Expected
 from tests.made_once import new_opmon_database
 from tests.web.maps import map_rounds
 from tests.web.world import DIGITS, World, monitor
@@ -135,6 +136,7 @@ class _Made:
                 "duplicates": 3, "classes": list(past.classes), "waves": 1, "reported": 0, "asked": LABELS,
                 "spoken": 12 if waiting else LABELS, "run_id": f"{key:032x}", "timeline_run_id": f"{0:032x}",
                 "draw": _draw(positions) if kept else None, "drift": _drift(past, number),
+                "expected": _expected(past, number),
             }
         )  # fmt: skip
         if kept:
@@ -212,6 +214,16 @@ class _Made:
 
 def _draw(positions: Any) -> bytes:
     return pack_draw(Draw("srs", INPUTS, positions, constants={"replacement": np.array(False)}))
+
+
+def _expected(past: Past, number: int) -> dict[str, Any] | None:
+    """What was told of a round before its labels: a little slow to fall."""
+    value = past.accuracy - (past.drop if past.is_low(number - 1) else 0.0) + 0.01 * math.sin(number)
+    if past.problem == "regression":
+        return {"why": "no round of this model version has a final estimate yet, and scores alone say nothing of it"}
+    before = tuple(range(max(1, number - 30), number))
+    notes = (f"from the model's own scores, corrected by the {LABELS * len(before):,} labels of {len(before)} rounds",)
+    return Expected(value, value - 0.05, min(value + 0.05, 1), 0.95, 0.02, 1.0, before, LABELS, notes).stored()
 
 
 def _drift(past: Past, number: int) -> dict[str, Any] | None:

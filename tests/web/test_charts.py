@@ -74,6 +74,18 @@ def test_what_is_told_of_a_timeline() -> None:
     assert told([], ACCURACY, None) == "No round has an estimate yet."
 
 
+def test_what_is_expected_is_no_estimate() -> None:
+    marks = [mark(1), mark(2), mark(3, 0.85, expected=True), mark(4, 0.84, expected=True)]
+    svg = str(timeline(marks, "", quantity=ACCURACY, line=None, size=WIDE))
+    assert svg.count('class="point expected"') == svg.count('class="span expected"') == 2
+    assert svg.count('class="band"') == 1
+    assert "Round 3: expected accuracy before its labels, 85.0 %" in svg
+    said = told(marks, ACCURACY, None)
+    assert "Accuracy over 2 rounds" in said
+    assert said.endswith("Round 4 waits for labels: its expected accuracy is 84.0 % [79.0 %, 89.0 %].")
+    assert told(marks[2:3], ACCURACY, None).startswith("No round has an estimate yet. Round 3 waits for labels")
+
+
 @pytest.mark.parametrize("count", [1, 2, 24])
 def test_a_sparkline_of_few_and_many(count: int) -> None:
     points = [mark(number, 0.9, math.inf if number == 1 else 0.02) for number in range(count)]

@@ -83,6 +83,13 @@ def test_a_round_says_what_it_is_made_of(client_of: Clients, olga: str) -> None:
     assert {field["name"] for field in failures["failures"][0]["fields"]} == {"age", "city", "income"}
     waiting = watcher.get("/monitors/sinking/rounds/60").text
     assert "waits for labels" in waiting
+    assert "Expected accuracy, told before its labels" in waiting
+    assert "a prediction and no estimate" in waiting
+    monitor = watcher.get("/monitors/sinking").text
+    assert "Expected accuracy of round 60, before its labels" in monitor
+    assert 'class="point expected"' in monitor
+    assert "such predictions were off by" in monitor
+    assert "They were wrong lately" in monitor, "the accuracy fell faster than was foreseen"
     old = watcher.get("/monitors/sinking/rounds/2")
     assert old.status_code == 200
     assert watcher.get("/monitors/sinking/rounds/61").status_code == 404
@@ -102,6 +109,10 @@ def test_the_timeline_and_the_configuration_as_json(client_of: Clients, olga: st
     assert [each["round"] for each in told["points"]] == list(range(1, 60))
     assert {each["model_version"] for each in told["points"]} == {"1", "2", "3"}
     assert all(each["estimate"]["low"] <= each["estimate"]["value"] for each in told["points"])
+    (waiting,) = told["foreseen"]["waiting"]
+    assert (waiting["round"], waiting["expected"]["quantity"]) == (60, "accuracy")
+    assert waiting["expected"]["text"].startswith("5")
+    assert told["foreseen"]["record"]["rounds"] == 19, "those of the newest version"
     configured = watcher.get(f"{API}/monitors/sinking/configuration").json()["configuration"]
     assert configured["rules"] == [FLOOR]
     one = watcher.get(f"{API}/status/sinking").json()
