@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.stats import norm
 
@@ -20,7 +19,7 @@ from opmon import plugins
 from opmon.abc import Point
 from opmon.errors import InputError
 from opmon.expected import Expectation, Miss, Past, Record, Seen, expect, from_scores
-from opmon.problems import is_binary
+from opmon.problems import is_binary, traits
 from opmon.quantities import Quantity
 from opmon.queries.expected import told_of
 from opmon.reports.timeline import expected_metrics
@@ -80,22 +79,24 @@ def tell_expected(work: Toolbox, round_: Round) -> None:
 
 def _expected(work: Toolbox, round_: Round, path: Path) -> Expected:
     names: dict[str, int] = {}
-    frame = _frame(path, names)
+    frame = _frame(path, names, traits(round_.plan.problem).one_class)
     if not len(frame):
         raise InputError("there is no input to tell anything of")
     quantity, level = round_.plan.quantity, round_.plan.level
-    scores = round_.plan.problem == "classification" and main_of(round_.plan) is None
+    main = main_of(round_.plan)
+    scores = round_.plan.problem == "classification" and main is None
     with work.store.read() as connection:
         known = _before(connection, round_, names)
         told = told_of(connection, round_.monitor, round_.model, quantity, before=round_.number)
     past = [each.past for each in known if each.past is not None]
     if past:
+        losses = np.concatenate([each.losses for each in past])
         found = expect(
             past,
             [_miss(each) for each in known if Expected.of(each.round.expected) is not None],
             frame,
             round_.number,
-            binary=is_binary(np.concatenate([each.losses for each in past]), round_.plan.problem),
+            binary=is_binary(losses, round_.plan.problem if main is None else None),
             scores=scores,
             level=level,
             bounds=known[0].bounds,
@@ -156,20 +157,17 @@ def _basis(numbers: Sequence[int], labels: int, frame: Seen, scores: bool) -> st
     return f"from {', '.join(sorted(frame.variables))}, as the {of} say"
 
 
-def _frame(path: Path, names: dict[str, int]) -> Seen:
+def _frame(path: Path, names: dict[str, int], of_classes: bool) -> Seen:
     """All inputs of the round, with the numbers of the classes that are predicted."""
     frame = read_frame(path)
     variables = {name: frame.variables[name] for name in frame.variables}
     usable = {name: values for name, values in variables.items() if np.isfinite(values).any()}
-    with pq.ParquetFile(path) as file:
-        said = file.read(columns=["prediction"])["prediction"].combine_chunks()
-    if said.type.to_pandas_dtype() is not np.object_:
-        return Seen(usable, np.full(len(said), -1))
-    coded = pc.dictionary_encode(said)
-    for name in coded.dictionary.to_pylist():
-        names.setdefault(str(name), len(names))
-    places = np.array([names[str(name)] for name in coded.dictionary.to_pylist()], dtype=np.int64)
-    return Seen(usable, places[coded.indices.to_numpy(zero_copy_only=False)] if len(said) else np.zeros(0, np.int64))
+    if not of_classes or not frame.size:
+        return Seen(usable, np.full(frame.size, -1, dtype=np.int64))
+    with pq.ParquetFile(path, read_dictionary=["prediction"]) as file:
+        coded = file.read(columns=["prediction"])["prediction"].unify_dictionaries().combine_chunks()
+    places = [names.setdefault(str(name), len(names)) for name in coded.dictionary.to_pylist()]
+    return Seen(usable, np.array(places, dtype=np.int64)[coded.indices.to_numpy()])
 
 
 def _before(connection: Connection, round_: Round, names: dict[str, int]) -> list[_Known]:
@@ -204,9 +202,7 @@ def _past(round_: Round, answers: Answers, names: dict[str, int]) -> tuple[Past 
     known = set.intersection(*(set(task.variables) for task in mine))
     variables = {name: np.array([task.variables[name] for task in mine], dtype=np.float64) for name in sorted(known)}
     finite = {name: values for name, values in variables.items() if np.isfinite(values).all()}
-    for task in mine:
-        names.setdefault(task.prediction, len(names))
-    said = np.array([names[task.prediction] for task in mine], dtype=np.int64)
+    said = np.array([names.setdefault(task.prediction, len(names)) for task in mine], dtype=np.int64)
     coefficients = plugins.make("estimator", sample.draw.design).coefficients(sample)
     weights = np.ones(len(mine)) if coefficients is None else coefficients[answered]
     keep = weights > 0

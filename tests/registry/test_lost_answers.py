@@ -48,15 +48,17 @@ def runs(server: Any, experiment: str) -> list[Any]:
     return list(MlflowClient(server.uri).search_runs([experiment]))
 
 
+RUN, NEW = MlflowRegistry.run, MlflowRegistry.new_run
+
 # --- a run is made once -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("lost", "ask"), [(1, "run"), (2, "run"), (3, "run"), (1, "new_run"), (3, "new_run")])
+@pytest.mark.parametrize(("lost", "ask"), [(1, RUN), (2, RUN), (3, RUN), (1, NEW), (3, NEW)])
 def test_a_run_whose_answer_is_lost_is_made_once(
-    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, lost: int, ask: str
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, lost: int, ask: Callable[..., str]
 ) -> None:
     proxy.rule(CREATE, LOSE, times=lost)
-    made = getattr(registry, ask)(experiment, "m/round/1", "round 1")
+    made = ask(registry, experiment, "m/round/1", "round 1")
     assert proxy.met[LOSE] == lost
     proxy.clear()
     assert [run.info.run_id for run in runs(server, experiment)] == [made]

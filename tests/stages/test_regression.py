@@ -17,6 +17,7 @@ from opmon.cli import group
 from opmon.config import Settings
 from opmon.errors import ConfigError, InputError
 from opmon.quantities import mean_squared_error
+from opmon.queries.expected import ExpectedView
 from opmon.store import outbox, queue, revisions, rounds, verdicts
 from opmon.types import Label
 
@@ -244,3 +245,23 @@ def test_a_network_of_a_regression_has_a_reference(watched: Any, tmp_path: Path)
     told = json.loads(asked("reference", str(path), "--label", "days", "--config", config, "--json"))
     assert "accuracy" not in told
     assert told["mean_squared_error"] > 0
+
+
+def test_the_error_that_is_expected_stands_on_labels_of_rounds_before(watched: Any, tmp_path: Path) -> None:
+    """Scores say nothing of it: of the first round nothing is told, with the reason; then it is, in its unit."""
+    monitor = watched.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **CHANGES)
+    for _ in range(2):
+        watched.write_window()
+        assert monitor.advance().problems == []
+        watched.answer(monitor)
+        assert monitor.advance().closed == 1
+    with monitor.store.read() as connection:
+        first, second = (rounds.get(connection, watched.name, number) for number in (1, 2))
+        found = ExpectedView.of(second)
+        estimate = revisions.latest_estimates(connection, watched.name)[0].estimate
+    assert first.expected is not None
+    assert "scores alone say nothing of its mean squared error" in first.expected["why"]
+    assert found is not None
+    assert found.name == "expected mean squared error"
+    assert found.text.split(" [")[0].endswith("days²")
+    assert found.low <= estimate.value <= found.high
