@@ -129,7 +129,6 @@ class Asking:
             _hung[self.key] = _Hung(thread, datetime.now(UTC))
         if self.interrupts and thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Interrupted))
-        overdue.count(self.kind)
         raise _Late(f"{self.shown} did not answer within {seconds:g} s; nothing is lost")
 
     @contextmanager
@@ -140,7 +139,7 @@ class Asking:
                 f"{self.shown} still hangs in an earlier call, which was given up at {since:%H:%M:%S} UTC; "
                 "nothing more is asked of it until that ends"
             )
-        with trying(self.target, self.shown) as breaker:
+        with trying(self.kind, self.target, self.shown) as breaker:
             yield breaker
 
     def _note_slow(self, seconds: float) -> None:
@@ -150,7 +149,7 @@ class Asking:
 
 
 @contextmanager
-def trying(target: str, shown: str) -> Iterator[Breaker]:
+def trying(kind: str, target: str, shown: str) -> Iterator[Breaker]:
     """Ask a target that all share; UnavailableError at once where it is left alone. What comes of it is noted: only
     one that kept its caller waiting in vain counts as one that does not answer."""
     breaker, begun = breaker_of(target), time.monotonic()
@@ -162,8 +161,11 @@ def trying(target: str, shown: str) -> Iterator[Breaker]:
     try:
         yield breaker
     except UnavailableError as exc:
-        waited = isinstance(exc, _Late) or time.monotonic() - begun >= KEPT_WAITING
-        (breaker.failed if waited else breaker.left)()
+        if isinstance(exc, _Late) or time.monotonic() - begun >= KEPT_WAITING:
+            overdue.count(kind)
+            breaker.failed()
+        else:
+            breaker.left()
         raise
     except (OpmonError, GeneratorExit):
         breaker.answered()

@@ -57,12 +57,14 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
     from opmon.ingest.pruning import Pruning
     from opmon.service import tracing
     from opmon.service.idle import Idle
+    from opmon.service.memory import few_heaps
     from opmon.service.reloading import Reloading
     from opmon.service.scheduler import Service
     from opmon.store.engine import open_store
     from opmon.web.server import beside
 
     sys.setswitchinterval(_SWITCH_SECONDS)
+    few_heaps()
     store = open_store(settings.database.get_secret_value())
     health = Health(settings, store, role)
     reloading = Reloading(chosen_path(path), settings, lambda: load(path), [health.take], _noted(store))

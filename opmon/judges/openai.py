@@ -84,7 +84,7 @@ class ChatJudge(Judge):
             ).start()
         shown = target(self.url).shown
         try:
-            with trying(shown, f"the judge at {shown}") as breaker:
+            with trying("judge", shown, f"the judge at {shown}") as breaker:
                 for opinion in self._heard(said, len(questions)):
                     breaker.answered()
                     yield opinion

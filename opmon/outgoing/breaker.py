@@ -14,6 +14,8 @@ class Breaker:
     FAILURES = 2
     FIRST_REST = 15.0
     LONGEST_REST = 120.0
+    FORGOTTEN = 600.0
+    """So many seconds after its rest a target that nobody asks is not told of any more."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -57,10 +59,12 @@ class Breaker:
         with self._lock:
             self._trying = False
 
-    def left_alone(self) -> float:
-        """For how many seconds the target is still left alone; 0 where it is not."""
+    def left_alone(self) -> float | None:
+        """For how many seconds the target is still left alone, 0 while one caller tries for all; None where it answers,
+        or nobody has asked it for long."""
         with self._lock:
-            return max(0.0, self._until - self._clock()) if self._rests else 0.0
+            left = self._until - self._clock()
+            return max(0.0, left) if self._rests and left > -self.FORGOTTEN else None
 
 
 breakers: dict[str, Breaker] = {}
@@ -76,4 +80,5 @@ def breaker_of(target: str) -> Breaker:
 
 def left_alone() -> dict[str, float]:
     """The targets that this process leaves alone, and for how many seconds still."""
-    return {name: seconds for name, each in list(breakers.items()) if (seconds := each.left_alone())}
+    found = {name: each.left_alone() for name, each in list(breakers.items())}
+    return {name: seconds for name, seconds in found.items() if seconds is not None}

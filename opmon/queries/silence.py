@@ -39,9 +39,11 @@ def _why(monitor: str, workers: Sequence[Worker], now: datetime) -> str:
                 f"{worker.process}, which was at it, was last heard of at {worker.seen_at:%Y-%m-%d %H:%M} UTC; "
                 "is it stopped, or its machine?"
             )
+    if not alive and workers:
+        last = f"{workers[0].seen_at:%Y-%m-%d %H:%M} UTC"
+        return f"no worker is there, and the last one was heard of at {last}; start opmon serve"
     if not alive:
-        heard = f" was last heard of at {workers[0].seen_at:%Y-%m-%d %H:%M} UTC" if workers else " is there"
-        return f"no worker{heard}; start opmon serve"
+        return "no worker is there; start opmon serve"
     return "its cycles end before they come to their end; the log of opmon serve tells why"
 
 

@@ -102,8 +102,8 @@ class Crew:
         for name, since in self._since.items():
             if name not in self._slow and (self._waits(name) or self._monotonic() - since > SLOW):
                 self._slow.add(name)
-                seconds = self._monotonic() - since
-                log.info("monitor %s has been at work for %.0f s; the others do not wait for it", name, seconds)
+                seconds, level = self._monotonic() - since, logging.DEBUG if self._waits(name) else logging.INFO
+                log.log(level, "monitor %s has been at work for %.0f s; the others do not wait for it", name, seconds)
 
     def _do(self, name: str, open_new: bool) -> None:
         try:

@@ -25,6 +25,7 @@ from opmon.config.registry import registry_of
 from opmon.errors import LeaseHeld, OpmonError
 from opmon.monitor import Monitor
 from opmon.outgoing import overdue
+from opmon.service import memory
 from opmon.service.attention import Attention
 from opmon.service.crew import Crew
 from opmon.service.rests import FIRST_REST, Rests, backs_off
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 
 TIDYING_SECONDS = 900.0
 """How often the timelines of monitors are ended that are configured no more."""
+GIVING_BACK_SECONDS = 60.0
+"""How often memory that is free goes back to the system."""
 LOOK_SECONDS = 1.0
 """How often the timetable is looked at."""
 ATTENTION_SECONDS = FIRST_REST
@@ -97,7 +100,7 @@ class Service:
 
     def run(self) -> None:
         """Work until :meth:`stop` is called or a signal comes."""
-        Signals(self.stop, lambda: self.reload(True), lambda: _named(self.crew.wait(0))).listen()
+        Signals(self.stop, lambda: self.reload(True), lambda: self._told(self.crew.wait(0))).listen()
         self.timetable()
         threading.Thread(target=self._attend_always, name="attention", daemon=True).start()
         threading.Thread(target=self.watchdog.run, name="watchdog", daemon=True).start()
@@ -250,10 +253,13 @@ class Service:
                 self.rests.end(name)
 
     def _attend_always(self) -> None:
-        tidied = self.monotonic()
+        tidied = given_back = self.monotonic()
         while not self._stop.wait(ATTENTION_SECONDS):
             try:
                 self.attend()
+                if self.monotonic() - given_back >= GIVING_BACK_SECONDS:
+                    given_back = self.monotonic()
+                    memory.give_back()
                 if self.monotonic() - tidied >= TIDYING_SECONDS:
                     tidied = self.monotonic()
                     with self.registry.within(ATTENTION_SECONDS):
@@ -268,7 +274,7 @@ class Service:
         self.crew.close()
         busy = self.crew.wait(LAST_STEPS)
         if busy:
-            log.warning("MLflow is not waited for any more, for the sake of %s: nothing is lost", _named(busy))
+            log.warning("not finished within %g s, and not waited for any more: %s", LAST_STEPS, self._told(busy))
             self.registry.give_up()
             self.crew.wait(LAST_RESORT)
         try:
@@ -276,6 +282,8 @@ class Service:
         except OpmonError as exc:
             log.debug("%s", exc)
 
-
-def _named(names: set[str]) -> str:
-    return ", ".join(sorted(names))
+    def _told(self, names: set[str]) -> str:
+        """The monitors, each with what it is at."""
+        at = self.attention.busy(0)
+        stages = {name: at[name].stage for name in names if name in at}
+        return "; ".join(f"{name} ({stages[name]})" if stages.get(name) else name for name in sorted(names))

@@ -53,5 +53,6 @@ class Signals:
         log.info("%s received: the steps under way are finished first", signal.Signals(number).name)
         self._stop()
         threading.Event().wait(LAST_RESORT)  # a process that ends by itself takes this thread along
-        log.warning("ending while %s is at work: nothing is lost, the next start goes on", self._busy() or "somebody")
+        busy = self._busy() or "somebody"
+        log.warning("ending though this is still under way: %s. Nothing is lost, the next start goes on", busy)
         os._exit(0)

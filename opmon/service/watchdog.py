@@ -58,23 +58,26 @@ class Watchdog:
 
     def run(self) -> None:
         """Beat and look until told to stop; then leave. A target that hangs keeps nobody from hearing the beats."""
+        self._try(self.beat)  # who looks is there, too
         beats = threading.Thread(target=lambda: self._again(self.beat), name="heartbeat", daemon=True)
         beats.start()
+        self._try(self.look)
         self._again(self.look)
         beats.join()
 
     def _again(self, step: Callable[[], None]) -> None:
-        while True:
-            try:
-                step()
-            except LeaseHeld:
-                log.debug("another worker looks for silent monitors")
-            except OpmonError as exc:
-                log.warning("%s", exc)
-            except Exception:
-                log.exception("nobody looked for silent monitors; it will be tried again")
-            if self.stop.wait(BEAT_SECONDS):
-                return
+        while not self.stop.wait(BEAT_SECONDS):
+            self._try(step)
+
+    def _try(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except LeaseHeld:
+            log.debug("another worker looks for silent monitors")
+        except OpmonError as exc:
+            log.warning("%s", exc)
+        except Exception:
+            log.exception("nobody looked for silent monitors; it will be tried again")
 
     def beat(self) -> None:
         """Say that this process is there, and what it has long been at."""

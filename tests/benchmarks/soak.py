@@ -56,9 +56,10 @@ def _soaked(arguments: argparse.Namespace, world: World, database: str) -> dict[
     world.workers[0].send_signal(signal.SIGCONT)
     deadline = time.monotonic() + arguments.drain
     found = accounts(engine, world.written)
-    while time.monotonic() < deadline and (found["rounds_open"] or found["rounds_lost"]):
-        time.sleep(1)
-        found = accounts(engine, world.written)
+    with suppress(KeyboardInterrupt):
+        while time.monotonic() < deadline and (found["rounds_open"] or found["rounds_lost"]):
+            time.sleep(1)
+            found = accounts(engine, world.written)
     cpu = watch.process.cpu_times()
     codes = world.end()
     engine.dispose()

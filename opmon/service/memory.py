@@ -1,0 +1,38 @@
+"""What a process that lives for long gives back of the memory that it no longer uses.
+
+Each thread that asks glibc for memory may get a heap of its own, and heaps keep what was freed between things that
+live: a worker, each of whose cycles is a thread, grows for hours. Two heaps do for all of them, and what is free at
+their ends goes back to the system now and then. Elsewhere than on glibc nothing is done.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+_ARENA_MAX = -8
+"""How mallopt calls the number of heaps."""
+_HEAPS = 2
+
+
+def few_heaps() -> None:
+    """From now on threads share heaps."""
+    libc = _glibc()
+    if libc is not None:
+        libc.mallopt(_ARENA_MAX, _HEAPS)
+
+
+def give_back() -> None:
+    """Give back what is free."""
+    libc = _glibc()
+    if libc is not None:
+        libc.malloc_trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        return ctypes.CDLL("libc.so.6")
+    except OSError:  # another C library
+        return None

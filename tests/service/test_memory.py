@@ -1,0 +1,37 @@
+"""Memory that is free goes back to the system, also what other threads had."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+_PROGRAM = """
+import ctypes, threading
+import psutil
+from opmon.service.memory import few_heaps, give_back
+
+few_heaps()
+kept, libc = [], ctypes.CDLL("libc.so.6")
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+
+def work():
+    blocks = [libc.malloc(1000) for _ in range(50_000)]
+    for block in blocks:
+        ctypes.memset(block, 1, 1000)
+    kept.append(blocks[-1])  # at the end of its heap, which so cannot shrink by itself
+    for block in blocks[:-1]:
+        libc.free(block)
+
+for _ in range(2):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+before = psutil.Process().memory_info().rss
+give_back()
+print(before - psutil.Process().memory_info().rss)
+"""
+
+
+def test_what_is_free_is_given_back() -> None:
+    said = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True, timeout=120)
+    assert int(said.stdout) > 20_000_000
