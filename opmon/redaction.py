@@ -23,6 +23,8 @@ _USER_AND_PASSWORD = re.compile(r"://([^:/@\s]*):(\S*)@")
 _WHOLE_USER_AND_PASSWORD = re.compile(r"://([^:/@\s]*):(.*)@", re.DOTALL)
 _IS_URL = re.compile(r"[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
 _TOKEN_AS_USER = re.compile(r"(https?://)[^/@:\s]+@", re.IGNORECASE)
+_IN_PLACE_OF_PORT = re.compile(r"(?<!databricks)(://[^/?#:@\s'\"\[\]]{0,253}:)(?!\d{1,5}(?!\w))[^\s/?#'\"]+")
+"""What stands where a port should be may be the password of an address that lost its host."""
 _QUERY = re.compile(r"([?&;])([^=&;#\s]+)=([^&;#\s]*)")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]*@")
 _NAMES = (
@@ -48,6 +50,7 @@ _OF_ENVIRONMENT = re.compile(
 _known: dict[str, None] = {}
 _known_pattern: re.Pattern[str] | None = None
 _lock = threading.Lock()
+_NO_NUMBER = re.compile(r"\A([^@:\[]*):(?!\d+\Z)([^@]+)\Z")
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.\-]*:/*)?(.*)", re.IGNORECASE | re.DOTALL)
 _NO_PORT = re.compile(r"\A(\[[^\]]*\]|[^/?#:\[]*):(?!\d*(?:[/?#]|\Z)).*", re.DOTALL)
 
@@ -79,6 +82,7 @@ def secrets_in(address: str) -> list[str]:
         parts = urlsplit(address)
         found = [unquote(parts.password or (parts.username if parts.scheme.startswith("http") else "") or "")]
         found += [value for name, value in parse_qsl(parts.query) if is_secret_name(name)]
+        found += [unquote(match[2]) for match in _NO_NUMBER.finditer(parts.netloc)]
     except ValueError:
         return [address.partition("://")[2].rpartition("@")[0].partition(":")[2]]
     return [each for each in found if each]
@@ -120,6 +124,7 @@ def without_password(url: str) -> str:
     whole = _IS_URL.match(url)
     shown = (_WHOLE_USER_AND_PASSWORD if whole else _USER_AND_PASSWORD).sub(rf"://\1:{HIDDEN}@", url)
     shown = _NO_SCHEME.sub(rf"\1:{HIDDEN}@", shown)
+    shown = _IN_PLACE_OF_PORT.sub(_hide_port, shown)
     shown = _TOKEN_AS_USER.sub(rf"\1{HIDDEN}@", shown)
     shown = _ASSIGNED.sub(rf"\1{HIDDEN}", _QUERY.sub(_hide_query_value, shown))
     shown = _QUOTED.sub(rf'\1"{HIDDEN}"', _BEARER.sub(rf"\1{HIDDEN}", shown))
@@ -160,6 +165,11 @@ def redacted(text: str) -> str:
 
 def _without_known(text: str) -> str:
     return text if _known_pattern is None else _known_pattern.sub(HIDDEN, text)
+
+
+def _hide_port(match: re.Match[str]) -> str:
+    """With the end of the address, where there is one behind it; what is hidden already stays."""
+    return match[0] if f"{HIDDEN}@" in match[0] else f"{match[1]}{HIDDEN}"
 
 
 def _hide_query_value(match: re.Match[str]) -> str:

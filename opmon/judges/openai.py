@@ -36,7 +36,7 @@ class ChatJudge(Judge):
 
     most: ClassVar[int | None] = 1000
 
-    url: str
+    url: str = field(repr=False)
     """The address of the service; /chat/completions is put behind it."""
     model: str
     """The name of the language model there."""

@@ -33,7 +33,7 @@ from opmon.sources._since import NOW, moment_of, since_text
 from opmon.sources._stored import open_place
 from opmon.sources._text_files import Text
 from opmon.sources._wanted import require_rows
-from opmon.stores import shown_place
+from opmon.stores import SCHEMES, scheme_of, shown_place, store_url
 from opmon.types import Batch, Slice
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class Files(Source):
     def __post_init__(self) -> None:
         if not self.path:
             raise InputError("path is empty; give a file, a folder or a glob such as logs/*.parquet")
+        if scheme_of(self.path) in SCHEMES:
+            _of_store(self.path)
         for name, given, allowed in (
             ("format", self.format, ("auto", *FORMATS, "pictures")),
             ("broken", self.broken, ("stop", "skip", "quarantine")),
@@ -243,3 +245,10 @@ class _ListedOnce(Files):
 
     def _folder(self) -> Place:
         return self._place
+
+
+def _of_store(path: str) -> None:
+    try:
+        store_url(path)
+    except InputError as exc:
+        raise InputError(f"path {exc}") from exc

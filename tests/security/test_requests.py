@@ -144,6 +144,46 @@ def test_bodies_that_explode_when_unpacked(service: Attacked) -> None:
     assert service.memory - before < 100
 
 
+ENDLESS = {
+    "chunked": ("transfer-encoding: chunked", b"10000\r\n" + b" " * 65536 + b"\r\n"),
+    "one chunk": ("transfer-encoding: chunked", b"40000000\r\n" + b" " * 65536),
+    "long": (f"content-length: {1 << 30}", b" " * 65536),
+    "longer than numbers": (f"content-length: {10**30}", b" " * 65536),
+    "said to be short": ("content-length: 2", b"{}" + b" " * 65534),
+    "never said": ("connection: close", b" " * 65536),
+    "headers": ("x: y\r\nx: " + "y" * 65000, b""),
+    "a form": (
+        "content-type: multipart/form-data; boundary=x\r\ntransfer-encoding: chunked",
+        b"10000\r\n" + b"-" * 65536 + b"\r\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_body_of_a_gigabyte_is_not_read(service: Attacked, name: str) -> None:
+    """However long it is said to be: the sender is refused or cut off long before it has sent it all."""
+    head, piece = ENDLESS[name]
+    before = service.memory
+    for url, path, token in (
+        (service.url, f"{API}/answers", service.tokens["operator"]),
+        (service.url, "/sign-in", "x"),
+        (service.ingest, "/v1/ingest/sent", SECRETS["OPMON_INGEST_TOKEN"]),
+    ):
+        host, _, port = urlsplit(url).netloc.partition(":")
+        named = f"POST {path} HTTP/1.1\r\nhost: {host}:{port}\r\nauthorization: Bearer {token}\r\n"
+        sent = 0
+        with socket.create_connection((host, int(port)), timeout=60) as line:
+            try:
+                line.sendall(f"{named}{head}\r\n\r\n".encode())
+                while sent < 1 << 30:
+                    line.sendall(piece or b"z: z\r\n")
+                    sent += len(piece) or 6
+            except OSError:
+                pass  # cut off, as it should be
+        assert sent < 100_000_000, (name, path)
+    assert service.memory - before < 60, name
+
+
 @pytest.mark.parametrize("path", [f"{API}/answers", "/sign-in", "/", "/nothing"])
 def test_bodies_nested_deeply_or_with_endless_numbers(service: Attacked, path: str) -> None:
     operator = service.client("operator")

@@ -41,12 +41,15 @@ FORMS = [
     "host=db user=opmon password={} dbname=opmon",
     "redis://:{}@cache:6379/0",
     "ftp://a:{}@@host/x",
+    "http://ann:{}",
+    "Invalid url: http://ann:{}/api/2.0/mlflow/experiments/search",
+    "postgresql://ann:{}/opmon",
 ]
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_secret_that_nobody_told_of_is_known_by_its_form(form: str) -> None:
-    given = form.format(SECRET)
+    given = form.replace("{}", SECRET).replace("{{", "{").replace("}}", "}")
     assert SECRET not in redacted(given)
     assert SECRET not in redacted(f"GET failed for {given}: connection refused")
 
@@ -66,6 +69,8 @@ def test_sentences_stay_as_they_are() -> None:
         "no key column 'id' in inputs.parquet; the columns are: a, b",
         "postgresql://db:5432/opmon does not answer",
         "bearer of bad news",
+        "GET http://127.0.0.1:5000/api and http://[::1]:5000, https://mlflow:443.",
+        "('http://mlflow:5000') or databricks://scope:prefix",
     ):
         assert redacted(text) == text
 
@@ -83,6 +88,8 @@ def test_addresses_tell_their_secrets() -> None:
     assert secrets_in("https://token@h/") == ["token"]
     assert secrets_in("opmon:b-c@h/x") == ["b-c"]
     assert secrets_in("models:/digits@champion") == []
+    assert secrets_in("http://ann:b-c") == ["b-c"]
+    assert secrets_in("http://mlflow:5000") == secrets_in("http://[::1]:5000/x") == secrets_in("http://mlflow") == []
 
 
 @pytest.mark.parametrize("form", [Json(), Plain()])
@@ -120,6 +127,7 @@ MALFORMED = (
     f"http//opmon:{SECRET}@127.0.0.1:9",
     f"http://opmon:{SECRET}@[127.0.0.1:9",
     f"http://127.0.0.1:9?password={SECRET}",
+    f"http://opmon:{SECRET}",
 )
 
 
