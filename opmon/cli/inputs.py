@@ -78,8 +78,9 @@ def forget(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: boo
     """Remove what the input ID held wherever opmon put it: for whoever has the right to be forgotten.
 
     From the database, captured files, MLflow, the label provider, and the files of the endpoint and the recorder. Its
-    id, prediction, variables, slices, labels and the estimates stay. It may be run again, and should be where something could not be
-    reached. Backups, exports and production's own log are yours to look through. Ends with 3 while something is left.
+    id, prediction, variables, slices, labels and the estimates stay. It may be run again, and should be where something
+    could not be reached. Backups, exports and production's own log are yours to look through. Ends with 3 while
+    something is left.
     """
     from opmon.cli import DONE, LATER
     from opmon.ingest.holding import held_until_rows
