@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from opmon import redaction, tokens
 from opmon.store import _connections
-from tests.databases import postgres_server
+from tests.databases import Postgres, postgres_server
 from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store, new_opmon_database
 
 settings.register_profile("opmon", deadline=None, derandomize=True)  # the same cases every time, however busy
@@ -32,14 +32,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Callable[[], str]]:
-    """Makes empty databases on a PostgreSQL server of this test process's own.
+def postgresql() -> Iterator[Postgres]:
+    """A PostgreSQL server of this test process's own.
 
     Its folder is none of pytest's: run by root, the server is another user's, and each run of pytest that begins on the
     machine closes the folder of all runs to others, which ended the server in the middle of a test.
     """
     with postgres_server(Path(tempfile.mkdtemp(prefix="opmon-postgres-"))) as server:
-        yield server.new
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(postgresql: Postgres) -> Callable[[], str]:
+    """Makes empty databases on that server."""
+    return postgresql.new
 
 
 @pytest.fixture(scope="session")
@@ -75,10 +81,18 @@ _BUCKETS = itertools.count()
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database of each kind: for what the database decides (locks, SQL, what is stored)."""
+    """The address of a database of each kind, with its tables: for what it decides (locks, SQL, what is stored)."""
+    if request.param == "sqlite":
+        return new_opmon_database(tmp_path / "opmon.db")
+    return str(request.getfixturevalue("postgresql").with_tables())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database of each kind without tables: for how they are made."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'opmon.db'}"
-    return str(request.getfixturevalue("postgres")())
+    return str(request.getfixturevalue("postgresql").new())
 
 
 @pytest.fixture

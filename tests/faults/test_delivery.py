@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -27,6 +26,7 @@ from opmon.store.plans import RoundPlan
 from opmon.triggers import delivery
 from opmon.triggers.webhook import Webhook
 from opmon.types import Slice
+from tests.forked import forks
 
 KILLS = int(os.environ.get("OPMON_TEST_KILLS", "30"))
 EVENTS = 12
@@ -189,8 +189,7 @@ def kept_alive(store: Store) -> None:
 @pytest.mark.timeout(1800)
 def test_killed_at_random_moments_every_event_arrives_under_one_id(store: Store, target: Target, database: str) -> None:
     expected, dice = add_events(store), random.Random(11)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["opmon.triggers.webhook", "opmon.store.outbox", "opmon.store.engine", "psycopg"])
+    context = forks()
     kills, turn = 0, 0
     while kills < KILLS:
         turn += 1

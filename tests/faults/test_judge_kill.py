@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any
 
 from opmon.estimators.proxies import Proxy
 from opmon.store import draws, rounds
+from tests.forked import forks
 from tests.judges.server import Reply, serving
 
 AT_ONCE, KILLED_AT = 3, (50, 130)
@@ -25,7 +25,6 @@ def _run(config: str) -> None:
 
 def test_killed_twice_it_pays_for_no_answer_twice(workbench: Any, sqlite: str) -> None:
     workbench.write_window()
-    context = multiprocessing.get_context("forkserver")
     process: list[Any] = []
     killed: list[int] = []
 
@@ -41,7 +40,7 @@ def test_killed_twice_it_pays_for_no_answer_twice(workbench: Any, sqlite: str) -
         config: Path = workbench.write_yaml(sqlite, **changes)
         monitor = workbench.monitor(sqlite, **changes)
         for _ in range(len(KILLED_AT) + 1):
-            process.append(context.Process(target=_run, args=(str(config),)))
+            process.append(forks().Process(target=_run, args=(str(config),)))
             process[-1].start()
             process[-1].join()
     assert [each.exitcode for each in process] == [-signal.SIGKILL] * 2 + [0]

@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 import csv
+import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from opmon.store import queue, rounds
-
-KILLED = """
-import os, signal, sys
 from opmon.monitor import Monitor
 from opmon.stages import labelling
+from opmon.store import queue, rounds
+from tests.forked import forks
 
-path, module, name = sys.argv[1:]
-begun = getattr(getattr(labelling, module), name)
 
-def last_words(*args, **kwargs):
-    if name == "record_possible":
-        begun(*args, **kwargs)  # in a transaction that never ends
-    os.kill(os.getpid(), signal.SIGKILL)
+def killed(config: str, module: str, name: str) -> None:
+    """A cycle that ends when it comes to a function of labelling's."""
+    place = getattr(labelling, module)
+    begun = getattr(place, name)
 
-setattr(getattr(labelling, module), name, last_words)
-Monitor.from_yaml(path).advance()
-"""
+    def last_words(*args: Any, **kwargs: Any) -> None:
+        if name == "record_possible":
+            begun(*args, **kwargs)  # in a transaction that never ends
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(place, name, last_words)
+    Monitor.from_yaml(config).advance()
 
 
 def cycle_killed_at(config: Path, module: str, name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(config), module, name],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    process = forks().Process(target=killed, args=(str(config), module, name))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
 
 
 def rows(workbench: Any) -> dict[Path, list[dict[str, str]]]:

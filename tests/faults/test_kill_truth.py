@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,30 +12,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opmon.monitor import Monitor
 from opmon.store import queue, rounds, truths
+from opmon.truth.kept import Kept
+from tests.forked import forks
 
 TRUTH = {"truth": {"source": {"path": "truth"}, "id": "order", "label": "outcome", "at": "known_at"}}
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from opmon.monitor import Monitor
-from opmon.store import truths
-from opmon.truth import kept
 
-config, where = sys.argv[1:]
-place, name = {"recorded": (truths, "note"), "kept": (kept.Kept, "_write"), "merged": (kept.Kept, "_old")}[where]
-begun = getattr(place, name)
 
-def last_words(*args, **kwargs):
-    begun(*args, **kwargs)
-    os.kill(os.getpid(), signal.SIGKILL)
+def killed(config: str, where: str) -> None:
+    """A cycle that ends when it comes to a place."""
+    place, name = {"recorded": (truths, "note"), "kept": (Kept, "_write"), "merged": (Kept, "_old")}[where]
+    begun = getattr(place, name)
 
-def first_words(*args, **kwargs):
-    os.kill(os.getpid(), signal.SIGKILL)
+    def last_words(*args: Any, **kwargs: Any) -> None:
+        if where != "kept":
+            begun(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGKILL)
 
-setattr(place, name, first_words if where == "kept" else last_words)
-Monitor.from_yaml(config).advance()
-"""
+    setattr(place, name, last_words)
+    Monitor.from_yaml(config).advance()
 
 
 def write_truth(folder: Path, known: dict[str, str]) -> None:
@@ -54,10 +49,10 @@ def test_a_cycle_killed_while_it_takes_truths(workbench: Any, database: str, whe
     write_truth(folder, {"w1-0": workbench.truth["w1-0"]})
     monitor.advance()
     write_truth(folder, workbench.truth)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(config), where], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    process = forks().Process(target=killed, args=(str(config), where))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert monitor.advance().problems == []
     with monitor.store.read() as connection:
         round_ = rounds.get(connection, workbench.name, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from opmon.stages.score_jobs import jobs_of
 from opmon.store import rounds
 from opmon.store.slices import slices_of
 from opmon.types import Batch
+from tests.forked import forks
 
 ANY = {"min_inputs": 1, "max_inputs": 10_000}
 
@@ -95,7 +95,7 @@ def test_a_job_scored_in_another_process_gives_the_same(workbench: Any, sqlite: 
         workbench.write_window(said=["4"] * 200)
     job = job_of(workbench.monitor(sqlite, columns={"id": "input_id", "prediction": "said"}, round=ANY), tmp_path / "a")
     here = score(replace(job, part_rows=250))
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
+    with forks().Pool(1) as pool:
         (there,) = pool.map(score, [replace(job, folder=tmp_path / "b")])
     assert [part.stop - part.start for part in here] == [400, 200]
     assert table_of(here).equals(table_of(there))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from scipy import stats
 
 from opmon import plugins
+from opmon.samplers._checks import ByVariable
 from opmon.testing.populations import Population, classifier, regressor
 from tests.builtin import built_in
 
@@ -36,10 +38,14 @@ def study(name: str, variant: str, which: str, budget: int, response: float = 1.
     """Errors over the repetitions, and how many intervals held the truth."""
     population = POPULATIONS[which]
     sampler = plugins.make("sampler", name, OTHER[name] if variant == "other" else {})
+    by_variable = isinstance(sampler, ByVariable)  # they cut the frame once for all draws
+    drawn = (
+        sampler.prepare(population.frame, budget) if by_variable else partial(sampler.draw, population.frame, budget)
+    )
     errors, held = np.empty(REPETITIONS), 0
     for k in range(REPETITIONS):
         rng = np.random.default_rng([k, budget])
-        draw = sampler.draw(population.frame, budget, rng)
+        draw = drawn(rng)
         draw = all_waves(sampler, draw, population, budget, rng)
         sample = population.answer(draw, response, rng)
         found = plugins.make("estimator", draw.design).estimate(sample)

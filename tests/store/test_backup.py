@@ -24,13 +24,13 @@ from tests.upgrade.test_every_schema import contents
 
 
 @pytest.fixture
-def full(database: str, tmp_path: Path) -> Store:
+def full(empty_database: str, tmp_path: Path) -> Store:
     """A database of each kind with rows in every table."""
-    if database.startswith("sqlite"):
+    if empty_database.startswith("sqlite"):
         shutil.copyfile(filled(HEAD), tmp_path / "opmon.db")
     else:
-        restore(filled(HEAD), connect(database))
-    return open_store(database)
+        restore(filled(HEAD), connect(empty_database))
+    return open_store(empty_database)
 
 
 def other_kind(store: Store, folder: Path, postgres: Callable[[], str]) -> Store:

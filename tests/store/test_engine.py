@@ -20,17 +20,17 @@ from opmon.store.migrate import HEAD
 from opmon.store.schema import labels, leases, metadata
 
 
-def test_open_makes_every_table(database: str) -> None:
-    store = open_store(database)
+def test_open_makes_every_table(empty_database: str) -> None:
+    store = open_store(empty_database)
     with store.read() as connection:
         assert set(metadata.tables) <= set(sa.inspect(connection).get_table_names())
 
 
-def test_migrations_lead_to_the_schema(database: str) -> None:
+def test_migrations_lead_to_the_schema(empty_database: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    store = open_store(database)
+    store = open_store(empty_database)
     with store.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []
@@ -47,9 +47,9 @@ def test_head_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD
 
 
-def test_many_processes_may_open_an_empty_database_together(database: str) -> None:
+def test_many_processes_may_open_an_empty_database_together(empty_database: str) -> None:
     with ThreadPoolExecutor(8) as pool:
-        stores = list(pool.map(lambda _: open_store(database), range(8)))
+        stores = list(pool.map(lambda _: open_store(empty_database), range(8)))
     with stores[0].read() as connection:
         assert connection.scalar(sa.text("SELECT count(*) FROM alembic_version")) == 1
 

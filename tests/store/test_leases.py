@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
@@ -17,6 +16,7 @@ from opmon.errors import DatabaseUnavailable, LeaseHeld, LeaseLost
 from opmon.store.engine import open_store
 from opmon.store.leases import TIME_TO_LIVE, hold
 from opmon.store.schema import leases
+from tests.forked import forks
 
 
 def test_a_second_holder_is_told_who_has_it(database: str) -> None:
@@ -104,7 +104,7 @@ def test_a_holder_that_stands_still_inside_a_transaction_is_replaced(
     open_store(url)
     limits = "options=-c%20idle_in_transaction_session_timeout%3D5s%20-c%20lock_timeout%3D100ms"
     url += f"{'&' if '?' in url else '?'}{limits}"
-    process = multiprocessing.get_context("spawn").Process(target=_stand_still, args=(url, str(tmp_path / "ready")))
+    process = forks().Process(target=_stand_still, args=(url, str(tmp_path / "ready")))
     process.start()
     while not (tmp_path / "ready").exists():
         time.sleep(0.02)
@@ -135,7 +135,7 @@ def _hold_for_ever(url: str, ready: str) -> None:
 
 def test_a_killed_holder_is_replaced_at_once(database: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     ready = tmp_path / "ready"
-    process = multiprocessing.get_context("spawn").Process(target=_hold_for_ever, args=(database, str(ready)))
+    process = forks().Process(target=_hold_for_ever, args=(database, str(ready)))
     process.start()
     while not ready.exists():
         time.sleep(0.02)

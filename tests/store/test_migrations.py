@@ -43,8 +43,8 @@ def add_round(connection: sa.Connection, number: int, problem: str, value: float
     )
 
 
-def test_estimates_of_regressions_become_mean_squared_errors(database: str) -> None:
-    store = at_revision(database, "0002")
+def test_estimates_of_regressions_become_mean_squared_errors(empty_database: str) -> None:
+    store = at_revision(empty_database, "0002")
     with store.write() as connection:
         add_round(connection, 1, "classification", 0.9, 0.8, 0.95)
         add_round(connection, 2, "regression", -2.2, -2.7, -1.8)
@@ -56,9 +56,9 @@ def test_estimates_of_regressions_become_mean_squared_errors(database: str) -> N
     assert [round(each, 9) for each in (error.low, error.value, error.high)] == [2.8, 3.2, 3.7]
 
 
-def test_where_monitors_stood_in_their_logs_is_kept(database: str) -> None:
+def test_where_monitors_stood_in_their_logs_is_kept(empty_database: str) -> None:
     """More parts than go into one row; of a part that was read twice the later position counts."""
-    store = at_revision(database, "0007")
+    store = at_revision(empty_database, "0007")
     with store.write() as connection:
         add_round(connection, 1, "classification", 0.9, 0.8, 0.95)
         parts = [("m", f"part-{k}", 0, 5) for k in range(1203)] + [("m", "part-7", 5, 9), ("n", "part-7", 0, 1)]
@@ -76,13 +76,13 @@ def test_where_monitors_stood_in_their_logs_is_kept(database: str) -> None:
     assert found == {f"part-{k}": "5" for k in range(1203)} | {"part-7": "9"}
 
 
-def test_labels_are_kept_when_their_rounds_are_checked_no_more(database: str) -> None:
+def test_labels_are_kept_when_their_rounds_are_checked_no_more(empty_database: str) -> None:
     """They still belong to tasks that there are, and are numbered on."""
     label = (
         "INSERT INTO labels (task_id, round_id, annotator, truth, at, received_at)"
         " VALUES (:task, 1, :who, '7', '2026-01-01 00:00:00+00:00', '2026-01-01 00:00:00+00:00')"
     )
-    store = at_revision(database, "0019")
+    store = at_revision(empty_database, "0019")
     with store.write() as connection:
         add_round(connection, 1, "classification", 0.9, 0.8, 0.95)
         connection.execute(

@@ -201,12 +201,12 @@ def test_tables_that_cannot_be_brought_up_to_date(database: str, done: str, word
         state(connect(database))
 
 
-def test_the_database_of_another_program_is_left_alone(database: str) -> None:
-    store = connect(database)
+def test_the_database_of_another_program_is_left_alone(empty_database: str) -> None:
+    store = connect(empty_database)
     with store.write() as connection:
         connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
         connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('bf29a5ff90ea')")
     with pytest.raises(DatabaseUnavailable, match="belongs to another program"):
-        open_store(database)
+        open_store(empty_database)
     with store.read() as connection:
         assert not sa.inspect(connection).has_table(leases.name)

@@ -53,11 +53,11 @@ def at_schema(revision: str, database: str, folder: Path) -> Store:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_nothing_is_lost_on_the_way_from(revision: str, database: str, tmp_path: Path) -> None:
+def test_nothing_is_lost_on_the_way_from(revision: str, empty_database: str, tmp_path: Path) -> None:
     file = opened(filled(revision))
     before = contents(file)
     file.close()
-    store = at_schema(revision, database, tmp_path)
+    store = at_schema(revision, empty_database, tmp_path)
     assert schema_of(store) == HEAD
     assert list(examining.problems(store)) == []
     after = contents(store)

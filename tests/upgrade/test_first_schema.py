@@ -139,13 +139,13 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def test_every_round_of_the_first_schema_goes_on(world: World, database: str) -> None:
+def test_every_round_of_the_first_schema_goes_on(world: World, empty_database: str) -> None:
     """On SQLite it is that file, on PostgreSQL another database with its rows."""
-    if not database.startswith("sqlite"):
-        loaded(database, world.folder / "opmon.db")
+    if not empty_database.startswith("sqlite"):
+        loaded(empty_database, world.folder / "opmon.db")
     expected = json.loads((HERE / "expected.json").read_text())
     for name in world.changes:
-        found = world.finish(name, database)
+        found = world.finish(name, empty_database)
         assert found["rounds"] == expected[name]["rounds"], name
         for got, told in zip(found["estimates"], expected[name]["estimates"], strict=True):
             assert got == pytest.approx(told), name
