@@ -18,8 +18,9 @@ from opmon.errors import ConfigError
 from opmon.label_sets import members, text_of
 from opmon.stages.draw import frame_path
 from opmon.stages.frames import read_frame
-from opmon.store import queue, revisions, rounds
+from opmon.store import draws, queue, revisions, rounds
 from opmon.types import Label
+from opmon.types.draw import KIND
 from tests.conftest import point_mlflow_at
 from tests.outputs import registered
 
@@ -126,17 +127,25 @@ NETWORK = MLPClassifier((8,), max_iter=300, random_state=0)
 OUTPUTS = MultiOutputClassifier(LogisticRegression())
 
 
-def test_a_threshold_decides_which_classes_hold(workbench: Any, sqlite: str) -> None:
+def test_a_threshold_decides_which_classes_hold_and_one_of_them_is_aimed_at(workbench: Any, sqlite: str) -> None:
     truth = logged(workbench.folder / "reviews", "scores")
     changes = keys(workbench, model=registered(workbench), columns={"id": "id", "scores": "scores"})
-    changes["measures"] = [{"f1": {"class": "price"}}]
+    changes |= {"measures": ["subset_accuracy", {"f1": {"class": "price"}}], "main": "f1"}
+    changes["sampler"] = {"budget": 100}
     monitor = workbench.monitor(sqlite, **{**changes, "scoring": {"by": "logged", "threshold": 0.8}})
     _, _, said, revision = closed(workbench, monitor, truth)
     _, _, scores = reviews()
     assert said == [text_of(names(row)) for row in scores >= 0.8]
-    assert revision.estimate.low <= expected(truth, said) <= revision.estimate.high
-    (f1,) = revision.further
-    assert 0 < f1.estimate.low < f1.estimate.value < f1.estimate.high <= 1
+    assert 0 < revision.estimate.low < revision.estimate.value < revision.estimate.high <= 1
+    assert revision.estimate.quantity.name == "F1[price]"
+    (usual,) = revision.further
+    assert usual.estimate.low <= expected(truth, said) <= usual.estimate.high
+
+    with monitor.store.read() as connection:
+        draw = draws.unpack_draw(rounds.get(connection, workbench.name, 1).draw)
+    assert len(draw.constants["wave_share"]) == 2
+    predicted = (scores >= 0.8)[draw.positions, TOPICS.index("price")]
+    assert (draw.constants[KIND][draw.columns["stratum"]] == predicted).all()
 
 
 def test_classes_that_nobody_knows_are_refused_before_a_label_is_asked_for(workbench: Any, sqlite: str) -> None:
