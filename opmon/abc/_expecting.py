@@ -21,12 +21,14 @@ from opmon.types.prospect import Foreseen, Prospect
 if TYPE_CHECKING:
     from opmon.abc.measure import Measure
 
-REFERENCE = 1 << 18
-"""About so many rows stand for a frame, and so many are looked at beside them at once."""
+REFERENCE = 1 << 16
+"""About so many rows stand for a frame."""
+AT_ONCE = 1 << 18
+"""About so many are looked at beside them at once."""
 FEWEST = 2_000
 """At least so many inputs stand for a frame, however many truths each may have."""
 NO_WEIGHT = 1e-9
-FAR = 0.001
+FAR = 0.005
 """Of measures whose values may be of any size, so much of the frame is cut off on either side: a share of a truth that
 may be 0 would else be all that counts."""
 KINDS = 12
@@ -45,10 +47,12 @@ def of_rows(measure: Measure, prospect: Prospect) -> Foreseen | None:
         stands = np.sort(np.random.default_rng(0).choice(known, most, replace=False))
     rows, weights = _rows(prospect, truths, stands)
     mean, spread = np.zeros(len(prospect), np.float32), np.zeros(len(prospect), np.float32)
-    for first in range(0, len(known), most):
-        part = known[first : first + most]
+    alone = len(stands) == len(known)
+    step = len(known) if alone else max(AT_ONCE // truths.many, FEWEST)
+    for first in range(0, len(known), step):
+        part = known[first : first + step]
         try:
-            found = _influence(measure, prospect, truths, part, (rows, weights), alone=len(stands) == len(known))
+            found = _influence(measure, prospect, truths, part, (rows, weights), alone=alone)
         except InputError:
             return None
         if found is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from opmon.abc import Measure, Ratio, truth_numbers
 from opmon.errors import InputError
 from opmon.quantities import MAPE, Problem, Quantity
 from opmon.types.labelled import Labelled
+from opmon.types.prospect import Foreseen, Prospect
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class MeanAbsolutePercentageError(Measure):
             raise InputError("MAPE is undefined: the truth of every answer is 0; take the MAE")
         shares = np.divide(np.abs(truth - predicted), np.abs(truth), out=np.zeros(len(rows)), where=counts)
         return Ratio(100 * shares, counts.astype(np.float64), 0.0, math.inf)
+
+    def foresee(self, prospect: Prospect) -> Foreseen | None:
+        """More draws are spread over all inputs: a truth near 0 may hide where predictions are large."""
+        found = super().foresee(prospect)
+        return None if found is None else replace(found, of_part=True)
 
     def notes(self, rows: Labelled) -> tuple[str, ...]:
         zeros = int((np.asarray(rows.truth, dtype=np.float64) == 0).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ PRECISION = 2.0
 """How firmly it is expected: a few dozen labels of either outcome overthrow it."""
 SURE = 1e-7
 """No chance is taken to be nearer to 0 or 1."""
+SURPRISE = 0.005
+"""Of measures that are means of losses by scores, the share of inputs whose truth may be anything, however sure the
+model is: a few failures of a sure model make up much of a log loss, and few labels show how rare they are."""
+ROUGH = 0.7
+"""Errors learned from one wave's labels are rough: what is foreseen of them is drawn together by this power."""
 FEW = 10
 """With fewer labels nothing is learned from them."""
 
@@ -71,6 +76,9 @@ def foresee(
             return None
         learned = _by_errors(wrong, said, classes, seen)
     scores = chances if measure.needs_scores else {}
+    if scores and problem == "classification" and measure.of_all(problem, classes):
+        even = SURPRISE / len(classes)
+        learned = {name: (1 - SURPRISE) * values + even for name, values in learned.items()}
     return measure.foresee(Prospect(said, classes, learned, problem=problem, scores=scores))
 
 
@@ -80,7 +88,8 @@ def foresee_numbers(measure: Measure, frame: Frame, sample: Sample) -> Foreseen 
     if frame.predictions is None or error is None:
         return None
     predicted = np.asarray(frame.predictions, dtype=np.float64)
-    return measure.foresee(Prospect(predicted, (), {}, error, problem="regression"))
+    foreseen = measure.foresee(Prospect(predicted, (), {}, error, problem="regression"))
+    return None if foreseen is None else replace(foreseen, spread=foreseen.spread**ROUGH)
 
 
 def foresee_scores(measure: Measure, frame: Frame, sample: Sample) -> Foreseen | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from opmon.types import Draw, Estimate, Frame, Labelled, Problem, Sample
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 NOTHING = np.empty(0, np.int64)
+PLAIN = 1500
+"""Simple random samples whose values alone tell their error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +152,31 @@ def compared(
         ours.append([estimated(population, sample, measure) for measure in measures])
         theirs.append([estimated(population, random, measure) for measure in measures])
     pairs = zip(measures, zip(*ours, strict=True), zip(*theirs, strict=True), strict=True)
-    return [_line(population, measure, own, other) for measure, own, other in pairs]
+    return [
+        _line(population, measure, own, other, plain_values(population, measure, labels))
+        for measure, own, other in pairs
+    ]
+
+
+def plain_values(population: Population, measure: Measure, labels: int) -> Floats:
+    """What a measure is of many simple random samples, without intervals: cheap, and so their error is known well. Of
+    sizes of gaps the estimate is another: none."""
+    rng, found = np.random.default_rng(99), []
+    if measure.gaps(population.rows(np.arange(2))) is not None:
+        return np.empty(0)
+    for _ in range(PLAIN):
+        rows = population.rows(rng.choice(len(population), labels, replace=False))
+        with contextlib.suppress(InputError):
+            found.append(measure.value(rows, np.full(labels, 1 / labels)))
+    return np.array(found)
 
 
 def _line(
-    population: Population, measure: Measure, own: Sequence[Estimate | None], other: Sequence[Estimate | None]
+    population: Population,
+    measure: Measure,
+    own: Sequence[Estimate | None],
+    other: Sequence[Estimate | None],
+    many: Floats,
 ) -> Line:
     truth = population.true(measure)
     got, plain_ones = [each for each in own if each is not None], [each for each in other if each is not None]
@@ -161,6 +184,8 @@ def _line(
     error, plain_error = (
         float(np.sqrt(np.mean([(each.value - truth) ** 2 for each in some]))) for some in (got, plain_ones)
     )
+    if len(many):
+        plain_error = float(np.sqrt(np.mean((many - truth) ** 2)))
     width, plain_width = (float(np.mean([each.half_width for each in some])) for some in (got, plain_ones))
     return Line(
         population.name,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from aiming import Population, aimed
 
 from opmon import plugins
 from opmon.abc import Measure
@@ -180,7 +181,13 @@ def guessed_by(place: World, quality: str, measure: Measure, truth: float) -> Gu
     return Guessed(predicted, wrong, None if place.problem == "judged" else answer, known, rows.scores)
 
 
-def drawn(design: str, place: World, budget: int, rng: np.random.Generator) -> Sample:
+def drawn(design: str, place: World, measure: Measure, budget: int, rng: np.random.Generator) -> Sample:
+    """A sample by a design; ``aimed`` is the sampler adaptive that aims at the measure."""
+    if design == "aimed":
+        variables = {name: np.asarray(values) for name, values in place.frame.variables.items()}
+        rows = place.rows
+        own = Population("", rows.truth, rows.predicted, rows.classes, rows.scores, variables)
+        return aimed(own, measure, budget, rng)
     sampler = plugins.make("sampler", design)
     z = losses(place)
     draw = sampler.draw(place.frame, budget, rng)
@@ -214,10 +221,10 @@ def study_measure(
     if problem == "multilabel":
         proxies.pop("wrong 0.7")  # says nothing of single labels
     found: dict[str, list[tuple[float, bool, float]]] = {quality: [] for quality in ("", *proxies)}
-    base = plugins.make("estimator", design)
+    base = plugins.make("estimator", "adaptive" if design == "aimed" else design)
     for k in range(repetitions):
         rng = np.random.default_rng([k, 77])
-        sample = drawn(design, place, BUDGET, rng)
+        sample = drawn(design, place, measure, BUDGET, rng)
         rows = place.rows.only(sample.draw.positions)
         some = rng.choice(size, min(size, 5000), replace=False)
         for quality in found:

@@ -134,6 +134,7 @@ def test_a_large_frame_is_seen_beside_inputs_that_stand_for_it(monkeypatch: pyte
     measure = AreaUnderCurve("fraud")
     whole = found(measure.foresee(prospect))
     monkeypatch.setattr(_expecting, "REFERENCE", 2000)
+    monkeypatch.setattr(_expecting, "AT_ONCE", 3000)
     monkeypatch.setattr(_expecting, "FEWEST", 1000)
     some = found(measure.foresee(prospect))
     assert np.corrcoef(whole.spread, some.spread)[0, 1] > 0.999
@@ -204,3 +205,13 @@ def test_simple_random_draws_gain_nothing_and_the_gain_of_others_is_told() -> No
     plain = Draw("srs", 3000, at, constants={"replacement": np.array(False)})
     same = measured_gain(SimpleRandomEstimator(), Sample(plain, np.zeros(300)), rows, measure)
     assert same == pytest.approx(1.0)
+
+
+def test_of_a_mean_loss_a_sure_model_may_fail_anywhere() -> None:
+    """One that gives the truth no chance costs 34.5, and nobody knows how seldom that is."""
+    score = np.concatenate([np.full(990, 1e-9), np.full(10, 0.5)])
+    frame = Frame({}, predictions=np.full(1000, "ok"), size=1000)
+    spread = found(foresee(LogLoss(), frame, {"ok": 1 - score, "fraud": score}, TWO, None)).spread
+    assert spread[0] > spread[-1]
+    accuracy = found(foresee(AreaUnderCurve("fraud"), frame, {"fraud": np.maximum(score, 1e-4)}, TWO, None)).spread
+    assert accuracy[0] < accuracy[-1]
