@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import socket
 import time
@@ -14,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 import pytest
+from PIL import Image
 
 from opmon.web.access import NEEDS, Need
 from tests.security.attacked import API, HOSTILE, ROLES, SCRIPT, SECRETS, Attacked
@@ -364,6 +366,26 @@ def taken_with_round_2(client: httpx.Client) -> list[Any]:
         time.sleep(0.2)
 
 
+def pixels() -> list[bytes]:
+    """Small files of JPEG, GIF, TIFF and WebP that say that they are pictures of hundreds of millions of pixels."""
+
+    def made(kind: str, size: tuple[int, int] = (16, 16), **more: Any) -> bytes:
+        target = io.BytesIO()
+        Image.new("1" if kind == "TIFF" else "L", size).save(target, kind, **more)
+        return target.getvalue()
+
+    jpeg, gif = made("JPEG"), made("GIF")
+    at = jpeg.index(b"\xff\xc0") + 5
+    canvas = b"VP8X" + (10).to_bytes(4, "little") + bytes(4) + b"\xff\xff\xff" * 2
+    webp = made("WEBP", lossless=True)[12:]
+    return [
+        jpeg[:at] + b"\xff\xdc" * 2 + jpeg[at + 4 :],
+        gif[:6] + b"\xff" * 4 + gif[10:] + bytes(400),
+        made("TIFF", (20_000, 20_000), compression="group4"),
+        b"RIFF" + (len(canvas) + len(webp) + 4).to_bytes(4, "little") + b"WEBP" + canvas + webp + bytes(400),
+    ]
+
+
 def test_pictures_that_explode_and_pictures_that_are_programs(service: Attacked) -> None:
     """Pixels without end, and formats whose decoders run other programs, as production could have logged them."""
     from tests.web.test_hostile import bomb
@@ -373,6 +395,7 @@ def test_pictures_that_explode_and_pictures_that_are_programs(service: Attacked)
     gif = b"GIF89a" + b"\xff\xff\xff\xff" + b"\x00" * 400
     tiff = b"II*\x00" + b"\xff" * 500
     cells = [
+        *pixels(),
         bomb() + b"\0" * 300,
         postscript,
         svg,
