@@ -76,7 +76,7 @@ def _signed_out(site: Site, request: Request, given: dict[str, str]) -> Response
     if not hmac.compare_digest(given.get("csrf", "").encode(), csrf_of(secret).encode()):
         raise Refused(403, "this page is out of date: reload it and sign out again")
     site.door.close_session(request, secret)
-    done = RedirectResponse(under("/sign-in?out=1"), 303)
+    done = RedirectResponse(under("/sign-in" if site.provider is None else "/sign-in?out=1"), 303)
     done.delete_cookie(COOKIE, path=under("/"), httponly=True, samesite="strict")
     return done
 
