@@ -94,6 +94,22 @@ def test_items_that_nobody_wants_are_not_made() -> None:
     assert len(made) <= max(count, 10) + 1
 
 
+def test_a_large_item_is_made_when_it_is_asked_for() -> None:
+    made = []
+
+    def items() -> Iterator[int]:
+        for number in range(5):
+            made.append(number)
+            yield number
+
+    given = asking("large").each(items, lambda item: 1 << 26)
+    for number in range(5):
+        assert next(given) == number
+        time.sleep(0.05)
+        assert made[-1] == number
+    assert list(given) == []
+
+
 def test_a_target_that_kept_two_waiting_is_left_alone_by_all() -> None:
     released = threading.Event()
     for name in ("one", "two"):

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 _MOST, _BYTES = 64, 1 << 20
-"""So many items, or bytes, wait at most, but for the one that was made last."""
+"""So many items, or bytes, wait at most. After one that is as large by itself the next is made when it is asked for."""
 
 
 class Buffer(Generic[T]):
@@ -20,7 +20,7 @@ class Buffer(Generic[T]):
         self._size = size
         self._items: list[T] = []
         self._bytes = 0
-        self._ended = self._stopped = False
+        self._large = self._wanted = self._ended = self._stopped = False
         self._problem: BaseException | None = None
         self._changed = threading.Condition()
 
@@ -43,6 +43,8 @@ class Buffer(Generic[T]):
     def wait(self, seconds: float) -> bool:
         """Wait at most so long until there are items, or there are no more."""
         with self._changed:
+            self._wanted = not self._items
+            self._changed.notify_all()
             return self._changed.wait_for(lambda: bool(self._items) or self._ended, seconds)
 
     def take(self) -> list[T]:
@@ -69,10 +71,14 @@ class Buffer(Generic[T]):
     def _offer(self, item: T) -> bool:
         with self._changed:
             self._items.append(item)
-            self._bytes += self._size(item)
+            size = self._size(item)
+            self._bytes += size
+            self._large, self._wanted = size >= _BYTES, False
             self._changed.notify_all()
             self._changed.wait_for(self._has_room)
             return not self._stopped
 
     def _has_room(self) -> bool:
-        return self._stopped or (len(self._items) < _MOST and self._bytes < _BYTES)
+        if self._stopped or self._wanted:
+            return True
+        return not self._large and len(self._items) < _MOST and self._bytes < _BYTES
