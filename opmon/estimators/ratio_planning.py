@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy.special import ndtri
-
-from opmon.estimators.ratio_tallies import ROUGH, Parts
+from opmon.estimators.plain_labels import plain_labels
+from opmon.estimators.ratio_tallies import ROUGH, Parts, plain_half_width
 from opmon.estimators.tally import Tally
 
 STEPS = 16
@@ -40,9 +39,7 @@ def plan_ratio(tally: Tally, half_width: float, labels: int, size: int, level: f
         few, many = (few, middle) if enough else (middle, many)
     budget = min(math.ceil(math.exp(many)), size)
     reached = 0.0 if budget == size else _width(parts, budget / labels, level)
-    wanted = _plain(parts, level) ** 2 / half_width**2
-    plain = min(max(math.ceil(wanted / (1 + wanted / size)), 1), size)
-    return RatioPlan(budget, reached, plain)
+    return RatioPlan(budget, reached, plain_labels(tally, half_width, size, level) or size)
 
 
 def ratio_widths(
@@ -50,7 +47,7 @@ def ratio_widths(
 ) -> list[tuple[int, float, float]]:
     """Budgets with the half-widths that they give, and that simple random sampling would: see :func:`plan_ratio`."""
     parts = Parts.of([tally], [1.0])
-    plain = _plain(parts, level)
+    plain = plain_half_width(parts, level)
     return [
         (n, _width(parts, n / labels, level), plain * math.sqrt(max(1 / n - 1 / size, 0.0)))
         if n < size
@@ -62,10 +59,3 @@ def ratio_widths(
 def _width(parts: Parts, many: float, level: float) -> float:
     low, high = replace(parts, m=many * parts.m).bounds(level, 2 * ROUGH)
     return (high - low) / 2
-
-
-def _plain(parts: Parts, level: float) -> float:
-    """The half-width of simple random sampling times the root of the number of draws."""
-    first, second = (parts.values[:, at] - parts.value * parts.values[:, at + 1] for at in (0, 2))
-    square = float(parts.A @ (parts.rate * second**2 + (1 - parts.rate) * first**2)) / float(parts.sums[1]) ** 2
-    return float(ndtri(0.5 + level / 2)) * math.sqrt(square)

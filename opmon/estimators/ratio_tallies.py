@@ -9,11 +9,13 @@ Fieller's, with what may hide in parts where few draws stand for many inputs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from opmon.abc import Measure
 from opmon.estimators._known import Known
@@ -185,3 +187,10 @@ def _widened(parts: Parts, many: int, level: float) -> float:
     low, high = more.bounds(level, ROUGH)
     least, most = sure.bounds(level, ROUGH)
     return (high - low) / max(most - least, 1e-9)
+
+
+def plain_half_width(parts: Parts, level: float) -> float:
+    """The half-width of simple random sampling times the root of the number of draws."""
+    first, second = (parts.values[:, at] - parts.value * parts.values[:, at + 1] for at in (0, 2))
+    square = float(parts.A @ (parts.rate * second**2 + (1 - parts.rate) * first**2)) / float(parts.sums[1]) ** 2
+    return float(ndtri(0.5 + level / 2)) * math.sqrt(square)

@@ -8,15 +8,17 @@ from datetime import datetime
 from typing import Literal
 
 from opmon.errors import NotFoundError
+from opmon.estimators.tally import Tally
 from opmon.queries.events import EventView, newest_events
 from opmon.queries.monitors import MonitorView, monitor_view
 from opmon.queries.planning import Known
 from opmon.queries.rounds import RoundView, round_views
-from opmon.queries.savings import LabelsView, labels_of
+from opmon.queries.savings import LabelsView, goes_by_tallies, labels_of
 from opmon.queries.timeline import TimelinePoint, timeline
 from opmon.queries.watch import Watch
-from opmon.store import outbox, rounds
+from opmon.store import outbox, revisions, rounds, tallies
 from opmon.store.engine import Connection
+from opmon.store.rounds import Round
 
 _EVENTS = 1000
 """So many of the newest events are looked through."""
@@ -83,9 +85,18 @@ def period_view(
         threshold=threshold,
         rounds=tuple(views),
         points=tuple(point for point in points if point.round >= first),
-        labels=labels_of(views, sum(round_.gold_spoken for round_ in own), known),
+        labels=labels_of(views, sum(round_.gold_spoken for round_ in own), known, _tallies(connection, own, known)),
         raised=_raised(newest_events(connection, watch.name, _EVENTS), stands, since),
     )
+
+
+def _tallies(connection: Connection, own: Sequence[Round], known: Known) -> dict[int, Tally]:
+    """What the draws of these rounds tell, by number, where the labels that are saved go by it."""
+    if not goes_by_tallies(known):
+        return {}
+    newest = revisions.latest_of(connection, [round_.id for round_ in own])
+    read = tallies.read(connection, [each.key for each in newest.values()])
+    return {each.round_number: read[each.key] for each in newest.values() if each.key in read}
 
 
 def _nothing(connection: Connection, monitor: str, since: datetime) -> str:

@@ -154,7 +154,7 @@ def test_labels_saved_are_those_of_a_plan(world: tuple[str, Store]) -> None:
     ("known", "why"),
     [
         (Known(Quantity("mean squared error", "€²")), "another quantity was estimated than is now"),
-        (Known(ACCURACY, main="accuracy"), "depends on how rare the inputs are"),
+        (Known(ACCURACY, main="accuracy"), "the labels do not tell how much inputs differ in accuracy"),
     ],
 )
 def test_what_cannot_be_compared_is_said(world: tuple[str, Store], known: Known, why: str) -> None:
@@ -165,7 +165,7 @@ def test_what_cannot_be_compared_is_said(world: tuple[str, Store], known: Known,
     with world[1].read() as connection:
         some = rounds.newest(connection, "sinking", 3)
         views = round_views(connection, [(Watch("sinking"), some)], datetime.now(UTC))[0]
-    found = labels_of(views, 0, known)
+    found = labels_of(views, 0, known, {})
     assert found.rounds == found.plain == 0
     assert any(why in each for each in found.left_out)
 

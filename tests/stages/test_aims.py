@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from opmon.cli import group as opmon
 from opmon.cli.plan import plan
 from opmon.stages.frames import NAME, read_chances, read_frame
 from opmon.store import draws, queue, revisions, rounds, tallies
@@ -78,6 +79,13 @@ def test_a_monitor_aims_at_the_recall_of_a_class(workbench: Any, database: str, 
     assert planned["plain_budget"] <= 400
     assert "aims at recall[8]" in planned["reasons"][0]
     assert "points over 400 inputs, if the recall[8] is about" in unwrapped(asked)
+
+    report = CliRunner().invoke(opmon, ["report", *asked[:2], "--since", "2026-03-01", "--json"])
+    labels = json.loads(report.output)["labels"]
+    assert labels["left_out"] == {}
+    assert (labels["rounds"], labels["taken"]) == (1, 100)
+    of_plan = json.loads(CliRunner().invoke(plan, [*asked[:3], str(revision.estimate.half_width), "--json"]).output)
+    assert labels["plain"] == of_plan["plain_budget"], "recall, and not accuracy, says what was saved"
 
     again, revision, _ = labelled(workbench, monitor)
     assert again.number == 2
