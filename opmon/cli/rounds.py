@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from opmon.cli._causes import cause_lines
+from opmon.cli._drift import drift_lines
 from opmon.cli._expected import expected_of_round
 from opmon.cli._measures import measures_table
 from opmon.cli.common import (
@@ -36,7 +37,7 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
     from rich.text import Text
 
     from opmon.queries.plain import plain
-    from opmon.queries.rounds import round_views
+    from opmon.queries.rounds import round_view
     from opmon.store import rounds as kept
     from opmon.store.engine import open_store
     from opmon.store.measured import Measured
@@ -45,7 +46,7 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
     watch = settings.monitor(one_monitor(settings, monitor)).watch
     with open_store(settings.database.get_secret_value()).read() as connection:
         round_ = kept.get(connection, watch.name, number)
-        ((view,),) = round_views(connection, [(watch, [round_])], datetime.now(UTC))
+        view = round_view(connection, watch, round_, datetime.now(UTC))
     if as_json:
         print_json(plain(view))
         return
@@ -61,6 +62,8 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
     for each in (main, *view.measures):
         for note in () if each.estimate is None else each.estimate.notes:
             out.print(Text(f"  {each.quantity.name}: {note}", style="dim"))
+    for line in drift_lines(view.drift):
+        out.print(line)
     for line in cause_lines(view.failure_groups, most=len(view.failure_groups)):
         out.print(line)
 

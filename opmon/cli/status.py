@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli._causes import cause_lines
+from opmon.cli._drift import drift_lines
 from opmon.cli._expected import expected_lines
 from opmon.cli._measures import measures_table
 from opmon.cli._slices import rolling_lines, slice_lines
@@ -40,7 +41,7 @@ _HELP = f"How many of the newest rounds to show: {_ROUNDS}; of more than {MANY} 
 @json_option()
 def status(path: Path | None, monitors: tuple[str, ...], shown: int | None, as_json: bool) -> None:
     """Show how accurate each model is, how sure that is, and what waits for whom."""
-    from opmon.queries.monitors import monitor_views
+    from opmon.queries.monitors import monitor_views, with_drift
     from opmon.queries.plain import plain
     from opmon.store.engine import open_store
 
@@ -51,6 +52,7 @@ def status(path: Path | None, monitors: tuple[str, ...], shown: int | None, as_j
     rounds = (1 if brief else _ROUNDS) if shown is None else shown
     with store.read() as connection:
         views = monitor_views(connection, watches, datetime.now(UTC), shown=rounds)
+        views = views if brief else [with_drift(connection, view) for view in views]
     if as_json:
         for view in views:
             print_json(plain(view))
@@ -121,6 +123,8 @@ def _show(out: Console, view: MonitorView) -> None:
     for verdict in () if view.latest is None else view.latest.verdicts:
         word = "advice" if verdict.advice else verdict.state
         out.print(Text(f"  {word}  {verdict.rule}: {verdict.message}", style=_WORDS.get(word, "")))
+    for line in () if view.latest is None else drift_lines(view.latest.drift):
+        out.print(line)
     for line in () if view.latest is None else cause_lines(view.latest.failure_groups):
         out.print(line)
     if view.newest:

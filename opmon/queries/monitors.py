@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from opmon.queries.books import Books, QueueView
+from opmon.queries.drifting import round_drift
 from opmon.queries.expected import Foreseen, foreseen
 from opmon.queries.needs import NeedView, alarms_of
 from opmon.queries.rolling import RollingPoint, rolling_whole
@@ -50,8 +51,17 @@ class MonitorView:
 
 
 def monitor_view(connection: Connection, watch: Watch, now: datetime, *, shown: int) -> MonitorView:
-    """A monitor with its ``shown`` newest rounds."""
-    return monitor_views(connection, [watch], now, shown=shown)[0]
+    """A monitor with its ``shown`` newest rounds, and what the drift of its newest final one came with."""
+    return with_drift(connection, monitor_views(connection, [watch], now, shown=shown)[0])
+
+
+def with_drift(connection: Connection, view: MonitorView) -> MonitorView:
+    """The same with what the drift of its newest final round came with."""
+    if view.latest is None:
+        return view
+    round_ = rounds.get(connection, view.name, view.latest.number)
+    drift = round_drift(connection, round_, revisions.latest_estimate(connection, round_.id))
+    return replace(view, latest=replace(view.latest, drift=drift))
 
 
 def monitor_views(connection: Connection, watches: Sequence[Watch], now: datetime, *, shown: int) -> list[MonitorView]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from opmon.queries.drifting import round_drift
 from opmon.queries.expected import ExpectedView
 from opmon.queries.standing import as_told
 from opmon.queries.watch import Watch
@@ -20,6 +21,7 @@ from opmon.store.slices import arrived
 from opmon.store.states import RoundState
 from opmon.store.truths import Lags
 from opmon.types import Estimate, Verdict, VerdictState
+from opmon.types.drifting import RoundDrift
 from opmon.types.expected import unexpected
 from opmon.types.grouped import FailureGroup
 from opmon.types.slicing import Sliced
@@ -91,6 +93,8 @@ class RoundView:
     """What was told of it when it was scored, before any label; None where nothing was."""
     not_expected: str = ""
     """Why nothing was told; empty where something was, or nobody wants to know."""
+    drift: RoundDrift | None = None
+    """What drifted in it, and whether with loss; told of single rounds, and None among many."""
 
 
 def round_views(
@@ -116,6 +120,12 @@ def round_views(
         )
 
     return [[view(watch, round_) for round_ in own] for watch, own in some]
+
+
+def round_view(connection: Connection, watch: Watch, round_: Round, now: datetime) -> RoundView:
+    """One round as it is shown, with what its drift came with."""
+    view = round_views(connection, [(watch, [round_])], now)[0][0]
+    return replace(view, drift=round_drift(connection, round_, revisions.latest_estimate(connection, round_.id)))
 
 
 def gathers(connection: Connection, round_: Round, watch: Watch, now: datetime) -> bool:

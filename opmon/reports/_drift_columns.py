@@ -53,6 +53,11 @@ class ColumnDrift:
     own: bool = False
     """Whether it is opmon's own: the model's prediction, or a variable computed from its answer."""
 
+    @property
+    def p(self) -> float | None:
+        """The p-value of its test; None where that gives a distance, or was not needed."""
+        return self.value if self.method.endswith("p_value") else None
+
 
 def decided(name: str, before: Series, after: Series) -> str | ColumnDrift | None:
     """Why a column is not compared, or its drift where that is plain, or None where a test must tell."""

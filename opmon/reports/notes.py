@@ -51,6 +51,8 @@ class RoundNote:
     failures: int | None
     threshold: float | None = None
     rules: Sequence[RuleNote] = ()
+    drift: Sequence[str] = ()
+    """What drifted and whether with loss, a sentence each."""
     page: str | None = None
     """The monitor's page in opmon."""
     timeline: str | None = None
@@ -66,6 +68,7 @@ def timeline_note(note: RoundNote) -> str:
         f"## {STATUS[note.status]}: {plain(note.model)} version {plain(note.version)} in production",
         _why(note),
         _table(note),
+        _drift(note),
         None if note.picture is None else f"![{note.estimate.quantity.caption} over the rounds]({note.picture})",
         _rules(note),
         _links(note, ("This round", note.run)),
@@ -81,6 +84,7 @@ def round_note(note: RoundNote) -> str:
     return _joined(
         f"## Round {note.round} of {plain(note.monitor)}: {_headline(note.estimate)}",
         _table(note),
+        _drift(note),
         _rules(note),
         _links(note, ("All rounds of this version", note.timeline)),
         "Among the artifacts, `round.html` is the round on one page, `frame.parquet` all of its inputs, "
@@ -181,6 +185,11 @@ def _rules(note: RoundNote) -> str | None:
         for rule in note.rules
     ]
     return "\n".join(["**Rules**", "", *said]) if said else None
+
+
+def _drift(note: RoundNote) -> str | None:
+    said = [f"- {plain(sentence[:LONGEST])}" for sentence in note.drift]
+    return "\n".join(["**Drift** (advice)", "", *said]) if said else None
 
 
 def _capital(text: str) -> str:

@@ -73,6 +73,8 @@ class RoundSummary:
     """The PNG that :func:`opmon.reports.pictures.picture_grid` made of the failures."""
     pictures_shown: int = 0
     drift: DriftSummary | None = None
+    drift_words: Sequence[str] = ()
+    """What drifted and whether with loss, a sentence each."""
     corrected: Corrected | None = None
     """The estimate corrected for annotators who err, and how far they agree."""
     slices: Sequence[Sliced] = ()
@@ -98,7 +100,7 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         words=FAILURE_WORDS[summary.kind],
         facts=[*_facts(summary.facts), *_agreement(summary)],
         design={name: _setting(name, value) for name, value in summary.design.items()},
-        drift_words=_drift_words(summary.drift, summary.facts.drift),
+        drift_words=summary.drift_words or _drift_words(summary.drift, summary.facts.drift),
         drifted=[column for column in summary.drift.columns if column.drifted][:LISTED_COLUMNS]
         if summary.drift
         else [],

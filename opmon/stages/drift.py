@@ -22,12 +22,14 @@ from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError, OpmonError
 from opmon.jobs.parts import Part, read_sample
 from opmon.reports.drift import ColumnDrift, DriftSummary
+from opmon.stages.drift_slices import drift_by_slice, predicted_shares
 from opmon.stages.frames import VARIABLE, read_frame, read_inputs
 from opmon.stages.models import SAMPLE_TAG
 from opmon.stages.toolbox import Toolbox
 from opmon.store import versions
 from opmon.store.rounds import Round
 from opmon.types import Document, Frame, Json
+from opmon.types.slicing import Slicing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,12 +54,27 @@ def not_sampled(settings: MonitorSettings) -> frozenset[str]:
 
 
 def advise_drift(
-    work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], path: Path
+    work: Toolbox, round_: Round, run_id: str, parts: Sequence[Part], path: Path, slicing: Slicing | None
 ) -> dict[str, Json] | None:
-    """Report the drift into the round's run; what the round keeps of it, or None where there is nothing to compare."""
-    settings = work.settings.drift
-    if not settings.enabled or not (frame := read_frame(path)).size:
+    """Report the drift into the round's run; what the round keeps of it, or None where there is no drift report."""
+    if not work.settings.drift.enabled or not (frame := read_frame(path)).size:
         return None
+    classes = predicted_shares(round_, path)
+    found = _reported(work, round_, run_id, parts, path, frame, slicing)
+    return {"classes": classes, **found} if found or classes else None
+
+
+def _reported(
+    work: Toolbox,
+    round_: Round,
+    run_id: str,
+    parts: Sequence[Part],
+    path: Path,
+    frame: Frame,
+    slicing: Slicing | None,
+) -> dict[str, Json]:
+    """What the report tells; nothing where there is nothing to compare the round with."""
+    settings = work.settings.drift
     folder = work.round_folder(round_)
     current = _columns(work, round_, parts, path, frame)
     pq.write_table(current, folder / NAME)
@@ -65,7 +82,7 @@ def advise_drift(
     try:
         reference = _reference(work, round_)
         if reference is None:
-            return None
+            return {}
         from opmon.reports.drift import drift_report
 
         summary = drift_report(
@@ -79,7 +96,7 @@ def advise_drift(
         )
     except OpmonError as exc:
         log.warning("round %d of %s has no drift report: %s", round_.number, work.name, exc)
-        return None
+        return {}
     if summary.path is not None:  # some megabytes: written where there is something to see
         work.registry.log_artifact(run_id, summary.path, "drift")
     return {
@@ -89,7 +106,17 @@ def advise_drift(
         "compared": [asdict(column) for column in summary.columns],
         "skipped": dict(summary.skipped),
         "problem": summary.problem,
+        "slices": _by_slice(work, slicing, reference, current),
     }
+
+
+def _by_slice(work: Toolbox, slicing: Slicing | None, reference: pd.DataFrame, current: pa.Table) -> dict[str, Json]:
+    logged = current.drop_columns([name for name in current.column_names if name.startswith(OWN)])
+    try:
+        return drift_by_slice(slicing, reference, logged, work.settings.drift.max_columns, work.settings.seed)
+    except (OpmonError, ValueError, TypeError, pa.ArrowException):  # columns of two kinds at once, and the like
+        log.warning("the drift of %s is not told by slice", work.name, exc_info=True)
+        return {}
 
 
 def summary_of(kept: Document | None) -> DriftSummary | None:

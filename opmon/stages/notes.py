@@ -7,6 +7,7 @@ from datetime import UTC
 from urllib.parse import quote
 
 from opmon.adjudication import Asked
+from opmon.queries.drifting import round_drift
 from opmon.queries.standing import standing_of
 from opmon.reports.notes import RoundNote, RuleNote
 from opmon.stages.toolbox import Toolbox
@@ -21,6 +22,7 @@ def note_of(work: Toolbox, round_: Round, revision: Revision, tasks: Sequence[As
     with work.store.read() as connection:
         stands = standing_of(connection, work.name, round_.model, work.settings.watch.acting_rules)
         said = verdicts.latest_verdicts(connection, round_.id)
+        drift = round_drift(connection, round_, revision)
     counts = round_.plan.usual_quantity.share or round_.plan.tolerance is not None
     picture, timeline = f"{revision.estimate.quantity.key}.png", round_.timeline_run_id or ""
     return RoundNote(
@@ -38,6 +40,7 @@ def note_of(work: Toolbox, round_: Round, revision: Revision, tasks: Sequence[As
         failures=revision.failures if counts else None,
         threshold=threshold_of(work),
         rules=[RuleNote(each.rule, each.state, each.message, each.rule in advising) for each in said],
+        drift=() if drift is None else drift.words,
         page=None if work.settings.pages is None else f"{work.settings.pages}/monitors/{quote(work.name)}",
         timeline=work.registry.page_of(timeline),
         run=work.registry.page_of(round_.run_id or ""),

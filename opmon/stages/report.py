@@ -6,14 +6,17 @@ import logging
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from opmon.errors import InputError, NotFoundError
 from opmon.quantities import Quantity
+from opmon.queries.drifting import round_drift
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure
 from opmon.reports.notes import round_note, timeline_note
 from opmon.stages.datasets import datasets_of
 from opmon.stages.decide import is_decided
+from opmon.stages.drift_slices import estimates_by_class
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.failure_groups import group_failures
 from opmon.stages.notes import note_of, threshold_of
@@ -57,6 +60,8 @@ def report_round(work: Toolbox, round_: Round) -> bool:
     if answers.labels_seen != revision.labels_seen and answers.returned:
         return False
     groups: tuple[FailureGroup, ...] = ()
+    if not revision.estimate.provisional:
+        round_ = _with_classes(work, round_, answers)
     with _looked_up_again(work, round_):
         if revision.estimate.provisional:
             tell_estimate(work, round_, revision, answers, Told())
@@ -87,6 +92,17 @@ def _roll(work: Toolbox, round_: Round, answers: Answers, revision: Revision) ->
             rolled.add(connection, revision.key, found)
 
 
+def _with_classes(work: Toolbox, round_: Round, answers: Answers) -> Round:
+    """The round with what is known of each predicted class, beside its drift: later rounds are held against it."""
+    found = estimates_by_class(round_, answers)
+    if not found or round_.drift is None:
+        return round_
+    drift = {**round_.drift, "by_class": found}
+    with work.write() as connection:
+        rounds.update(connection, round_.id, drift=drift)
+    return replace(round_, drift=drift)
+
+
 @contextmanager
 def _looked_up_again(work: Toolbox, round_: Round) -> Iterator[None]:
     """Somebody may have deleted a run of the round: the next attempt tells another."""
@@ -111,8 +127,9 @@ def _tell_final(
     folder = work.round_folder(round_) / "report"
     with work.store.read() as connection:
         points = estimate_points(work, connection, revision.estimate.quantity)
+        drift = round_drift(connection, round_, revision)
         is_last = revisions.newest_estimated(connection, work.name, round_.model) == round_.number
-    write_report(work, round_, revision, answers, found, points, parts, groups, folder)
+    write_report(work, round_, revision, answers, found, drift, points, parts, groups, folder)
     if decided and round_.state != RoundState.CLOSED:
         _map_robustness(work, round_, folder / "robustness")
     run = round_.run_id or ""

@@ -39,6 +39,7 @@ from opmon.store.plans import RoundPlan
 from opmon.store.revisions import Revision
 from opmon.store.rounds import Round
 from opmon.types import Json, Verdict
+from opmon.types.drifting import RoundDrift
 from opmon.types.grouped import FailureGroup
 from opmon.types.slicing import Sliced
 
@@ -49,6 +50,7 @@ def write_report(
     revision: Revision,
     answers: Answers,
     found: Sequence[Verdict],
+    drift: RoundDrift | None,
     points: Sequence[EstimatePoint],
     parts: Sequence[Sliced],
     groups: Sequence[FailureGroup],
@@ -79,6 +81,8 @@ def write_report(
         (folder / "draw.npz").write_bytes(round_.draw or b"")  # all waves of it: the first is there already
     (folder / "estimate.json").write_text(json.dumps(_told(revision), indent=2) + "\n")
     (folder / "verdicts.json").write_text(json.dumps([asdict(verdict) for verdict in found], indent=2) + "\n")
+    if drift is not None:
+        (folder / "drift.json").write_text(json.dumps(asdict(drift), indent=2, ensure_ascii=False) + "\n")
     if parts:
         (folder / "slices.json").write_text(json.dumps([asdict(each) for each in parts], indent=2) + "\n")
         slice_figure(parts, revision.estimate, folder / "slices.png")
@@ -111,6 +115,7 @@ def write_report(
             pictures=pictures,
             pictures_shown=shown,
             drift=summary_of(round_.drift),
+            drift_words=() if drift is None else drift.words,
             corrected=revision.corrected,
             slices=parts,
         ),

@@ -45,7 +45,7 @@ def score_round(work: Toolbox, round_: Round) -> None:
         work.registry.log_artifact(own, path)
         if compared is not None:
             work.registry.tag_run(own, {"opmon.conversion": str(compared)})
-        drift = advise_drift(work, round_, own, parts, path)
+        drift = advise_drift(work, round_, own, parts, path, found.slicing)
         foreseen = expected_of(work, round_, path)
     starts_at, ends_at = found.span or (None, None)
     late = {"answered before the end of the round before": found.late}

@@ -276,3 +276,11 @@ def since(connection: Connection, monitor: str, moment: datetime) -> list[Round]
 def count(connection: Connection, monitor: str) -> int:
     """How many rounds a monitor has opened: they are numbered without a gap."""
     return connection.scalar(sa.select(sa.func.max(rounds.c.number)).where(rounds.c.monitor == monitor)) or 0
+
+
+def drift_of(connection: Connection, monitor: str, numbers: Collection[int]) -> dict[int, Document]:
+    """What rounds keep of their drift, by their numbers; rounds that keep nothing are not there."""
+    query = sa.select(rounds.c.number, rounds.c.drift).where(
+        rounds.c.monitor == monitor, rounds.c.number.in_(list(numbers)), rounds.c.drift.is_not(None)
+    )
+    return {row.number: row.drift for row in connection.execute(query)}

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from opmon.reports._drift_columns import ColumnDrift
-from opmon.reports.drift import DriftSummary, drift_report
+from opmon.reports.drift import DriftSummary, drift_in_slices, drift_report
 
 N = 400
 
@@ -204,3 +204,32 @@ assert drift_report(table, table + 100, Path(sys.argv[1])).share == 1
     page = path.read_text(encoding="utf-8")
     assert "<script src=" not in page
     assert "<link" not in page
+
+
+def test_few_rows_are_tested_by_chance_and_not_by_distance(rng: np.random.Generator, tmp_path: Path) -> None:
+    before = {f"x{k}": rng.normal(size=8000) for k in range(20)}
+    after = {f"x{k}": rng.normal(size=60) for k in range(20)}
+    summary = compare(before, after, tmp_path)
+    assert {column.method for column in summary.columns} == {"K-S p_value"}
+    assert len(summary.drifted) <= 4, "a distance of 60 rows from 8,000 is large by chance alone: 15 of 20"
+
+
+def test_drift_inside_of_slices_is_told_with_one_error_over_all(rng: np.random.Generator) -> None:
+    def side(shift: float) -> pd.DataFrame:
+        return pd.DataFrame({f"x{k}": rng.normal(shift if k == 3 else 0, 1, 300) for k in range(10)})
+
+    still = {f"country {k}": (side(0), side(0)) for k in range(10)}
+    found = drift_in_slices(still | {"country DE": (side(0), side(1.0)), "tiny": (side(0), side(0).head(5))})
+    assert found["country DE"].drifted == ("x3",)
+    assert found["country DE"].compared == 10
+    assert sum(bool(each.drifted) for each in found.values()) <= 2, "100 tests of nothing"
+    assert "tiny" not in found
+
+
+def test_words_that_stay_as_they_are_seldom_drift(rng: np.random.Generator, tmp_path: Path) -> None:
+    before, after = ({f"x{k}": rng.integers(0, 10, 300).astype(str) for k in range(20)} for _ in range(2))
+    summary = compare(before, after, tmp_path, max_rows=300)
+    assert {column.method for column in summary.columns} == {"chi-square p_value"}
+    assert len(summary.drifted) <= 4, "a test that takes the reference for exact calls half of them drifted"
+    moved = compare(before, after | {"x3": rng.integers(0, 5, 300).astype(str)}, tmp_path, max_rows=300)
+    assert "x3" in moved.drifted

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 
 from opmon.queries.expected import foreseen
 from opmon.queries.monitors import monitor_view
-from opmon.queries.rounds import round_views
+from opmon.queries.rounds import round_view
 from opmon.store import rounds as kept
 from opmon.web.api.asking import TheSite, Watcher
 from opmon.web.api.views.monitors import ConfigurationOut, LineOut, LinesOut, OneOut
@@ -77,7 +77,7 @@ def one_round(site: TheSite, person: Watcher, monitor: str, number: Number) -> R
     settings = site.monitor_for(person, monitor)
     with site.store.read() as connection:
         round_ = kept.get(connection, monitor, number)
-        return RoundOut.model_validate(round_views(connection, [(settings.watch, [round_])], site.clock())[0][0])
+        return RoundOut.model_validate(round_view(connection, settings.watch, round_, site.clock()))
 
 
 @router.get("/monitors/{monitor}/rounds/{number}/failures")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse
 
-from opmon.queries.rounds import round_views
+from opmon.queries.rounds import round_view
 from opmon.stages.drift import summary_of
 from opmon.store import rounds
 from opmon.web import words
@@ -23,7 +23,7 @@ def one_round(site: TheSite, person: Watcher, monitor: str, number: int = Path(g
     settings = site.monitor_for(person, monitor)
     with site.store.read() as connection:
         round_ = rounds.get(connection, monitor, number)
-        view = round_views(connection, [(settings.watch, [round_])], site.clock())[0][0]
+        view = round_view(connection, settings.watch, round_, site.clock())
         failures = failures_of(connection, settings, round_)
         last = rounds.count(connection, monitor)
     return page(

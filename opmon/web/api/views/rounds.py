@@ -77,6 +77,41 @@ class ExpectedOut(View):
     notes: list[str]
 
 
+class DriftedPartOut(View):
+    """What drifted of the inputs, the predictions or the model's scores."""
+
+    part: str
+    compared: int = Field(description="so many columns were compared")
+    drifted: list[str] = Field(description="those that drifted, corrected for how many were looked at")
+
+
+class SliceDriftOut(View):
+    """A slice, or the inputs of one predicted class, that is surely worse than before or in which inputs drifted."""
+
+    name: str
+    share: Bound = Field(description="its share of the round's inputs")
+    share_before: Bound
+    compared: int = Field(description="so many columns were compared inside of it")
+    drifted: list[str] = Field(description="those that drifted inside of it, corrected for all that were looked at")
+    worse_by: Bound = Field(description="by how much the main measure is worse there than before")
+    worse_at_least: Bound = Field(description="by how much at least, corrected for all slices that were looked at")
+
+
+class RoundDriftOut(View):
+    """What drifted in a round, and whether the model became worse with it."""
+
+    parts: list[DriftedPartOut]
+    loss: str = Field(description="loss, none seen, or not known")
+    worse_by: Bound = Field(
+        description="by how much the main measure is worse than in the rounds before; below 0: better"
+    )
+    low: Bound
+    high: Bound
+    against: list[int] = Field(description="the rounds before that it is compared with")
+    slices: list[SliceDriftOut]
+    words: list[str] = Field(description="all of it in sentences")
+
+
 class RoundOut(View):
     """A round: what it asked, what came of it."""
 
@@ -101,6 +136,7 @@ class RoundOut(View):
     measures: list[MeasureOut]
     slices: list[SliceOut]
     failure_groups: list[FailureGroupOut]
+    drift: RoundDriftOut | None = Field(description="told of a round by itself and of a monitor's latest; else null")
     run_id: str | None = Field(description="its run in MLflow")
     problem: str | None
     waits_for: str | None
