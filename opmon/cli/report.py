@@ -63,7 +63,8 @@ def report(monitor: str | None, path: Path | None, asked: str, output: str | Non
         click.echo(text, nl=False)
         return
     _write(file, text)
-    click.echo(f"wrote {file}: {counted(len(period.rounds), 'round')} since {since:%Y-%m-%d}")
+    rounds = counted(len(period.rounds), "round")
+    click.echo(f"wrote {file}: {period.quiet or f'{rounds} since {since:%Y-%m-%d}'}")
 
 
 def since_of(asked: str, now: datetime) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,15 +59,16 @@ class PeriodView:
     labels: LabelsView
     raised: tuple[RaisedView, ...]
     """What was raised in the time or stood at its beginning, newest first."""
+    quiet: str = ""
+    """That no round ended in the time, in a sentence; empty where one did."""
 
 
 def period_view(
     connection: Connection, watch: Watch, known: Known, threshold: float | None, since: datetime, now: datetime
 ) -> PeriodView:
-    """The monitor from ``since`` until ``now``; an error where no round of it ended in that time."""
+    """The monitor from ``since`` until ``now``, also where no round ended in that time; an error where it has none."""
     own = rounds.since(connection, watch.name, since)
-    if not own:
-        raise NotFoundError(_nothing(connection, watch.name, since))
+    quiet = "" if own else _quiet(connection, watch.name)
     views = round_views(connection, [(watch, own)], now)[0]
     stands = monitor_view(connection, watch, now, shown=1)
     points = timeline(
@@ -77,7 +79,7 @@ def period_view(
         within=watch.rolling_within,
         shown=len(own),
     )
-    first = own[-1].number
+    first = own[-1].number if own else math.inf
     return PeriodView(
         since=since,
         until=now,
@@ -87,6 +89,7 @@ def period_view(
         points=tuple(point for point in points if point.round >= first),
         labels=labels_of(views, sum(round_.gold_spoken for round_ in own), known, _tallies(connection, own, known)),
         raised=_raised(newest_events(connection, watch.name, _EVENTS), stands, since),
+        quiet=quiet,
     )
 
 
@@ -99,15 +102,12 @@ def _tallies(connection: Connection, own: Sequence[Round], known: Known) -> dict
     return {each.round_number: read[each.key] for each in newest.values() if each.key in read}
 
 
-def _nothing(connection: Connection, monitor: str, since: datetime) -> str:
+def _quiet(connection: Connection, monitor: str) -> str:
     newest = rounds.newest(connection, monitor, 1)
     if not newest:
-        return f"the monitor {monitor!r} has opened no round yet: opmon status tells what it waits for"
+        raise NotFoundError(f"the monitor {monitor!r} has opened no round yet: opmon status tells what it waits for")
     last = newest[0].ends_at or newest[0].opened_at
-    return (
-        f"the monitor {monitor!r} has no round since {since:%Y-%m-%d}; its newest, round {newest[0].number}, is of "
-        f"{last:%Y-%m-%d}: say --since {last:%Y-%m-%d}, or an earlier date"
-    )
+    return f"No round ended in this time. The newest, round {newest[0].number}, is of {last:%d %b %Y}."
 
 
 def _raised(newest_first: Sequence[EventView], stands: MonitorView, since: datetime) -> tuple[RaisedView, ...]:

@@ -41,6 +41,16 @@ class FailureGroup:
         """What they have in common, in words."""
         return " and ".join(self.words) or "nothing found in common"
 
+    @property
+    def anyway(self) -> float | None:
+        """The share of it that would fail as well at the rate of inputs that no cause holds for; which ones they are,
+        nothing tells.
+
+        >>> FailureGroup("condition", ("age missing",), 20, lift=4.0).anyway
+        0.25
+        """
+        return None if self.lift is None or self.lift <= 0 else min(1.0, 1 / self.lift)
+
     @classmethod
     def of(cls, stored: Document) -> Self:
         """As JSON holds it."""

@@ -58,6 +58,7 @@ class FailureGroupOut(View):
     rate: Bound = Field(description="how often the model fails on inputs that have this in common")
     lift: Bound = Field(description="how many times as often as on inputs that no cause holds for")
     lift_at_least: Bound
+    anyway: Bound = Field(description="the share of it that would fail as well at the rate of inputs without any cause")
     p: Bound = Field(description="how probable so strong a contrast is by chance, corrected for all that was looked at")
     examples: list[str] = Field(description="some of its inputs")
     pairs: Mapping[str, int] = Field(description="what was said and what is true, the most frequent ones")
