@@ -82,6 +82,11 @@ class Target:
     moods: Counter[str] = field(default_factory=Counter)
 
     @property
+    def heard(self) -> int:
+        """How many requests there were."""
+        return sum(self.got.values())
+
+    @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.listener.getsockname()[1]}/hook"
 
@@ -163,10 +168,17 @@ def add_events(store: Store, count: int = EVENTS) -> list[str]:
     return found
 
 
-def work(database: str, url: str, hours: float, allow: tuple[str, ...] = ("127.0.0.1",), begun: Any = None) -> None:
+def work(
+    database: str,
+    url: str,
+    hours: float,
+    allow: tuple[str, ...] = ("127.0.0.1",),
+    begun: Any = None,
+    timeout: float = 60.0,
+) -> None:
     """One worker's turn, ``hours`` later than now, so that what waits for its next try is due."""
     store = open_store(database)
-    hook = Webhook(url, timeout=0.5, allow=allow)
+    hook = Webhook(url, timeout=timeout, allow=allow)
     with hold(store, NAME) as lease:
         if begun is not None:
             begun.set()
@@ -191,13 +203,17 @@ def test_killed_at_random_moments_every_event_arrives_under_one_id(store: Store,
     expected, dice = add_events(store), random.Random(11)
     context = forks()
     kills, turn = 0, 0
-    while kills < KILLS:
+    while kills < KILLS or target.heard <= KILLS / 2 or set(MOODS) - set(target.moods):
         turn += 1
         begun = context.Event()
-        process = context.Process(target=work, args=(database, target.url, 24.0 * turn), kwargs={"begun": begun})
+        options = {"begun": begun, "timeout": 0.5}
+        process = context.Process(target=work, args=(database, target.url, 24.0 * turn), kwargs=options)
         process.start()
-        assert begun.wait(60), "the kills hit deliveries, not the start of the worker"
-        process.join(dice.uniform(0.0, 0.4))
+        begun.wait()  # the kills hit deliveries, not the start of the worker
+        enough = target.heard + dice.randint(0, 3)
+        while process.is_alive() and target.heard < enough:
+            process.join(0.005)
+        process.join(dice.uniform(0.0, 0.1))
         if process.is_alive():
             os.kill(process.pid or 0, signal.SIGKILL)
             kills += 1
@@ -216,8 +232,6 @@ def test_killed_at_random_moments_every_event_arrives_under_one_id(store: Store,
     assert set(target.got) == set(expected), "nothing lost, nothing under an id of its own"
     assert sorted(target.done) == sorted(expected), "whoever remembers ids does each once"
     assert target.mismatched == []
-    assert set(target.moods) >= set(MOODS), "every way to fail was met"
-    assert sum(target.got.values()) > KILLS / 2
 
 
 def free_lease(store: Store) -> None:
