@@ -139,7 +139,7 @@ def test_a_slow_name_server_is_left_at_the_deadline() -> None:
     began = time.monotonic()
     with pytest.raises(httpcore.ConnectTimeout):
         guarded.connect_tcp("a.example", 80)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4.5
 
 
 def test_a_name_that_nobody_knows_is_worth_another_try() -> None:

@@ -20,6 +20,9 @@ from opmon.triggers.webhook import Webhook
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 LOOPBACK = ("127.0.0.1",)
 
+SOON = 8.0
+"""Long after the timeout of a call, and before any of the receivers that waste time is done, on a busy machine too."""
+
 
 def webhook(receiver, **more) -> Webhook:
     return Webhook(more.pop("url", receiver.url), **{"allow": LOOPBACK, "timeout": 5.0, **more})
@@ -189,7 +192,7 @@ def test_a_hanging_receiver_is_left_after_the_timeout(receiver, event) -> None:
     receiver.answer = lambda connection: time.sleep(10)
     began = time.monotonic()
     error = refused(webhook(receiver, timeout=0.5), event)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < SOON
     assert not error.final
     assert "did not answer within 0.5 s" in str(error)
 
@@ -204,7 +207,7 @@ def test_a_receiver_that_drips_its_headers_is_left_after_the_timeout(receiver, e
     receiver.answer = lambda connection: _drip(connection, b"HTTP/1.1 200 OK\r\nX-Filler: " + b"x" * 200)
     began = time.monotonic()
     assert not refused(webhook(receiver, timeout=0.8), event).final
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < SOON
 
 
 def test_a_receiver_that_drips_its_body_has_taken_the_event(receiver, event) -> None:
@@ -212,7 +215,7 @@ def test_a_receiver_that_drips_its_body_has_taken_the_event(receiver, event) -> 
     receiver.answer = lambda connection: (connection.sendall(head), _drip(connection, b"x" * 200))[1]
     began = time.monotonic()
     webhook(receiver, timeout=0.8).act(event)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < SOON
 
 
 def test_an_endless_body_is_not_read(receiver, event) -> None:
@@ -259,7 +262,7 @@ def test_endless_informational_answers_end_with_the_timeout(receiver, event) -> 
     receiver.answer = inform
     began = time.monotonic()
     assert not refused(webhook(receiver, timeout=0.8), event).final
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < SOON
 
 
 # what is never told
