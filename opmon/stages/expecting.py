@@ -1,7 +1,7 @@
 """What a round is expected to be before its labels come: told when it is scored, and kept as it was told.
 
-It stands on rounds before that have a final estimate by then. Labels that come later change what is told of later
-rounds, and nothing that was told. It is a prediction, which no rule looks at.
+It stands on rounds before whose labels have come by then, all or most of them. Labels that come later change what is
+told of later rounds, and nothing that was told. It is a prediction, which no rule looks at.
 """
 
 from __future__ import annotations
@@ -40,13 +40,15 @@ log = logging.getLogger(__name__)
 
 ROUNDS, LABELS = 30, 10_000
 """The rounds before that are looked at, at most, and the labels of theirs: the newest count most."""
+ENOUGH = 0.5
+"""A round whose labels still come counts from this share of them on."""
 FEW = 5
 """With fewer rounds it is said that they are few."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """A round before with a final estimate."""
+    """A round before that has labels."""
 
     round: Round
     revision: Revision
@@ -93,7 +95,7 @@ def _expected(work: Toolbox, round_: Round, path: Path) -> Expected:
         losses = np.concatenate([each.losses for each in past])
         found = expect(
             past,
-            [_miss(each) for each in known if Expected.of(each.round.expected) is not None],
+            [_miss(each) for each in known if _is_held_against_labels(each)],
             frame,
             round_.number,
             binary=is_binary(losses, round_.plan.problem if main is None else None),
@@ -171,7 +173,7 @@ def _frame(path: Path, names: dict[str, int], of_classes: bool) -> Seen:
 
 
 def _before(connection: Connection, round_: Round, names: dict[str, int]) -> list[_Known]:
-    """The rounds of the same version before this one that have a final estimate of the same quantity, oldest first."""
+    """The rounds of the same version before this one whose labels tell the same quantity, oldest first."""
     newest = rounds.newest(connection, round_.monitor, ROUNDS, before=round_.number)
     mine = [each for each in newest if each.model == round_.model and each.draw is not None]
     final = revisions.latest_of(connection, [each.id for each in mine])
@@ -179,14 +181,22 @@ def _before(connection: Connection, round_: Round, names: dict[str, int]) -> lis
     labels = 0
     for each in mine:
         revision = final.get(each.id)
-        if revision is None or revision.estimate.provisional or revision.estimate.quantity != round_.plan.quantity:
+        if revision is None or revision.estimate.quantity != round_.plan.quantity:
             continue
-        past, bounds = _past(each, read_answers(connection, each), names)
+        answers = read_answers(connection, each)
+        if revision.estimate.provisional and not _tells_enough(answers):
+            continue
+        past, bounds = _past(each, answers, names)
         found.append(_Known(each, revision, past, bounds))
         labels += 0 if past is None else len(past.losses)
         if labels >= LABELS:
             break
     return found[::-1]
+
+
+def _tells_enough(answers: Answers) -> bool:
+    """Whether the labels of a round that waits for others stand for them: which truths come first is no chance."""
+    return answers.sample.response >= ENOUGH and not any(task.arrived for task in answers.tasks)
 
 
 def _past(round_: Round, answers: Answers, names: dict[str, int]) -> tuple[Past | None, tuple[float, float]]:
@@ -224,6 +234,10 @@ def _losses(round_: Round, answers: Answers) -> tuple[Floats | None, tuple[float
     if share:
         return 1 - ratio.numerator, (0.0, 1.0)
     return ratio.numerator, (ratio.lowest, ratio.highest)
+
+
+def _is_held_against_labels(known: _Known) -> bool:
+    return not known.revision.estimate.provisional and Expected.of(known.round.expected) is not None
 
 
 def _miss(known: _Known) -> Miss:

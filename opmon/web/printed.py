@@ -10,7 +10,7 @@ from opmon.queries.savings import LabelsView
 from opmon.reports.slices import slice_rows
 from opmon.web import words
 from opmon.web.assets import assets
-from opmon.web.charts import NARROW, WIDE, Mark, timeline, told
+from opmon.web.charts import NARROW, WIDE, marks_of, timeline, told
 from opmon.web.templating import rendered
 from opmon.wording import counted, percent
 
@@ -24,7 +24,7 @@ _SHEETS = ("opmon.css", "watching.css")
 def printed(period: PeriodView, quantity: Quantity) -> str:
     """The file."""
     latest = period.now.latest
-    marks = [Mark.of(point) for point in period.points[-_DRAWN:]]
+    marks = marks_of(period.points[-_DRAWN:], period.now.foreseen.waiting)
     alt = told(marks, quantity, period.threshold)
     return rendered(
         "report.html",
@@ -47,7 +47,7 @@ def printed(period: PeriodView, quantity: Quantity) -> str:
             "has_alarm": any(mark.alarm for mark in marks),
             "has_provisional": any(mark.provisional for mark in marks),
             "listed": period.rounds[:_LISTED],
-            "drawn": len(marks),
+            "drawn": sum(not mark.expected for mark in marks),
             "slices": []
             if latest is None or latest.estimate is None
             else slice_rows(latest.slices, latest.estimate.quantity),

@@ -7,9 +7,9 @@ metric. A step is a call from one file of opmon to a named public function of an
 input is: as rows, columns or numbers (Arrow, NumPy), as a value that holds them, as what its label came to. Each
 function counts once, where the input first comes to it. No steps are: what happens inside a file, which is a page to
 read, or in a function inside another; properties; what arithmetic calls (samplers, estimators, the meaning of a model's
-outputs); and what ends elsewhere than in the metric, such as verdicts, the drift report, the rolling and the corrected
-estimate, further measures, slices, pages and descriptions. ``--all`` prints these too. The value types are opmon's own
-classes that hold the input on the way.
+outputs); and what ends elsewhere than in the metric, such as verdicts, the drift report, what is expected before
+labels, the rolling and the corrected estimate, further measures, slices, pages and descriptions. ``--all`` prints these
+too. The value types are opmon's own classes that hold the input on the way.
 
 ``PYTHONPATH=CHECKOUT`` measures another checkout of opmon.
 """
@@ -48,9 +48,9 @@ ARITHMETIC = (
     "types",
 )
 ELSEWHERE = re.compile(
-    "queries/|causes/|measures/|store/(tallies|grouped|seen)|jobs/identity"
+    "queries/|causes/|expected/|measures/|store/(tallies|grouped|seen)|jobs/identity"
     "|reports/(labels|summary|failures|estimate_figure|notes)"
-    "|stages/(rolling|drift|points|weights|correction|decide|judge|version_tags|captured|notes|round_files)"
+    "|stages/(rolling|drift|expecting|points|weights|correction|decide|judge|version_tags|captured|notes|round_files)"
     "|stages/(measures|slices|failing|failure_groups|failure_pictures|class_table):"
     r"|estimators/.*\.tally$"
 )

@@ -95,6 +95,25 @@ def test_the_command_line_says_that_it_is_expected(workbench: Any, sqlite: str) 
     assert "corrected by the 40 labels of round 1" in " ".join(shown.split())
 
 
+def test_a_round_counts_from_half_of_its_labels_on(workbench: Any, sqlite: str) -> None:
+    """A few tasks that nobody answers would else hold up all that is told for as long as they may wait."""
+    monitor = workbench.monitor(sqlite, sampler={"type": "srs", "budget": 40}, labels={"max_wait": "7d"})
+    for _ in range(2):
+        workbench.write_window()
+        assert monitor.advance().problems == []
+        found = told(monitor, workbench.windows)
+        assert found is not None
+        assert found.rounds == ()
+        workbench.answer(monitor, only=1, limit=15)
+        assert monitor.advance().closed == 0
+    workbench.write_window()
+    assert monitor.advance().problems == []
+    found = told(monitor, 3)
+    assert found is not None
+    assert (found.rounds, found.labels) == ((1,), 30)
+    assert not any("off by" in note for note in found.notes), "an estimate that is not final is held against nothing"
+
+
 def test_it_can_be_switched_off(workbench: Any, sqlite: str) -> None:
     monitor = workbench.monitor(sqlite, estimate={"before_labels": False})
     workbench.write_window()

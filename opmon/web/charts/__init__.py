@@ -7,7 +7,7 @@ pages' policy allows none, and the sheet knows light from dark.
 from opmon.web.charts.cube import cube
 from opmon.web.charts.curve import curve
 from opmon.web.charts.sparkline import sparkline
-from opmon.web.charts.timeline import NARROW, WIDE, Mark, Size, timeline, told
+from opmon.web.charts.timeline import NARROW, WIDE, Mark, Size, marks_of, timeline, told
 from opmon.web.charts.whiskers import whiskers
 
-__all__ = ["NARROW", "WIDE", "Mark", "Size", "cube", "curve", "sparkline", "timeline", "told", "whiskers"]
+__all__ = ["NARROW", "WIDE", "Mark", "Size", "cube", "curve", "marks_of", "sparkline", "timeline", "told", "whiskers"]

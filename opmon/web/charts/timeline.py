@@ -57,6 +57,18 @@ class Mark:
         return cls(point.round, point.at, of.value, of.low, of.high, point.model_version, expected=True, href=href)
 
 
+def marks_of(points: Sequence[TimelinePoint], waiting: Sequence[ExpectedPoint], pages: str | None = None) -> list[Mark]:
+    """Rounds with an estimate, and such that wait for labels with what is expected of them, in order; ``pages`` is what
+    the addresses of their pages begin with."""
+
+    def at(round_: int) -> str | None:
+        return None if pages is None else f"{pages}{round_}"
+
+    marks = [Mark.of(point, at(point.round)) for point in points]
+    marks += [Mark.before_labels(point, at(point.round)) for point in waiting]
+    return sorted(marks, key=lambda each: each.round)
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """The size of a chart on its own paper: text in it is 12 high, so that a small screen needs a small chart."""

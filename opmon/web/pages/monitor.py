@@ -12,7 +12,7 @@ from markupsafe import Markup
 from opmon.quantities import Quantity
 from opmon.stages.drift import summary_of
 from opmon.web import words
-from opmon.web.charts import NARROW, WIDE, Mark, timeline, told
+from opmon.web.charts import NARROW, WIDE, marks_of, timeline, told
 from opmon.web.pages.asking import TheSite, Watcher
 from opmon.web.pages.overview import LATE
 from opmon.web.root import under
@@ -71,9 +71,6 @@ def _charts(seen: Watched, quantity: Quantity) -> list[Markup]:
     waiting, line = seen.view.foreseen.waiting, seen.threshold
     if not seen.points and not waiting:
         return []
-    page_of = under(f"/monitors/{quote(seen.view.name)}/rounds/")
-    marks = [Mark.of(point, f"{page_of}{point.round}") for point in seen.points]
-    marks += [Mark.before_labels(point, f"{page_of}{point.round}") for point in waiting]
-    marks.sort(key=lambda each: each.round)
+    marks = marks_of(seen.points, waiting, under(f"/monitors/{quote(seen.view.name)}/rounds/"))
     alt = told(marks, quantity, line)
     return [timeline(marks, alt, quantity=quantity, line=line, size=size) for size in (WIDE, NARROW)]
