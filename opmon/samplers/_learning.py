@@ -14,6 +14,8 @@ from opmon.types import Floats, Frame, Numbers, Sample
 LEVELS = 8
 """Of more different scores than this, so many stand for all."""
 SPAN = 30.0
+EXPECTED, PRECISION = 0.6, 4.0
+"""How far learned errors are taken to hold of others, and how firmly."""
 
 
 def likely_wrong(frame: Frame, sample: Sample, least: int) -> Numbers | None:
@@ -32,11 +34,31 @@ def expected_errors(frame: Frame, sample: Sample, least: int) -> Numbers | None:
         return None
     sizes = Sample(sample.draw, np.sqrt(sample.outcomes), "regression", sample.propensity)
     parts, _ = _proxy.learned(variables, sizes)
-    error = _along(variables, parts, frame.size)
-    error = np.exp(error - error.max())
     known = sample.answered
+    error = _confirmed(variables, sizes) * _along(variables, parts, frame.size)
+    error = np.exp(error - error.max())
     scale = float(np.sqrt(sample.outcomes[known]).mean()) / float(error[sample.draw.positions[known]].mean())
     return np.asarray(error * scale)
+
+
+def _confirmed(variables: list[_proxy.Variable], sizes: Sample) -> float:
+    """How far what labels say of errors holds of other labels, from 0, not at all, to 1.
+
+    Each half of the labels foretells the logarithms of the errors of the other; what a unit of that makes of the errors
+    themselves is drawn towards ``EXPECTED``.
+    """
+    known = sizes.answered
+    y = np.minimum(sizes.outcomes[known] / sizes.outcomes[known].mean(), _proxy.LARGEST)
+    X = _proxy.design_matrix(variables, sizes.draw.positions[known])
+    prior = np.full(X.shape[1], _proxy.SLOPE / len(variables))
+    half, foretold = np.arange(len(y)) % 2 == 0, np.zeros(len(y))
+    for own in (half, ~half):
+        if not y[own].any():
+            return EXPECTED
+        foretold[~own] = X[~own] @ fit(X[own], y[own], prior, float(len(variables)), binary=False)
+    line = np.stack([np.ones(len(y)), foretold - foretold.mean()], axis=1)
+    slope = fit(line, y, np.array([0.0, EXPECTED]), PRECISION, binary=False)[1]
+    return float(np.clip(slope, 0.0, 1.0))
 
 
 def likely_scores(frame: Frame, sample: Sample, least: int) -> dict[str, Numbers] | None:

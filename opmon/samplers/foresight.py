@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,6 @@ SURE = 1e-7
 SURPRISE = 0.005
 """Of measures that are means of losses by scores, the share of inputs whose truth may be anything, however sure the
 model is: a few failures of a sure model make up much of a log loss, and few labels show how rare they are."""
-ROUGH = 0.7
-"""Errors learned from one wave's labels are rough: what is foreseen of them is drawn together by this power."""
 FEW = 10
 """With fewer labels nothing is learned from them."""
 
@@ -88,8 +86,7 @@ def foresee_numbers(measure: Measure, frame: Frame, sample: Sample) -> Foreseen 
     if frame.predictions is None or error is None:
         return None
     predicted = np.asarray(frame.predictions, dtype=np.float64)
-    foreseen = measure.foresee(Prospect(predicted, (), {}, error, problem="regression"))
-    return None if foreseen is None else replace(foreseen, spread=foreseen.spread**ROUGH)
+    return measure.foresee(Prospect(predicted, (), {}, error, problem="regression"))
 
 
 def foresee_scores(measure: Measure, frame: Frame, sample: Sample) -> Foreseen | None:

@@ -17,12 +17,13 @@ from opmon.measures.calibration_error import CalibrationError
 from opmon.measures.error_quantile import ErrorQuantile
 from opmon.measures.hamming_loss import HammingLoss
 from opmon.measures.log_loss import LogLoss
+from opmon.measures.mean_absolute_error import MeanAbsoluteError
 from opmon.measures.mean_absolute_percentage_error import MeanAbsolutePercentageError
 from opmon.measures.pass_rate import PassRate
 from opmon.measures.recall import Recall
 from opmon.measures.subset_accuracy import SubsetAccuracy
 from opmon.samplers import Adaptive
-from opmon.samplers.foresight import Seen, foresee, foresee_scores
+from opmon.samplers.foresight import Seen, foresee, foresee_numbers, foresee_scores
 from opmon.types import Draw, Frame, Labelled, Sample
 from opmon.types.draw import KIND
 from opmon.types.prospect import Foreseen, Prospect
@@ -215,3 +216,16 @@ def test_of_a_mean_loss_a_sure_model_may_fail_anywhere() -> None:
     assert spread[0] > spread[-1]
     accuracy = found(foresee(AreaUnderCurve("fraud"), frame, {"fraud": np.maximum(score, 1e-4)}, TWO, None)).spread
     assert accuracy[0] < accuracy[-1]
+
+
+def test_errors_are_foreseen_as_far_as_labels_confirm_them() -> None:
+    rng = np.random.default_rng(7)
+    size = np.exp(rng.normal(size=3000))
+    spreads = []
+    for errors in (size * rng.normal(size=3000), rng.normal(size=3000)):
+        frame = Frame({"told": size.astype(np.float32)}, predictions=np.zeros(3000))
+        draw = Adaptive().draw(frame, 300, np.random.default_rng(8))
+        sample = Sample(draw, errors[draw.positions] ** 2, "regression")
+        spreads.append(found(foresee_numbers(MeanAbsoluteError(), frame, sample)).spread)
+    well, badly = (spread.std() / spread.mean() for spread in spreads)
+    assert well > 2 * badly
