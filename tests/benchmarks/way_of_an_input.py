@@ -51,11 +51,13 @@ ELSEWHERE = re.compile(
     "queries/|causes/|expected/|measures/|store/(tallies|grouped|seen)|jobs/identity"
     "|reports/(labels|summary|failures|estimate_figure|notes)"
     "|stages/(rolling|drift|expecting|points|weights|correction|decide|judge|version_tags|captured|notes|round_files)"
-    "|stages/(measures|slices|failing|failure_groups|failure_pictures|class_table):"
+    "|stages/(rolled|measures|slices|failing|failure_groups|failure_pictures|class_table):"
     r"|estimators/.*\.tally$"
 )
 TOLD = ("ScoreJob", "Assembled", "Tally")
 """What tells how inputs are handled or how many there were, and holds none."""
+WAITING = ("sources/patient:", "waiting:")
+"""Who waits for a source hands on what it gives; here it is asked without another thread."""
 LOCAL = ".<locals>"
 CARRIERS = (pa.RecordBatch, pa.Table, pa.Array, pa.ChunkedArray, np.ndarray)
 
@@ -114,7 +116,7 @@ class Way:
             path = Path(code.co_filename)
             named = path.is_relative_to(self.root) and "<" not in code.co_name and not code.co_name.startswith("__")
             place = f"{path.relative_to(self.root).with_suffix('')}:{code.co_qualname}" if named else None
-            self.names[code] = place
+            self.names[code] = None if place is None or place.startswith(WAITING) else place
         return self.names[code]
 
 
@@ -208,7 +210,16 @@ def walk(folder: Path, way: Way) -> None:
         raise SystemExit(f"the round did not close: {cycle.problems or cycle}")
 
 
+def asked_here() -> None:
+    """Let sources be asked in the thread that wants them: which function hands on to which is not seen across two."""
+    from opmon.waiting import Asking
+
+    Asking.call = lambda self, function: function()  # type: ignore[method-assign]
+    Asking.each = lambda self, items, size: iter(items())  # type: ignore[method-assign]
+
+
 def listened(way: Way, watch: Any) -> Any:
+    asked_here()
     threading.setprofile(way.hear)
     sys.setprofile(way.hear)
     try:
