@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from opmon.quantities import Quantity
 from opmon.wording import counted
@@ -77,7 +77,7 @@ def _lately(told: Sequence[Told], quantity: Quantity) -> str:
     missed = [each.round for each in last if each.missed]
     allowed = 1 - min(each.level for each in last)
     said = []
-    if missed and float(binom.sf(len(missed) - 1, len(last), allowed)) < SELDOM:
+    if missed and float(bdtrc(len(missed) - 1, len(last), allowed)) < SELDOM:
         which = f"{'round' if len(missed) == 1 else 'rounds'} {', '.join(map(str, missed))}"
         said.append(f"the interval missed in {len(missed)} of the last {counted(len(last), 'round')} ({which})")
     new, old = told[-LATELY // 2 :], told[: -LATELY // 2]

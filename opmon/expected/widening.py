@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 FORGETS = 0.9
 """A round counts so much less than the one after it."""
@@ -48,4 +48,4 @@ class Widening:
 
     def half(self, sd: float, level: float) -> float:
         """Half the width of an interval."""
-        return float(student.ppf((1 + level) / 2, self.freedom)) * sd * self.factor
+        return float(stdtrit(self.freedom, (1 + level) / 2)) * sd * self.factor
