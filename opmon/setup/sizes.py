@@ -20,6 +20,8 @@ def sizes(log: Log, timestamp: str | None) -> Iterator[Choice]:
     least = _round(min(wanted, log.total))
     there = f"{'more than ' if log.more else ''}{log.total:,} inputs are logged"
     why = there if pace is None else f"{there}, about {_round(pace):,} a day"
+    if log.total >= 2 * least:
+        why += f"; the first round takes all of them, unless max_inputs is less, such as {least}"
     yield Choice(("round", "min_inputs"), least, why)
     days = 1 if pace is None or pace >= least else min(30, math.ceil(least / max(pace, 1)))
     yield Choice(("round", "max_age"), f"{days}d", "a round opens then with what there is")
