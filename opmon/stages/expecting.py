@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from opmon import plugins
 from opmon.abc import Point
@@ -243,5 +243,5 @@ def _is_held_against_labels(known: _Known) -> bool:
 def _miss(known: _Known) -> Miss:
     """How far off what was told of a round was."""
     told, estimate = known.round.expected or {}, known.revision.estimate
-    noise = (estimate.half_width / float(norm.ppf((1 + estimate.level) / 2))) ** 2
+    noise = (estimate.half_width / float(ndtri((1 + estimate.level) / 2))) ** 2
     return Miss(known.round.number, told["value"] - estimate.value, told["sd"], noise)
