@@ -67,7 +67,7 @@ def decide_round(work: Toolbox, round_: Round) -> bool:
         if revision is None or verdicts.is_judged(connection, round_.id, revision.revision):
             return False
         awaited = versions.awaited(connection, round_, work.clock())
-        answers = read_answers(connection, round_)
+        answers = read_answers(connection, round_, payloads=False)
         case = _case(connection, round_, answers)
         chains = read_chains(work, connection, round_)
         history = _history(work, connection, round_, chains)

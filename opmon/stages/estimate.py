@@ -122,10 +122,10 @@ def _is_better(known: Estimate, final: bool, whole: Whole | None) -> bool:
     return (final and known.provisional) or (whole is not None and known.method != whole.estimate.method)
 
 
-def read_answers(connection: Connection, round_: Round) -> Answers:
-    """What the annotators said of a round, joined with its draw."""
+def read_answers(connection: Connection, round_: Round, *, payloads: bool = True) -> Answers:
+    """What the annotators said of a round, joined with its draw; without ``payloads`` not what they said it of."""
     seen = queue.count(connection, round_.id)
-    tasks: Sequence[Asked] = queue.answers(connection, round_.id)
+    tasks: Sequence[Asked] = queue.answers(connection, round_.id, payloads=payloads)
     if round_.plan.adjudication is not None:
         tasks = correction.ruled(round_, tasks)
     draw = draws.unpack_draw(round_.draw or b"")

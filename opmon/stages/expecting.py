@@ -183,7 +183,7 @@ def _before(connection: Connection, round_: Round, names: dict[str, int]) -> lis
         revision = final.get(each.id)
         if revision is None or revision.estimate.quantity != round_.plan.quantity:
             continue
-        answers = read_answers(connection, each)
+        answers = read_answers(connection, each, payloads=False)
         if revision.estimate.provisional and not _tells_enough(answers):
             continue
         past, bounds = _past(each, answers, names)

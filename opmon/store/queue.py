@@ -129,20 +129,22 @@ def with_bytes(connection: Connection, some: Sequence[Task]) -> list[Task]:
     return [replace(task, payload=attachments.restored(task.payload, task.id, files)) for task in some]
 
 
-def answers(connection: Connection, round_id: int, first: int | None = None) -> list[Asked]:
-    """Every drawn task of a round, in frame order, with its labels, or those that are among the round's ``first``."""
+def answers(connection: Connection, round_id: int, first: int | None = None, *, payloads: bool = True) -> list[Asked]:
+    """Every drawn task of a round, in frame order, with its labels, or those that are among the round's ``first``;
+    without ``payloads`` the inputs themselves, which may be large, are left out."""
     said: dict[int, list[Label]] = defaultdict(list)
     given = sa.select(labels).where(_of_drawn(round_id)).order_by(labels.c.id).limit(first)
     for row in connection.execute(given):
         said[row.task_id].append(Label(row.task_id, row.annotator, row.truth, row.at, row.why, row.seconds))
-    query = sa.select(tasks).where(tasks.c.round_id == round_id, tasks.c.gold.is_(None)).order_by(tasks.c.position)
+    columns = [column for column in tasks.c if payloads or column is not tasks.c.payload]
+    query = sa.select(*columns).where(tasks.c.round_id == round_id, tasks.c.gold.is_(None)).order_by(tasks.c.position)
     return [
         Asked(
             row.position,
             row.input_id,
             row.prediction,
             row.variables,
-            attachments.seen(row.payload, row.erased_at),
+            attachments.seen(row.payload, row.erased_at) if payloads else {},
             row.id,
             tuple(said.get(row.id, ())),
             row.input_at,
