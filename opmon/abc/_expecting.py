@@ -215,8 +215,11 @@ def _any_truth(said: NDArray[np.bool_], classes: tuple[str, ...]) -> Labelled:
 
 
 def _is_of_part(measure: Measure, rows: Labelled) -> bool:
-    """Whether inputs count for the measure by what is not known of them."""
-    if rows.truth.dtype.kind == "f":
-        return False
+    """Whether more draws are spread over all inputs, which count for the measure by what is not known of them: of
+    errors that is on which side of a line they lie, or of 0, and it is in doubt almost everywhere."""
     ratio = measure.ratio(rows)
-    return ratio is None or not ratio.is_mean
+    if rows.truth.dtype.kind != "f":
+        return ratio is None or not ratio.is_mean
+    if "regression" not in measure.problems:
+        return False
+    return measure.quantile(rows) is not None if ratio is None else ratio.binary or ratio.lowest < 0
