@@ -98,9 +98,8 @@ def test_what_opmon_keeps_is_for_its_user_alone(workbench: Any, tmp_path: Path) 
 
     database, tasks = tmp_path / "own" / "opmon.db", tmp_path / "tasks.csv"
     config = str(workbench.write_yaml(f"sqlite:///{database}"))
-    monitor = workbench.monitor(f"sqlite:///{database}")
     workbench.write_window()
-    monitor.advance()
+    CliRunner().invoke(group, ["run", "-c", config], standalone_mode=False)
     CliRunner().invoke(group, ["labels", "export", "-c", config, "-o", str(tasks)], standalone_mode=False)
     files = [tasks, *database.parent.iterdir()]
     assert len(files) >= 2

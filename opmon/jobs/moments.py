@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,6 +13,8 @@ from opmon.errors import SourceError
 
 _UTC = pa.timestamp("us", tz="UTC")
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+_UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0), (1e20, 1e-3))
+"""Below which size numbers since 1970 are in which unit, as a factor to microseconds."""
 _DIGITS = r"^\s*\d{9,19}(\.\d+)?\s*$"
 """A number behind 1970 that came as text."""
 
@@ -65,9 +68,9 @@ def span_of(values: pa.Array, name: str | None) -> tuple[datetime, datetime] | N
     >>> first, last = span_of(pa.array(["2026-03-01T12:00:00Z", "?", "2026-03-01T13:00:00+02:00"]), "at")
     >>> first.isoformat(), last.isoformat()
     ('2026-03-01T11:00:00+00:00', '2026-03-01T12:00:00+00:00')
-    >>> first, last = span_of(pa.array([1772366400, 1772366400123, 1772366400123456, None]), "at")  # whatever the unit
+    >>> first, last = span_of(pa.array([1772366400000, 1772366400123, None]), "at")  # milliseconds, by their size
     >>> first.isoformat(), last.isoformat()
-    ('2026-03-01T12:00:00+00:00', '2026-03-01T12:00:00.123456+00:00')
+    ('2026-03-01T12:00:00+00:00', '2026-03-01T12:00:00.123000+00:00')
     """
     return Span.of(values, name).bounds(name)
 
@@ -105,14 +108,17 @@ def _as_moments(values: pa.Array) -> pa.Array:
 
 
 def _counted(passed: pa.Array) -> pa.Array:
-    """The moments that lie so far behind 1970: in seconds, milliseconds, micro- or nanoseconds, by their size.
+    """The moments that lie so far behind 1970: in seconds, milliseconds, micro- or nanoseconds, by the size of most.
 
-    Seconds below 10¹¹ last until the year 5138; as milliseconds these are of 1973 and before.
+    Seconds below 10¹¹ last until the year 5138; as milliseconds these are of 1973 and before. What then lies beyond all
+    times is none, such as a number that got lost among them.
     """
-    size, units = pc.abs(passed), ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0), (9e18, 1e-3))
-    micros = pa.nulls(len(passed), pa.float64())
-    for limit, factor in reversed(units):
-        micros = pc.if_else(pc.less(size, limit), pc.multiply(passed, factor), micros)  # neither for NaN
+    numbers = passed.to_numpy(zero_copy_only=False)
+    told = np.abs(numbers[np.isfinite(numbers)])
+    usual = float(np.median(told)) if len(told) else 0.0
+    factor = next((factor for limit, factor in _UNITS if usual < limit), _UNITS[0][1])
+    micros = pc.multiply(passed, factor)
+    micros = pc.if_else(pc.less(pc.abs(micros), 9e18), micros, None)  # NaN too; beyond it overflows
     return pc.cast(pc.cast(micros, pa.int64(), safe=False), _UTC)
 
 

@@ -91,7 +91,7 @@ class Shown:
 
         >>> found = Shown(0.04, 200, 10_000, gain=0.8).plan(0.02, 10_000)
         >>> found.budget, found.plain_budget
-        (755, 1131)
+        (755, 1132)
         """
         if not half_width > 0:
             raise InputError(f"the half-width is a number above 0, such as 0.03; got {half_width}")

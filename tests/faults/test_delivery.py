@@ -215,8 +215,9 @@ def test_killed_at_random_moments_every_event_arrives_under_one_id(store: Store,
             process.join(0.005)
         process.join(dice.uniform(0.0, 0.1))
         if process.is_alive():
-            os.kill(process.pid or 0, signal.SIGKILL)
-            kills += 1
+            process.kill()
+            process.join()
+            kills += process.exitcode == -signal.SIGKILL  # it may have ended meanwhile
         process.join()
         free_lease(store)
         if not states(store)["pending"]:

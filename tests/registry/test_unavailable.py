@@ -42,6 +42,7 @@ def calls(registry: MlflowRegistry, folder: Path) -> dict[str, Callable[[], Any]
         "tag_version": lambda: registry.tag_version(MODEL, {"a": 1}),
         "experiment": lambda: registry.experiment("opmon/x"),
         "run": lambda: registry.run("1", "key", "name"),
+        "new_run": lambda: registry.new_run("1", "key", "name"),
         "resume_run": lambda: registry.resume_run("0" * 32),
         "running": lambda: registry.running("1", "timeline"),
         "tagged": lambda: registry.tagged("opmon/x", {"opmon.kind": "round"}),

@@ -53,8 +53,8 @@ class Production:
 
 
 @pytest.fixture
-def production(database: str) -> Iterator[Production]:
-    made = Production(database)
+def production(empty_database: str) -> Iterator[Production]:
+    made = Production(empty_database)
     yield made
     made.engine.dispose()
 
