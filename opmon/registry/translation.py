@@ -23,6 +23,17 @@ _LOST = re.compile(r"while downloading one or more artifacts.*(?:404 Client Erro
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|database or disk is full")
 _DOWNLOAD = re.compile(r"while downloading one or more artifacts")
 _SERVER = re.compile(r"Server Error")
+_ON_THE_WAY = {
+    r"Connection refused": "nobody listens there (connection refused)",
+    r"Name or service not known|Failed to resolve|name resolution|getaddrinfo failed|nodename nor servname": (
+        "nobody knows a host of that name"
+    ),
+    r"CERTIFICATE_VERIFY_FAILED|certificate verify failed": "its certificate is not trusted here",
+    r"No route to host|Network is unreachable": "there is no way to it through the network",
+    r"Connection reset|RemoteDisconnected|Connection aborted|Connection broken": "it cut the connection",
+    r"[Tt]imed out": "it did not answer in time",
+}
+"""How libraries of the network name what went wrong on the way to a server, and what people call it."""
 _REFUSED = frozenset({"UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED"})
 _WRONG = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ALREADY_EXISTS"})
 
@@ -70,6 +81,12 @@ def _translate(exc: Exception, doing: str, where: str) -> OpmonError:
         return ConfigError(
             f"{doing}: a package that MLflow needs for {where} is not installed: {message}. "
             f"Install it (boto3 for s3://, google-cloud-storage for gs://, azure-storage-blob for wasbs://)."
+        )
+    on_the_way = next((words for pattern, words in _ON_THE_WAY.items() if re.search(pattern, str(exc))), None)
+    if on_the_way is not None and where.startswith("http"):
+        return RegistryUnavailable(
+            f"{doing}: MLflow at {where} cannot be reached: {on_the_way}. Nothing is lost; check that the server runs "
+            f"and that the address is right."
         )
     return RegistryUnavailable(
         f"{doing}: MLflow at {where} did not answer as it should ({type(exc).__name__}: {message}). Nothing is lost; "

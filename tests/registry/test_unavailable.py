@@ -112,9 +112,17 @@ def test_server_killed_in_the_middle(tmp_path, monkeypatch, start_server) -> Non
 
 def test_server_that_is_not_there_is_told_soon(free_port) -> None:
     began = time.monotonic()
-    with pytest.raises(RegistryUnavailable):
+    with pytest.raises(RegistryUnavailable) as caught:
         MlflowRegistry(f"http://127.0.0.1:{free_port}").check()
+    assert "cannot be reached: nobody listens there (connection refused). Nothing is lost" in str(caught.value)
+    assert "Pool" not in str(caught.value), "no words of a library of the network"
     assert time.monotonic() - began < 15
+
+
+@pytest.mark.usefixtures("once")
+def test_a_name_that_nobody_knows_is_told(monkeypatch) -> None:
+    with pytest.raises(RegistryUnavailable, match="cannot be reached: nobody knows a host of that name"):
+        MlflowRegistry("http://mlflow.invalid").check()
 
 
 ANSWERS = {
