@@ -93,7 +93,15 @@ def forget(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: boo
         told.unreached += held_until_rows(settings, name, input_id)
         left = left or bool(told.found if not yes else told.unreached)
         if as_json:
-            print_json({"monitor": name, "erased": yes, "found": told.found, "unreached": told.unreached})
+            print_json(
+                {
+                    "monitor": name,
+                    "erased": yes,
+                    "found": told.found,
+                    "unreached": told.unreached,
+                    "unknown": told.unknown,
+                }
+            )
             continue
         verb = "removed from" if yes else "is in"
         for place in told.found:
@@ -102,6 +110,8 @@ def forget(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: boo
             click.echo(f"{name}: not reached: {place}")
         if not told.found:
             click.echo(f"{name}: opmon holds nothing of the input {input_id!r}")
+        if told.unknown:
+            click.echo(f"{name}: {told.unknown}")
     if not yes and left and not as_json:
         click.echo("nothing was removed; opmon inputs forget --yes does it")
     return LATER if yes and left else DONE

@@ -52,6 +52,9 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
         return
     out, estimate = console(), view.estimate
     out.print(f"round {number} of {watch.name}, {view.state}, {view.inputs or view.received:,} inputs, {view.model}")
+    if view.labels_pruned_at is not None:
+        gone = f"  its labels were pruned on {view.labels_pruned_at:%Y-%m-%d}: its estimate stays, and changes no more"
+        out.print(Text(gone, style="dim"))
     for line in expected_of_round(view):
         out.print(line)
     if estimate is None:

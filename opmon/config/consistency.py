@@ -9,6 +9,7 @@ import numpy as np
 from opmon import plugins
 from opmon.abc import USUAL
 from opmon.config.consistency_of_designs import check_design
+from opmon.config.consistency_of_keeping import check_keeping
 from opmon.config.consistency_of_labels import check_labels
 from opmon.config.part import at_key, unknown
 from opmon.config.slices import check_slices
@@ -255,6 +256,7 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _rules_watch_what_is_measured,
     _names_differ,
     check_slices,
+    check_keeping,
 )
 
 

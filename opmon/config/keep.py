@@ -9,7 +9,7 @@ from opmon.config.part import Part
 class KeepSettings(Part):
     """How long after a round was closed "opmon prune" leaves what belongs to it; what is not named is kept for ever.
 
-    Estimates, labels, verdicts and events always stay.
+    Estimates, verdicts and events always stay, and labels as long as their round's ``rounds``.
     """
 
     payloads: Duration | None = None
@@ -19,7 +19,10 @@ class KeepSettings(Part):
     artifacts: Duration | None = None
     """All files of its MLflow run; parameters and numbers of the run stay."""
 
+    rounds: Duration | None = None
+    """Its tasks, labels and draw in the database, and all that still shows its inputs; what was estimated stays."""
+
     @property
     def given(self) -> bool:
         """Whether anything is ever pruned."""
-        return any(value is not None for value in (self.payloads, self.frames, self.artifacts))
+        return any(value is not None for value in (self.payloads, self.frames, self.artifacts, self.rounds))

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from opmon.queries.watch import Watch
 
 
+LOOKED_BACK = 30
+"""So many rounds expectations, drift, proxies and annotators' errors look back on at most."""
+JOINED = 50
+"""So many rounds are joined at most, where a window has only a length."""
+
+
 class MonitorSettings(MonitorKeys):
     """A watch over one registered model."""
 
@@ -136,6 +142,12 @@ class MonitorSettings(MonitorKeys):
         names, unknown = self.class_names or (), self.class_names is None and traits(self.problem).of_classes
         aims = chosen is None or unknown or chosen.plugin.aimed_at(self.problem, names)
         return Known(self.quantity, self.problem, self.level, self.at_hand, aim, main=main, of_all=of_all, aims=aims)
+
+    @property
+    def newest_kept(self) -> int:
+        """So many of the newest rounds are never pruned: what is configured may look back on them."""
+        back = [rule.plugin.looks_back({}) or 0 for rule in self.rules]
+        return max(LOOKED_BACK, self.rolling.rounds or JOINED, *back)
 
     @property
     def queue_terms(self) -> QueueTerms:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from opmon.adjudication import TRUTH
 from opmon.errors import InputError, NotFoundError
 from opmon.labels.terms import QueueTerms
-from opmon.store import assigning, attachments, audit, speaking
+from opmon.store import assigning, attachments, audit, pruned, speaking
 from opmon.store import queue as tasks_queue
 from opmon.store.audit import Act, Entry
 from opmon.store.engine import Store
@@ -136,7 +136,7 @@ class LabelQueue:
         with self.store.read() as connection:
             task = speaking.task_by_key(connection, key)
             if task is None:
-                raise NotFoundError(_NO_TASK.format(key[:60]))
+                raise NotFoundError(_not_there(key, speaking.pruned_at(connection, [key])))
             content = attachments.one(connection, task.id, field)
         if content is not None:
             return content
@@ -154,9 +154,10 @@ class LabelQueue:
         refused: list[dict[str, str]] = [{} for _ in said]
         with self.store.write() as connection:
             known = speaking.named(connection, [answer.key for _, _, answer in given])
+            gone = speaking.pruned_at(connection, [each.key for _, _, each in given if each.key not in known])
             taken: list[tuple[int, str, Answer]] = []
             for place, annotator, answer in given:
-                problem = _problem(answer, known)
+                problem = _problem(answer, known, gone)
                 if problem is None:
                     taken.append((place, annotator, answer))
                 else:
@@ -202,10 +203,17 @@ def _label(task: speaking.Named, annotator: str, answer: Answer, now: datetime) 
     return Label(task.id, annotator, answer.truth, at, answer.why, answer.seconds)
 
 
-def _problem(answer: Answer, known: Mapping[str, speaking.Named]) -> str | None:
+def _not_there(key: str, gone: Mapping[str, datetime]) -> str:
+    """Why a key names no task."""
+    if key not in gone:
+        return _NO_TASK.format(key[:60])
+    return f"task {key} was of a round whose {pruned.words(gone[key])}: no answer to it is taken any more"
+
+
+def _problem(answer: Answer, known: Mapping[str, speaking.Named], gone: Mapping[str, datetime]) -> str | None:
     """Why an answer cannot be taken, whatever its task is."""
     if answer.key not in known:
-        return _NO_TASK.format(answer.key[:60])
+        return _not_there(answer.key, gone)
     if answer.at is not None and answer.at.tzinfo is None:
         return f"the time of an answer must carry its zone; got {answer.at.isoformat()}"
     return None

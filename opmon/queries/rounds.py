@@ -93,6 +93,8 @@ class RoundView:
     """What was told of it when it was scored, before any label; None where nothing was."""
     not_expected: str = ""
     """Why nothing was told; empty where something was, or nobody wants to know."""
+    labels_pruned_at: datetime | None = None
+    """When its tasks and labels were pruned: what was found out from them stays, and changes no more."""
     drift: RoundDrift | None = None
     """What drifted in it, and whether with loss; told of single rounds, and None among many."""
 
@@ -178,4 +180,5 @@ def _view(
         measures=() if revision is None else revision.further,
         expected=ExpectedView.of(round_),
         not_expected=unexpected(round_.expected),
+        labels_pruned_at=round_.labels_pruned_at,
     )

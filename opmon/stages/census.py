@@ -47,7 +47,7 @@ def due(work: Toolbox, connection: Connection) -> list[Round]:
         if is_census(each.size, len(each.missing), problem):
             with suppress(NotFoundError):  # it is of another database
                 round_ = rounds.get(connection, work.name, int(each.name.partition("-")[0]))
-                if _name(round_) == each.name and round_.state != RoundState.ABANDONED:
+                if _name(round_) == each.name and round_.state != RoundState.ABANDONED and not round_.labels_pruned_at:
                     found.append(round_)
     return found
 

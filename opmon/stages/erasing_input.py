@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from opmon.stages.erasing import removes
 from opmon.stages.labelling import Desk, pull_labels
 from opmon.stages.report import report_round
 from opmon.stages.toolbox import Toolbox, folder_of
-from opmon.store import erasing, positions, rounds, slices, speaking
+from opmon.store import erasing, positions, pruned, rounds, slices, speaking
 from opmon.store.attachments import ERASED
+from opmon.store.pruned import Emptied
 from opmon.store.rounds import Round
 from opmon.wording import counted
 
@@ -38,6 +39,8 @@ class Forgotten:
 
     found: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
+    unknown: str = ""
+    """Of which rounds nothing tells any more whether they asked about it; empty where all of them tell."""
 
 
 def erase_input(work: Toolbox, desk: Desk | None, input_id: str, *, really: bool) -> Forgotten:
@@ -48,6 +51,7 @@ def erase_input(work: Toolbox, desk: Desk | None, input_id: str, *, really: bool
     """
     told = Forgotten()
     with work.store.read() as connection:
+        told.unknown = _unknown(pruned.of_monitors(connection, [work.name]).get(work.name, ()))
         held = erasing.tasks_of(connection, work.name, input_id)
         keys = [task.key for task in speaking.tasks_by_id(connection, [each.task_id for each in held]).values()]
     there = sum(not each.erased for each in held)
@@ -67,6 +71,18 @@ def erase_input(work: Toolbox, desk: Desk | None, input_id: str, *, really: bool
         _Run(work, round_, told, really).erase(input_id, places)
     _in_source(work, input_id, told, really)
     return told
+
+
+def _unknown(gone: Sequence[Emptied]) -> str:
+    """That rounds do not know any more what they asked about: what showed it went with their labels."""
+    if not gone:
+        return ""
+    numbers, last = [each.number for each in gone], max(each.at for each in gone)
+    which = f"round {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} rounds up to {max(numbers)}"
+    return (
+        f"of {which} the {pruned.words(last)}, and with them what showed their inputs: they do not tell any more "
+        f"whether they asked about it. Tables in MLflow that are still kept (frame.parquet, labels.parquet) may name it"
+    )
 
 
 def _at_provider(work: Toolbox, desk: Desk | None, keys: Collection[str], told: Forgotten, really: bool) -> None:

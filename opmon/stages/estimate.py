@@ -34,7 +34,7 @@ from opmon.stages.measures import UNASSISTED, Planned, estimate_of, further, mai
 from opmon.stages.slices import slices_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
-from opmon.store import draws, queue, revisions, rounds
+from opmon.store import draws, pruned, queue, revisions, rounds
 from opmon.store.engine import Connection
 from opmon.store.measured import Measured
 from opmon.store.plans import RoundPlan
@@ -82,7 +82,7 @@ def estimate_round(work: Toolbox, round_: Round) -> bool:
     estimated again when late labels have come in. The deadline also ends the waves of an adaptive sampler.
     """
     if round_.draw is None:
-        return False  # it was closed without a single input to draw from
+        return False  # it was closed without a single input to draw from, or its labels were pruned
     with work.store.read() as connection:
         known = revisions.latest_estimate(connection, round_.id)
         answers = read_answers(connection, round_)
@@ -123,7 +123,12 @@ def _is_better(known: Estimate, final: bool, whole: Whole | None) -> bool:
 
 
 def read_answers(connection: Connection, round_: Round, *, payloads: bool = True) -> Answers:
-    """What the annotators said of a round, joined with its draw; without ``payloads`` not what they said it of."""
+    """What the annotators said of a round, joined with its draw; without ``payloads`` not what they said it of.
+
+    An error where that was pruned: what was found out from it stays, and nothing new is.
+    """
+    if round_.labels_pruned_at is not None:
+        raise InputError(f"its {pruned.words(round_.labels_pruned_at)}; its estimate stays as it is")
     seen = queue.count(connection, round_.id)
     tasks: Sequence[Asked] = queue.answers(connection, round_.id, payloads=payloads)
     if round_.plan.adjudication is not None:

@@ -68,6 +68,8 @@ def _lived(connection: Connection, numbers: Sequence[int], round_: Round, answer
     for number in numbers:
         same = number == round_.number
         other = round_ if same else rounds.get(connection, round_.monitor, number)
+        if other.labels_pruned_at is not None:
+            continue  # which rounds are joined is told with what they make
         said = answers if same else read_answers(connection, other, payloads=False)
         estimator = linear(said.sample)
         if estimator is None or not said.sample.answered.any():

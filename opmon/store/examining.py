@@ -29,6 +29,7 @@ def problems(store: Store) -> Iterator[str]:
         if revision_of(store, connection) == HEAD:
             yield from _strays(connection)
             yield from _miscounted(connection)
+            yield from _half_emptied(connection)
 
 
 def rows_in(store: Store) -> dict[str, int]:
@@ -68,8 +69,17 @@ def _miscounted(connection: Connection) -> Iterator[str]:
     there = sa.select(sa.func.count()).where(*own).scalar_subquery()
     settled = sa.select(sa.func.count()).where(*own, tasks.c.lacks <= 0).scalar_subquery()
     query = sa.select(rounds.c.monitor, rounds.c.number).where((rounds.c.asked != there) | (rounds.c.spoken != settled))
+    query = query.where(rounds.c.labels_pruned_at.is_(None))
     found = connection.execute(query.order_by(rounds.c.monitor, rounds.c.number)).all()
     if found:
         named = ", ".join(f"{row.monitor} {row.number}" for row in found[:_SHOWN])
         more = "" if len(found) <= _SHOWN else ", …"
         yield f"{counted(len(found), 'round counts', 'rounds count')} tasks wrongly: {named}{more}"
+
+
+def _half_emptied(connection: Connection) -> Iterator[str]:
+    """Rounds whose labels were pruned, and that have tasks all the same: nothing would ever look at them."""
+    own = sa.select(sa.func.count()).select_from(tasks.join(rounds, rounds.c.id == tasks.c.round_id))
+    count = connection.scalar(own.where(rounds.c.labels_pruned_at.is_not(None)))
+    if count:
+        yield f"{counted(count, 'task is', 'tasks are')} of rounds whose labels were pruned"

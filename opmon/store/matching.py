@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.adjudication import TRUTH
+from opmon.store import pruned
 from opmon.store._among import among, portions
+from opmon.store.pruned import Emptied
 from opmon.store.schema import rounds, tasks
 from opmon.store.task_keys import key_of, number_in
 
@@ -64,6 +66,7 @@ def match(
     by_number = {task.id: task for task in _by_number(connection, {number for number in named if number is not None})}
     without = [line for line, number in zip(lines, named, strict=True) if number is None]
     by_input = _by_input(connection, without)
+    gone = _Gone.of(connection, lines, by_number, by_input)
     task_ids: list[int | None] = []
     refused: list[tuple[int, str]] = []
     spoken: dict[tuple[int, str], int] = {}
@@ -73,7 +76,9 @@ def match(
             task_ids.append(None)
             continue
         problem = (
-            _misnamed(line) or _unnamed(line, number) or (_unknown(line) if task is None else _differs(line, task))
+            _misnamed(line)
+            or _unnamed(line, number)
+            or ((gone.why(line, number) or _unknown(line)) if task is None else _differs(line, task))
         )
         if task is not None and problem is None:
             before = spoken.setdefault((task.id, line.annotator), line.line)
@@ -93,6 +98,47 @@ class _Task(NamedTuple):
     input_id: str
     key: str
     is_gold: bool
+
+
+@dataclass(frozen=True)
+class _Gone:
+    """The rounds whose labels were pruned, as far as lines may speak of them."""
+
+    by_task: Mapping[int, Sequence[Emptied]]
+    by_monitor: Mapping[str, Sequence[Emptied]]
+
+    @classmethod
+    def of(
+        cls,
+        connection: Connection,
+        lines: Sequence[Named],
+        by_number: Mapping[int, _Task],
+        by_input: Mapping[tuple[str, str], Sequence[_Task]],
+    ) -> _Gone:
+        """Looked for only where the task of a line is not there."""
+        numbers = {number for line in lines if (number := _number(line)) is not None} - by_number.keys()
+        others = [line for line in lines if _number(line) is None and line.monitor is not None]
+        monitors = {line.monitor or "" for line in others if (line.monitor, line.input_id) not in by_input}
+        found = pruned.of_monitors(connection, monitors) if monitors else {}
+        return cls(pruned.of_tasks(connection, numbers), found)
+
+    def why(self, line: Named, number: int | None) -> str | None:
+        """That the line is of a task whose labels were pruned, or may be; None where it is not."""
+        if number is not None:
+            of = self.by_task.get(number, ())
+            named = [each for each in of if line.monitor in (None, each.monitor) and line.round in (None, each.number)]
+            return f"is of task {line.task_key or number} of {pruned.told(named)}" if named else None
+        of = self.by_monitor.get(line.monitor or "", ())
+        if line.round is not None:
+            of = [each for each in of if each.number == line.round]
+            return f"is of input {line.input_id!r} in {pruned.told(of)}" if of else None
+        if not of:
+            return None
+        newest = max(of, key=lambda each: each.number)
+        return (
+            f"is of input {line.input_id!r}: monitor {line.monitor!r} asked for no label of it, or asked in a round up "
+            f"to {newest.number}, of which {pruned.words(newest.at)}"
+        )
 
 
 def _number(line: Named) -> int | None:

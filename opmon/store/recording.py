@@ -20,7 +20,7 @@ from opmon.errors import InputError
 from opmon.problems import loss
 from opmon.replies import Replies
 from opmon.spellings import Spellings
-from opmon.store import readiness, reopening
+from opmon.store import pruned, readiness, reopening
 from opmon.store._among import among, portions
 from opmon.store._inserting import insert
 from opmon.store.opinions import lacking, wanted
@@ -47,7 +47,7 @@ class Recorded:
 def record(connection: Connection, given: Sequence[Label], at: datetime) -> Recorded:
     """Add labels, all or none: an unknown task or an impossible truth is an error that names the first ones."""
     terms = terms_of(connection, {label.task_id for label in given})
-    problems = [problem for label in given if (problem := problem_of(label, terms.get(label.task_id)))]
+    problems = [problem for problem in _problems(connection, given, terms) if problem]
     if problems:
         more = f" … and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
         raise InputError(f"no label was recorded, because {'; '.join(problems[:_TOLD])}{more}")
@@ -71,7 +71,7 @@ def record_each(
     ``by_time``: one that was said before its annotator's last word of the task changes nothing either.
     """
     terms = terms_of(connection, {label.task_id for label in given})
-    problems = [problem_of(label, terms.get(label.task_id)) for label in given]
+    problems = _problems(connection, given, terms)
     possible = [label for label, problem in zip(given, problems, strict=True) if problem is None]
     words = _words(connection, {label.task_id: terms[label.task_id] for label in possible})
     new = possible
@@ -279,7 +279,18 @@ _NOTHING = object()
 _NO_WORDS: Mapping[str, str | None] = {}
 
 
-def problem_of(label: Label, asked: Terms | None) -> str | None:
+def _problems(connection: Connection, given: Sequence[Label], terms: Mapping[int, Terms]) -> list[str | None]:
+    """What is wrong with each label; None where nothing is."""
+    gone = pruned.of_tasks(connection, {label.task_id for label in given} - terms.keys())
+    return [
+        f"task {label.task_id} was of {pruned.told(gone[label.task_id])}"
+        if label.task_id in gone
+        else _problem_of(label, terms.get(label.task_id))
+        for label in given
+    ]
+
+
+def _problem_of(label: Label, asked: Terms | None) -> str | None:
     """What is wrong with a label of a task; None where nothing is."""
     if asked is None:
         return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"

@@ -75,6 +75,12 @@ class Round:
     gold_spoken: int = 0
     pruned: Sequence[str] | None = None
     """What of it was removed, by the keys of ``keep``."""
+    labels_pruned_at: datetime | None = None
+    """When its tasks, labels and draw were removed; what was found out from them stays."""
+    first_task: int | None = None
+    """The numbers of the tasks that were removed lie between this one …"""
+    last_task: int | None = None
+    """… and this one."""
     urgent: bool = False
     """Whether annotators meet its tasks before those of other rounds."""
 

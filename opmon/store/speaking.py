@@ -9,6 +9,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.store import pruned
 from opmon.store._among import among
 from opmon.store.queue import task_of
 from opmon.store.schema import Query, labels, rounds, tasks
@@ -81,6 +82,13 @@ def named(connection: Connection, keys: Sequence[str]) -> dict[str, Named]:
         for row in connection.execute(query)
     }
     return {key: known[key] for key in keys if key in known}
+
+
+def pruned_at(connection: Connection, keys: Sequence[str]) -> dict[str, datetime]:
+    """When the labels of the tasks that keys name were pruned; of those that were not nothing is said."""
+    numbers = {key: number for key in keys if (number := number_in(key)) is not None}
+    gone = pruned.of_tasks(connection, set(numbers.values()))
+    return {key: max(each.at for each in gone[number]) for key, number in numbers.items() if number in gone}
 
 
 def said(connection: Connection, annotator: str, monitor: str, last: int) -> list[Spoken]:

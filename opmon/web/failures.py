@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from opmon.adjudication import Asked
 from opmon.config import MonitorSettings
@@ -50,12 +51,14 @@ class FailuresView:
     failures: Sequence[FailureView]
     compares: bool = True
     """Whether people said what is true, and not how good an output is."""
+    labels_pruned_at: datetime | None = None
+    """When its labels were pruned: nothing tells any more what it got wrong."""
 
 
 def failures_of(connection: Connection, settings: MonitorSettings, round_: Round, limit: int = SHOWN) -> FailuresView:
     """The failures of a round, those that stand for most first; of numbers and outputs the worst ones."""
     if round_.draw is None:
-        return FailuresView(round_.number, 0, 0, ())
+        return FailuresView(round_.number, 0, 0, (), labels_pruned_at=round_.labels_pruned_at)
     answers = read_answers(connection, round_)
     weights, found = _weights(answers), answers.failures(round_.plan)
     of = traits(round_.plan.problem)

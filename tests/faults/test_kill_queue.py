@@ -14,9 +14,10 @@ import sqlalchemy as sa
 from opmon.labels.files import read_labels
 from opmon.labels.importing import import_file
 from opmon.labels.queue import Answer, LabelQueue
-from opmon.store import erasing, queue, rounds
+from opmon.store import emptying, erasing, queue, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.schema import assignments, attachments, labels, tasks
+from opmon.types import Label
 from tests.labels.queued import NOW, asked, open_round
 
 PICTURE = {"image": {"base64": "iVBORw0KGgo" + "A" * 401}}
@@ -122,5 +123,32 @@ def test_a_prune_is_whole_or_never_was(database: str) -> None:
             left = connection.scalar(sa.select(sa.func.count()).where(tasks.c.erased_at.is_(None)))
         assert files == left
         assert left == (0 if False in outcomes else 3)
+    assert outcomes[0]
+    assert not outcomes[-1]
+
+
+def test_labels_of_a_round_are_pruned_whole_or_not_at_all(database: str) -> None:
+    store = open_store(database)
+    round_id = open_round(store, asked(3, payload=PICTURE), state="closed", closed_at=NOW)
+    with store.write() as connection:
+        ids = connection.scalars(sa.select(tasks.c.id)).all()
+        queue.record(connection, [Label(task, "ann", "7", NOW) for task in ids], NOW)
+        rounds.update(connection, round_id, ready=False)
+
+    def prune(other: Store) -> None:
+        with other.write() as connection:
+            emptying.empty(connection, rounds.get(connection, "digits", 1), NOW, {"a"})
+
+    outcomes = []
+    for statement in range(1, 28):
+        outcomes.append(killed_at(statement, database, prune))
+        with store.read() as connection:
+            left = [
+                connection.scalar(sa.select(sa.func.count()).select_from(table))
+                for table in (tasks, labels, attachments)
+            ]
+            gone = rounds.get(connection, "digits", 1).labels_pruned_at is not None
+        assert left == ([0, 0, 0] if gone else [3, 3, 3])
+        assert gone == (False in outcomes)
     assert outcomes[0]
     assert not outcomes[-1]

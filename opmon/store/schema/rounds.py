@@ -52,7 +52,10 @@ rounds = sa.Table(
     sa.Column("spoken", sa.Integer, nullable=False, server_default="0"),  # those of which all was said that was asked
     sa.Column("gold_asked", sa.Integer, nullable=False, server_default="0"),  # its gold tasks: in no other count of it
     sa.Column("gold_spoken", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("pruned", sa.JSON(none_as_null=True)),  # what of it was removed: payloads, frames, artifacts
+    sa.Column("pruned", sa.JSON(none_as_null=True)),  # what of it was removed: payloads, frames, artifacts, rounds
+    sa.Column("labels_pruned_at", UtcDateTime),  # when its tasks, labels and draw were removed
+    sa.Column("first_task", sa.BigInteger),  # the numbers of the tasks that were removed, among those of other rounds
+    sa.Column("last_task", sa.BigInteger),
     sa.Column("urgent", sa.Boolean, nullable=False, server_default=sa.false()),  # annotators meet its tasks first
     sa.UniqueConstraint("monitor", "number"),
     sa.Index("ix_rounds_progress", "monitor", "state", "asked", "spoken"),
@@ -61,6 +64,12 @@ rounds = sa.Table(
     ),
     sa.Index("ix_rounds_version_number", "monitor", "model_name", "model_version", "number"),
     sa.Index("ix_rounds_version_ends_at", "monitor", "model_name", "model_version", "ends_at"),
+    sa.Index(
+        "ix_rounds_emptied",
+        *("last_task", "first_task"),
+        sqlite_where=sa.text("labels_pruned_at IS NOT NULL"),
+        postgresql_where=sa.text("labels_pruned_at IS NOT NULL"),
+    ),
     sa.Index("ix_rounds_ready", "monitor", sqlite_where=sa.text("ready = 1"), postgresql_where=sa.text("ready")),
 )
 

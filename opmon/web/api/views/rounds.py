@@ -143,6 +143,7 @@ class RoundOut(View):
     waits_for: str | None
     expected: ExpectedOut | None = Field(description="what was told before its labels; it is kept as it was told")
     not_expected: str = Field(description="why nothing was told; empty where something was, or nobody wants to know")
+    labels_pruned_at: datetime | None = Field(description="when its labels were pruned; what came of them stays")
 
 
 class FailureOut(View):
@@ -167,6 +168,7 @@ class FailuresOut(View):
     answered: int = Field(description="so many of its inputs have a truth")
     failures: list[FailureOut]
     compares: bool = Field(description="whether people said what is true, and not how good an output is")
+    labels_pruned_at: datetime | None = Field(description="when its labels were pruned, and its failures with them")
 
 
 class RoundsOut(View):
