@@ -30,7 +30,7 @@ from opmon.stages.tomography_examples import examples, gallery, shown_inputs
 from opmon.stages.tomography_model import Prepared, open_traced, prepared
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
-from opmon.store import rounds, tomographies
+from opmon.store import pruned, rounds, tomographies
 from opmon.store.attachments import is_erased
 from opmon.store.rounds import Round
 from opmon.types import Document
@@ -154,7 +154,11 @@ def labelled(work: Toolbox, round_: Round, settings: RobustnessSettings) -> Labe
     rows = [row_of(payload) for other, tasks in drawn for payload in payloads(work, other, tasks)]
     truth = [task.truth for _, tasks in drawn for task in tasks]
     if not rows:
-        raise InputError("no input of this model version has a label yet, drawn by a design whose weights are known")
+        gone = "" if round_.labels_pruned_at is None else f" (its {pruned.words(round_.labels_pruned_at)})"
+        raise InputError(
+            f"no input of this model version up to round {round_.number}{gone} has a label, drawn by a design whose "
+            "weights are known"
+        )
     most, first = settings.max_inputs, min(other.number for other, _ in drawn)
     return Labelled(rows[:most], truth[:most], weights[:most], first)
 

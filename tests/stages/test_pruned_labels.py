@@ -229,3 +229,50 @@ def test_labels_stay_while_anything_is_owed_of_them(database: str) -> None:
         left = connection.scalars(sa.select(slices.c.round_id).order_by(slices.c.id)).all()
     assert left == ids[1:]
     assert [said for said in examining.problems(store) if "pruned" in said] == []
+
+
+def test_who_answers_while_labels_are_pruned_is_waited_for_or_told(postgres: Any) -> None:
+    """An answer that came first is kept, and the round with it; one that came second is refused in words."""
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Event
+
+    from opmon.store import emptying
+    from opmon.store.engine import open_store
+    from opmon.store.migrate import upgrade
+    from tests.labels.queued import NOW, asked, open_round
+
+    store = open_store(postgres())
+    upgrade(store)
+    for _ in range(2):
+        open_round(store, asked(1), state="closed", closed_at=NOW)
+    with store.read() as connection:
+        first, second = connection.scalars(sa.select(tasks.c.id).order_by(tasks.c.id)).all()
+    done, begun = Event(), Event()
+
+    def answer(task: int, wait: bool) -> None:
+        with store.write() as connection:
+            queue.record(connection, [Label(task, "ann", "1", NOW)], NOW)
+            begun.set()
+            if wait:
+                done.wait(0.3)
+
+    def empty(number: int, wait: bool) -> bool:
+        with store.write() as connection:
+            gone = emptying.empty(connection, rounds.get(connection, "digits", number), NOW, {"a"})
+            begun.set()
+            if wait:
+                done.wait(0.3)
+            return gone
+
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(answer, first, True)
+        assert begun.wait(30)
+        assert not empty(1, False)
+        said.result()
+        begun.clear()
+        went = pool.submit(empty, 2, True)
+        assert begun.wait(30)
+        with pytest.raises(InputError, match="was of round 2 of digits, whose labels were pruned on"):
+            answer(second, False)
+        assert went.result()
+    assert list(examining.problems(store)) == []
