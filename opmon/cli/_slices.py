@@ -41,7 +41,7 @@ def _lines(slices: Sequence[Sliced], quantity: Quantity, when: str) -> Iterator[
         yield Text(f"  and {len(worse) - SHOWN} more that are worse{when}: see the monitor's page", style="yellow")
     if slices and not worse:
         few = sum(each.note.startswith("too few to say") or not each.answers for each in slices)
-        rest = f"; {few} of them have too few answers to say" if few else ""
+        rest = f"; {few} of them {'has' if few == 1 else 'have'} too few answers to say" if few else ""
         yield Text(
             f"  none of {counted(len(slices), 'slice')} is known to be worse than the other inputs{when}{rest}",
             style="dim",

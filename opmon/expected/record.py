@@ -67,9 +67,9 @@ class Record:
 
     def text(self, quantity: Quantity) -> str:
         """In a sentence."""
-        missed = "never" if not self.missed else "once" if self.missed == 1 else f"{self.missed} times"
+        missed = {0: "never missed", 1: "missed once"}.get(self.missed, f"missed {self.missed} times")
         off = f"off by {quantity.difference(self.error)} on average over {counted(self.rounds, 'round')}"
-        return f"such predictions were {off}, and their intervals missed {missed}"
+        return f"such predictions were {off}, and their intervals {missed}"
 
 
 def _lately(told: Sequence[Told], quantity: Quantity) -> str:

@@ -20,7 +20,7 @@ def test_it_says_how_far_off_predictions_were() -> None:
     assert found is not None
     assert (found.rounds, found.missed, found.lately) == (3, 0, "")
     assert found.text(ACCURACY) == (
-        "such predictions were off by 1 point on average over 3 rounds, and their intervals missed never"
+        "such predictions were off by 1 point on average over 3 rounds, and their intervals never missed"
     )
 
 
