@@ -78,21 +78,26 @@ class ChatJudge(Judge):
         said: queue.SimpleQueue[tuple[Question, Opinion | Exception]] = queue.SimpleQueue()
         over = threading.Event()
         workers = min(self.at_once, len(questions))
+        room = threading.Semaphore(workers)  # of what was asked and not kept, so that a kill costs no more answers
         for _ in range(workers):
             threading.Thread(
-                target=self._work, args=(chat, to_ask, said, over, guide), name="opmon-judge", daemon=True
+                target=self._work, args=(chat, to_ask, said, over, room, guide), name="opmon-judge", daemon=True
             ).start()
         shown = target(self.url).shown
         try:
             with trying("judge", shown, f"the judge at {shown}") as breaker:
-                for opinion in self._heard(said, len(questions)):
+                for opinion in self._heard(said, room, len(questions)):
                     breaker.answered()
                     yield opinion
         finally:
             over.set()
+            room.release(max(workers, 1))
 
-    def _heard(self, said: queue.SimpleQueue[tuple[Question, Opinion | Exception]], count: int) -> Iterator[Opinion]:
-        """The opinions as they come; an error where it is down, or refuses."""
+    def _heard(
+        self, said: queue.SimpleQueue[tuple[Question, Opinion | Exception]], room: threading.Semaphore, count: int
+    ) -> Iterator[Opinion]:
+        """The opinions as they come, each of which makes room for another question when the next is wanted; an error
+        where the service is down, or refuses."""
         doubtful: list[Question] = []  # it is not known yet whether it is they or the service
         taken = False
         for _ in range(count):
@@ -109,6 +114,7 @@ class ChatJudge(Judge):
                     raise UnavailableError(_down(target(self.url).shown, found)) from found
             else:
                 raise found
+            room.release()
         if doubtful and not taken:
             raise UnavailableError(f"the judge at {target(self.url).shown} answered none of {count} inputs")
         yield from (Opinion(each.key) for each in doubtful)
@@ -119,10 +125,11 @@ class ChatJudge(Judge):
         to_ask: queue.SimpleQueue[Question],
         said: queue.SimpleQueue[tuple[Question, Opinion | Exception]],
         over: threading.Event,
+        room: threading.Semaphore,
         guide: Guide,
     ) -> None:
         """Ask one input after the other until none is left, or nobody listens."""
-        while not over.is_set():
+        while room.acquire() and not over.is_set():
             try:
                 question = to_ask.get_nowait()
             except queue.Empty:
