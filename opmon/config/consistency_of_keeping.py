@@ -35,7 +35,7 @@ def _spans(monitor: MonitorSettings) -> Iterator[tuple[str, timedelta]]:
     for name, span in (
         ("labels.wait_for_truth", monitor.labels.wait_for_truth),
         ("rolling.within", monitor.rolling.within),
-        ("truth.keep", None if monitor.truth is None else monitor.truth.keep),
+        ("truth.keep", monitor.truth.keep if monitor.truth is not None and monitor.truth.source is not None else None),
         *((f"rules.{place}.cooldown", rule.cooldown) for place, rule in enumerate(monitor.rules)),
     ):
         if span is not None:

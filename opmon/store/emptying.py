@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.store import tomographies
+from opmon.store import grouped, tomographies
 from opmon.store._among import among, portions
 from opmon.store.rounds import Round
 from opmon.store.schema import (
@@ -114,6 +114,7 @@ def empty(connection: Connection, round_: Round, at: datetime, stands: Collectio
             connection.execute(table.delete().where(among(connection, table.c.task_id, some)))
         connection.execute(tasks.delete().where(among(connection, tasks.c.id, some)))
     tomographies.erase_examples(connection, round_.id)
+    grouped.without_examples(connection, round_.id)
     _remove_superseded(connection, round_)
     if round_.state == RoundState.CLOSED:
         _remove_slices(connection, round_.id, stands)

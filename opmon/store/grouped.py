@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.store.schema import failure_groups
+from opmon.store.schema import estimates, failure_groups
 from opmon.store.tallies import AT_ONCE
 from opmon.types.grouped import FailureGroup
 
@@ -20,9 +20,16 @@ def put(connection: Connection, estimate: int, found: Sequence[FailureGroup]) ->
         connection.execute(failure_groups.insert().values(estimate_id=estimate, found=[asdict(each) for each in found]))
 
 
-def of(connection: Connection, estimates: Iterable[int]) -> dict[int, tuple[FailureGroup, ...]]:
+def without_examples(connection: Connection, round_id: int) -> None:
+    """Forget the ids of inputs that the groups of a round name; what the failures have in common stays."""
+    own = sa.select(estimates.c.id).where(estimates.c.round_id == round_id)
+    for key, groups in of(connection, connection.scalars(own).all()).items():
+        put(connection, key, [replace(each, examples=()) for each in groups])
+
+
+def of(connection: Connection, keys: Iterable[int]) -> dict[int, tuple[FailureGroup, ...]]:
     """The groups by the number of the estimate; estimates without any are not there."""
-    numbers = sorted(estimates)
+    numbers = sorted(keys)
     found: dict[int, tuple[FailureGroup, ...]] = {}
     for start in range(0, len(numbers), AT_ONCE):
         query = sa.select(failure_groups).where(failure_groups.c.estimate_id.in_(numbers[start : start + AT_ONCE]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,8 @@ def test_old_rounds_lose_their_labels_and_go_on_telling(
     assert (view.estimate, view.measures, view.failures, view.verdicts, view.asked) == (
         before[0].estimate, before[0].measures, before[0].failures, before[0].verdicts, asked[1],
     )  # fmt: skip
+    assert before[0].failure_groups[0].examples
+    assert view.failure_groups == tuple(replace(each, examples=()) for each in before[0].failure_groups)
     assert others[:-1] == before[1:-1]
     assert others[-1] == before[-1], "a report tells the same of the past, labels saved among it"
 
