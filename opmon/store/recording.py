@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError
-from opmon.problems import loss
-from opmon.replies import Replies
-from opmon.spellings import Spellings
 from opmon.store import pruned, readiness, reopening
 from opmon.store._among import among, portions
 from opmon.store._inserting import insert
-from opmon.store.opinions import lacking, wanted
-from opmon.store.plans import RoundPlan
-from opmon.store.schema import assignments, labels, rounds, tasks
+from opmon.store.schema import assignments, labels, tasks
+from opmon.store.task_terms import FEW, Terms, terms_of
 from opmon.types import Label
 
 LONGEST_NAME = 200
 LONGEST_WHY = 2000
 _TOLD = 5
-_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
@@ -81,51 +75,6 @@ def record_each(
     return Recorded(recorded.new, len(possible) - recorded.new, recorded.changed), problems
 
 
-@dataclass(slots=True)
-class _RoundTerms:
-    """What labels of a round must keep to."""
-
-    replies: Replies
-    read: dict[str, str]
-    """Texts that were read before, and the answer that each says."""
-
-
-@dataclass(slots=True)
-class Terms:
-    """A task, as far as what is said of it depends on that."""
-
-    round_id: int
-    of_round: _RoundTerms
-    prediction: str
-    needs: int
-    confirm: int
-    is_gold: bool
-
-    def canonical(self, truth: str | None) -> str | None:
-        """What a label says, as it is kept; an error where that is no answer."""
-        of = self.of_round
-        if truth is None:
-            return None
-        answer = of.read.get(truth)
-        if answer is None:
-            answer = of.replies.read(truth)
-            if len(of.read) < _REMEMBERED:
-                of.read[truth] = answer
-        return answer
-
-    def lacks(self, words: Mapping[str, str | None]) -> int:
-        """How many annotators are still to speak of the task, with what they have said last."""
-        return lacking(words, self.needs, self.confirm, self._wrong)
-
-    def wants(self, words: Mapping[str, str | None]) -> int:
-        """How many annotators are to speak of it in all."""
-        return wanted(words, self.needs, self.confirm, self._wrong)
-
-    def _wrong(self, truth: str) -> bool:
-        """Whether the model's answer is wrong where this is the truth."""
-        return loss(truth, self.prediction, self.of_round.replies.problem) > 0
-
-
 @dataclass(frozen=True)
 class _Words:
     """What was said of some tasks before."""
@@ -143,41 +92,6 @@ class _Words:
         if (label.annotator, truth, label.at) in known:
             return True
         return by_time and any(who == label.annotator and at > label.at for who, _, at in known)
-
-
-def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms]:
-    """The tasks that there are of these, locked: nobody else speaks of them until the transaction ends."""
-    numbers = sorted(set(task_ids))
-    query = _ASKED.with_for_update(key_share=True, of=tasks)
-    if len(numbers) <= _FEW:  # with their rounds, in one question
-        query = query.add_columns(*_OF_ROUND).join(rounds, rounds.c.id == tasks.c.round_id)
-    found = [
-        row
-        for some in portions(numbers)
-        for row in connection.execute(query.where(among(connection, tasks.c.id, some))).all()
-    ]
-    of_round = {row.round_id: _round_terms(row) for row in found} if len(numbers) <= _FEW else {}
-    asked = sa.select(rounds.c.id, *_OF_ROUND)
-    for some in portions(sorted({row[1] for row in found} - of_round.keys())):
-        for row in connection.execute(asked.where(among(connection, rounds.c.id, some))):
-            of_round[row.id] = _round_terms(row)
-    return {
-        task_id: Terms(round_id, of_round[round_id], prediction, needs, confirm, bool(is_gold))
-        for task_id, round_id, prediction, needs, confirm, is_gold, *_ in found
-    }
-
-
-_FEW = 200
-"""Tasks whose rounds are read along with each of them: a plan is read anew for every row."""
-_ASKED = sa.select(
-    *(tasks.c[name] for name in ("id", "round_id", "prediction", "needs", "confirm")), tasks.c.gold.is_not(None)
-).order_by(tasks.c.id)
-_OF_ROUND = rounds.c.plan, rounds.c.classes, rounds.c.spellings
-
-
-def _round_terms(row: Any) -> _RoundTerms:
-    classes = None if row.classes is None else dict.fromkeys(row.classes).keys()
-    return _RoundTerms(RoundPlan.of(row.plan).replies(classes, Spellings(row.spellings or {})), {})
 
 
 def _words(connection: Connection, terms: Mapping[int, Terms]) -> _Words:
@@ -265,7 +179,7 @@ def _settle(
 def _end_assignments(connection: Connection, spoke: Mapping[str, Sequence[int]]) -> None:
     """Who has spoken of a task has it no more; ``spoke`` has the tasks by annotator."""
     pairs = [(task_id, annotator) for annotator in spoke for task_id in spoke[annotator]]
-    if len(spoke) > 1 and len(pairs) <= _FEW:  # of annotators who answer at once, in one question
+    if len(spoke) > 1 and len(pairs) <= FEW:  # of annotators who answer at once, in one question
         held = sa.tuple_(assignments.c.task_id, assignments.c.annotator).in_(sorted(pairs))
         connection.execute(assignments.delete().where(held))
         return
