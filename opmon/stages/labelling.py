@@ -173,7 +173,12 @@ def _keep(connection: Connection, work: Toolbox, pulled: Pulled) -> tuple[int, l
     pairs = zip(pulled.said, matched.task_ids, strict=True)
     labels = [_label(said, task) for said, task in pairs if task is not None]
     recorded, problems = queue.record_possible(connection, labels, work.clock())
-    return recorded.new, [*matched.problems, *problems]
+    if matched.pruned:
+        first = next(why for line, why in matched.refused if line in matched.pruned)
+        log.warning(
+            "%d answers are not taken, of rounds whose labels were pruned; the first %s", len(matched.pruned), first
+        )
+    return recorded.new, [*matched.faults, *problems]
 
 
 def _label(said: Said, task_id: int) -> Label:

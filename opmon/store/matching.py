@@ -44,11 +44,18 @@ class Matched:
     task_ids: tuple[int | None, ...]
     refused: tuple[tuple[int, str], ...]
     """By the number of the line why it has no task."""
+    pruned: frozenset[int] = frozenset()
+    """Those of the refused lines whose task went with the labels of its round."""
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong, line by line."""
         return tuple(f"line {line} {why}" for line, why in self.refused)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The same without the lines of pruned labels: whoever tells all answers anew tells those, too."""
+        return tuple(f"line {line} {why}" for line, why in self.refused if line not in self.pruned)
 
 
 def match(
@@ -69,24 +76,25 @@ def match(
     gone = _Gone.of(connection, lines, by_number, by_input)
     task_ids: list[int | None] = []
     refused: list[tuple[int, str]] = []
+    late: set[int] = set()
     spoken: dict[tuple[int, str], int] = {}
     for line, number in zip(lines, named, strict=True):
         task = by_number.get(number) if number is not None else _newest(by_input, line)
         if only_asked and task is None and line.task_key is None and line.task_id is None:
             task_ids.append(None)
             continue
-        problem = (
-            _misnamed(line)
-            or _unnamed(line, number)
-            or ((gone.why(line, number) or _unknown(line)) if task is None else _differs(line, task))
-        )
+        problem = _misnamed(line) or _unnamed(line, number)
+        if problem is None and task is None and (problem := gone.why(line, number)) is not None:
+            late.add(line.line)
+        if problem is None:
+            problem = _unknown(line) if task is None else _differs(line, task)
         if task is not None and problem is None:
             before = spoken.setdefault((task.id, line.annotator), line.line)
             problem = None if corrected or before == line.line else f"answers the same task as line {before}"
         if problem is not None:
             refused.append((line.line, problem))
         task_ids.append(task.id if task is not None and problem is None else None)
-    return Matched(tuple(task_ids), tuple(refused))
+    return Matched(tuple(task_ids), tuple(refused), frozenset(late))
 
 
 class _Task(NamedTuple):

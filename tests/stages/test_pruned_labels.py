@@ -71,10 +71,11 @@ def test_so_many_rounds_are_joined_and_looked_back_on_as_are_kept() -> None:
 
 
 def test_old_rounds_lose_their_labels_and_go_on_telling(
-    workbench: Any, sqlite: str, clock: Any, monkeypatch: pytest.MonkeyPatch
+    workbench: Any, sqlite: str, clock: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("opmon.config.monitor.LOOKED_BACK", 2)  # else thirty rounds were to be made
-    monitor = workbench.monitor(sqlite, clock, **PAST)
+    provider = {"type": "files", "path": str(workbench.folder / "labels"), "form": "csv"}
+    monitor = workbench.monitor(sqlite, clock, **PAST, labels={"provider": provider})
     for wrong in (0.1, 0.6, 0.1, 0.1):
         one_more(monitor, workbench, wrong)
     with monitor.store.read() as connection:
@@ -121,8 +122,10 @@ def test_old_rounds_lose_their_labels_and_go_on_telling(
 
     forgotten = monitor.erase_input("w1-7", really=False)
     assert (forgotten.found, "2 rounds up to 2" in forgotten.unknown) == ([], True)
+    (workbench.folder / "labels" / workbench.name / "old.csv").write_text(f"task_key,label\n{late},3\n")
     cycle = monitor.advance()
     assert (cycle.opened, cycle.problems) == (0, []), "nothing is read again"
+    assert "answers are not taken, of rounds whose labels were pruned; the first is of task t" in caplog.text
     one_more(monitor, workbench)
     with monitor.store.read() as connection:
         stands = monitor_view(connection, monitor.settings.watch, clock(), shown=5)
