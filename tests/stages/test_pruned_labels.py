@@ -23,7 +23,8 @@ from opmon.queries.timeline import timeline
 from opmon.stages.estimate import read_answers
 from opmon.stages.rolled import MOST
 from opmon.store import examining, positions, queue, revisions, rounds, verdicts
-from opmon.store.schema import labels, slices, tasks
+from opmon.store.schema import estimates, labels, slices, tallies, tasks
+from opmon.store.schema import rounds as rounds_table
 from opmon.types import Label
 from opmon.web.failures import failures_of
 
@@ -59,6 +60,24 @@ def one_more(monitor: Any, workbench: Any, wrong: float = 0.1) -> None:
     monitor.advance()
 
 
+def say_late(monitor: Any, number: int, who: str) -> None:
+    """Somebody else contradicts what was said first of the round."""
+    with monitor.store.read() as connection:
+        round_ = rounds.get(connection, monitor.settings.name, number)
+        first = queue.answers(connection, round_.id)[0]
+    with monitor.store.write() as connection:
+        wrong = str((int(first.truth or 0) + 1) % 10)
+        queue.record(connection, [Label(first.task_id or 0, who, wrong, monitor.clock())], monitor.clock())
+    assert monitor.advance().problems == []
+
+
+def tallies_of(connection: Any, number: int) -> list[int]:
+    """The revisions of a round of which the draws are kept."""
+    own = estimates.join(rounds_table, rounds_table.c.id == estimates.c.round_id)
+    query = sa.select(estimates.c.revision).select_from(own.join(tallies, tallies.c.estimate_id == estimates.c.id))
+    return list(connection.scalars(query.where(rounds_table.c.number == number).order_by(estimates.c.revision)))
+
+
 def test_so_many_rounds_are_joined_and_looked_back_on_as_are_kept() -> None:
     from opmon.config.monitor import JOINED, LOOKED_BACK
     from opmon.queries.drifting import LOOKED_BACK as DRIFT
@@ -78,7 +97,10 @@ def test_old_rounds_lose_their_labels_and_go_on_telling(
     monitor = workbench.monitor(sqlite, clock, **PAST, labels={"provider": provider})
     for wrong in (0.1, 0.6, 0.1, 0.1):
         one_more(monitor, workbench, wrong)
+    for truth in ("x", "y"):  # late words: the estimate of round 2 has three revisions
+        say_late(monitor, 2, truth)
     with monitor.store.read() as connection:
+        assert tallies_of(connection, 2) == [0, 1, 2]
         old = connection.scalars(sa.select(tasks.c.id).order_by(tasks.c.id)).first()
         stood = positions.read(connection, workbench.name)
         asked = [rounds.get(connection, workbench.name, number).asked for number in range(1, 5)]
@@ -88,7 +110,12 @@ def test_old_rounds_lose_their_labels_and_go_on_telling(
     said = monitor.prune(really=False)
     assert [each.round for each in said] == [1, 2, 3, 4]
     assert [each.kinds for each in said] == [("payloads", "rounds")] * 2 + [()] * 2
-    assert [(each.emptied, each.labels) for each in said] == [*((count, count) for count in asked[:2]), (0, 0), (0, 0)]
+    assert [(each.emptied, each.labels) for each in said] == [
+        (asked[0], asked[0]),
+        (asked[1], asked[1] + 2),
+        (0, 0),
+        (0, 0),
+    ]
     assert "look back" in said[2].stays
     assert told(monitor, 2) == before, "nothing went yet"
     assert monitor.prune(really=True) == said
@@ -98,6 +125,7 @@ def test_old_rounds_lose_their_labels_and_go_on_telling(
         kept = connection.scalars(sa.select(tasks.c.round_id).distinct()).all()
         covered = connection.scalars(sa.select(slices.c.round_id).distinct()).all()
         assert positions.read(connection, workbench.name) == stood
+        assert tallies_of(connection, 2) == [0, 2], "the first final revision and the newest"
         round_ = rounds.get(connection, workbench.name, 2)
         assert failures_of(connection, monitor.settings, round_).labels_pruned_at == clock()
         with pytest.raises(InputError, match="labels were pruned on"):
