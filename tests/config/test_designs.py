@@ -67,4 +67,7 @@ def test_a_design_without_a_variance_has_no_further_measures_and_no_slices(
 
 
 def test_every_design_of_ours_tells_of_its_parts() -> None:
-    assert [one for one in plugins.names("estimator") if not plugins.class_of("estimator", one).tells_parts()] == []
+    ours = {one: plugins.class_of("estimator", one) for one in plugins.names("estimator")}
+    ours = {one: each for one, each in ours.items() if each.__module__.startswith("opmon.")}  # others may be installed
+    assert len(ours) >= 10
+    assert [one for one, each in ours.items() if not each.tells_parts()] == []
