@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opmon.abc import Flaw, Source
 from opmon.errors import SourceError
+from opmon.sources._around import Around
 from opmon.types import Batch, Json, Slice
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -31,45 +31,10 @@ def is_path(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Nested(Source):
+class Nested(Around):
     """Another source whose batches also have the columns ``paths``, as far as they are not there by that name."""
 
-    source: Source
     paths: tuple[str, ...]
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        return self.source.answers
-
-    @property
-    def inclusion(self) -> str | None:
-        return self.source.inclusion
-
-    @property
-    def asks(self) -> str | None:
-        return self.source.asks
-
-    @property
-    def patience(self) -> float:
-        return self.source.patience
-
-    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
-        return self.source.constants(piece)
-
-    def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
-        return self.source.lost(slices)
-
-    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
-        return self.source.flaws(positions, limit)
-
-    def begins(self) -> Mapping[str, str]:
-        return self.source.begins()
-
-    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
-        return self.source.pending(positions, limit)
-
-    def for_cycle(self) -> Source:
-        return replace(self, source=self.source.for_cycle())
 
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         outer = None if columns is None else self._outer(slices, columns)

@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from opmon.abc import Flaw, Source
+from opmon.abc import Flaw
+from opmon.sources._around import Around
 from opmon.types import Batch, Slice
 from opmon.waiting import Asking
 
 
 @dataclass(frozen=True)
-class Patient(Source):
+class Patient(Around):
     """Another source, asked with a limit on its time; ``role`` and ``monitor`` say for whom.
 
     A disk that hangs, a store or a database that does not answer costs this monitor its inputs alone: what else a cycle
     does goes on.
     """
 
-    source: Source
     monitor: str
     role: str = "source"
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        return self.source.answers
-
-    @property
-    def inclusion(self) -> str | None:
-        return self.source.inclusion
-
-    @property
-    def asks(self) -> str | None:
-        return self.source.asks
-
-    @property
-    def patience(self) -> float:
-        return self.source.patience
-
-    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
-        return self.source.constants(piece)
-
-    def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
-        return self.source.lost(slices)
 
     def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
         return self._asking.call(lambda: self.source.flaws(positions, limit))
@@ -54,9 +32,6 @@ class Patient(Source):
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         return self._asking.call(lambda: self.source.pending(positions, limit))
-
-    def for_cycle(self) -> Source:
-        return replace(self, source=self.source.for_cycle())
 
     def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
         return self._asking.each(lambda: self.source.read(slices, columns), _size)
