@@ -54,6 +54,15 @@ def test_rounds_of_one_moment_lie_side_by_side() -> None:
     assert "threshold 95 %" in svg
 
 
+@pytest.mark.parametrize("last", [0.735, 0.765])
+def test_the_name_of_the_threshold_lies_over_no_point(last: float) -> None:
+    marks = [mark(number, 0.7, 0.1) for number in range(1, 6)] + [mark(6, last, 0.09)]
+    svg = str(timeline(marks, "", quantity=ACCURACY, line=0.75, size=WIDE))
+    foot = float(re.findall(r'class="threshold-name" x="[\d.]+" y="([\d.]+)"', svg)[0])
+    down = float(re.findall(r'<circle [^>]*cy="([\d.]+)"', svg)[-1])
+    assert not foot - 14 < down < foot + 4
+
+
 def test_bands_end_where_a_version_does() -> None:
     marks = [mark(number, version="1" if number < 4 else "2", rolling=0.9) for number in range(1, 8)]
     svg = str(timeline(marks, "", quantity=ACCURACY, line=None, size=WIDE))

@@ -86,6 +86,8 @@ class Size:
         return max(2, self.width // 170)
 
 
+_NAME_WIDTH = 110
+"""What the name of the threshold takes at most, from the right edge."""
 WIDE, NARROW = Size(960, 300), Size(360, 240, left=50, right=8)
 
 
@@ -97,7 +99,7 @@ def timeline(marks: Sequence[Mark], alt: str, *, quantity: Quantity, line: float
     x = _places(marks, size)
     parts = [*_grid(y, quantity, size), *_dates(marks, x, size), *_bands(marks, x, y), *_versions(marks, x, size)]
     if line is not None:
-        parts += _threshold(line, y, quantity, size)
+        parts += _threshold(line, y, quantity, size, [(x[k], y(each.value)) for k, each in enumerate(marks)])
     parts += _rolling(marks, x, y)
     parts += _points(marks, x, y, quantity)
     return Markup(  # noqa: S704 - numbers, and text that is escaped
@@ -215,11 +217,17 @@ def _versions(marks: Sequence[Mark], x: Sequence[float], size: Size) -> Iterator
             yield f'<text class="version-name" x="{at(where + 4)}" y="{size.top - 8}">{escape(name)}</text>'
 
 
-def _threshold(line: float, y: Axis, quantity: Quantity, size: Size) -> Iterator[str]:
+def _threshold(
+    line: float, y: Axis, quantity: Quantity, size: Size, points: Sequence[tuple[float, float]]
+) -> Iterator[str]:
+    """The line with its name at its end, on the side of it on which no point lies under the name."""
     where, right = y(line), size.width - size.right
     yield f'<path class="threshold" d="M{size.left} {at(where)}H{right}"/>'
     words = escape(f"threshold {quantity.text(line)}")
-    beside = at(where + 14 if where < size.height / 2 else where - 5)
+    sides = (14, -5) if where < size.height / 2 else (-5, 14)  # from the line to the foot of the name
+    near = [down - where for across, down in points if across > right - _NAME_WIDTH]
+    free = [side for side in sides if not any(side - 15 < each < side + 5 for each in near)]
+    beside = at(where + (free or sides)[0])
     yield f'<text class="threshold-name" x="{right - 3}" y="{beside}">{words}</text>'
 
 
