@@ -53,12 +53,20 @@ class ScheduleSettings(Part):
         return self
 
     def next_after(self, last: datetime) -> datetime | None:
-        """The first of its times after ``last``; None where cron names a day that never comes."""
+        """The first of its times after ``last``; None where cron names a day that never comes.
+
+        An hour that comes twice when summer time ends counts once where ``cron`` names it.
+        """
         if self.every is not None:
             return last + self.every
         assert self.cron is not None
         following: datetime | None = _trigger(self.cron, self.timezone).get_next_fire_time(None, last + INSTANT)
-        return None if following is None else following.astimezone(UTC)
+        if following is None:
+            return None
+        names_hours = not self.cron.split()[1].startswith("*")
+        if names_hours and following.astimezone(ZoneInfo(self.timezone)).fold:
+            return self.next_after(following.astimezone(UTC))
+        return following.astimezone(UTC)
 
     def silent_from(self, last: datetime) -> datetime | None:
         """When a monitor whose last cycle ended then is silent; None where its time never comes."""

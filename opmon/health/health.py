@@ -106,6 +106,10 @@ class Health:
             told["stuck"] = dict(stuck) if names else len(stuck)
         return why is None, told
 
+    def can_ask(self) -> bool:
+        """Whether the database answers at once."""
+        return self._pulses(ALIVE_SECONDS) is not None
+
     def ready(self, excluded: Sequence[str] = (), *, names: bool = False) -> tuple[bool, dict[str, Json]]:
         """Whether the process can do its work now, and if not, why: ``excluded`` are checks that do not count.
 

@@ -193,3 +193,10 @@ def opened(way: Way[A]) -> A:
         _latest.clear()
         _open[key] = _latest[key] = scorer
     return scorer
+
+
+def forget(way: Way[A]) -> None:
+    """Keep the scorer that this way opens no longer, and what memory it has taken."""
+    with _lock:
+        _latest.clear()
+        _open.pop(identity(way), None)

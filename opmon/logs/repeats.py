@@ -13,6 +13,8 @@ from opmon.logs.place import Place
 EVENT = "opmon_event"
 """What a record carries that tells an event: no two are the same, whatever they say."""
 _NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*")
+_AT = re.compile(r"^(?:monitor \*|round \d+ of \*|\*): ")
+"""How a message begins that says where the work was."""
 _MOST = 1000
 """Problems that are remembered."""
 
@@ -21,20 +23,21 @@ class Repeats(logging.Filter):
     """Lets a warning or error through that is new, or that was last told ``seconds`` ago.
 
     Two messages are the same where only their numbers differ (seconds left, process ids, counts), or the monitor at
-    which the work was: a server that does not answer two hundred monitors is one problem.
+    which the work was: a server that does not answer two hundred monitors is one problem. Nor does it matter which part
+    of opmon met with it.
     """
 
     def __init__(self, seconds: float = 600.0, monotonic: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._seconds, self._monotonic = seconds, monotonic
         self._lock = threading.Lock()
-        self._told: dict[tuple[str, str], tuple[float, int]] = {}
+        self._told: dict[str, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING or EVENT in record.__dict__:
             return True
         message, now = record.getMessage(), self._monotonic()
-        key = record.name, _NUMBERS.sub("#", _anyones(record, message))
+        key = _NUMBERS.sub("#", _anyones(record, message))
         with self._lock:
             at, more = self._told.get(key, (None, 0))
             if at is not None and now - at < self._seconds:
@@ -51,6 +54,10 @@ class Repeats(logging.Filter):
 
 
 def _anyones(record: logging.LogRecord, message: str) -> str:
-    """The message without the name of the monitor at which the work was."""
+    """The message without the monitor at which the work was, and without the round or stage that it begins with."""
     where = record.__dict__.get("place")
-    return message.replace(where.monitor, "*") if isinstance(where, Place) and where.monitor else message
+    if not isinstance(where, Place) or not where.monitor:
+        return message
+    name = re.escape(where.monitor)  # as a word: one called "sql" is no part of "postgresql"
+    message = re.sub(rf"(?<![\w-]){name}(?![\w-])", "*", message)
+    return _AT.sub("", message)

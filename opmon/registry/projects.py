@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 
+from opmon.ceiling import lift
 from opmon.errors import UnavailableError
 from opmon.private import umask_of_user
 from opmon.redaction import redacted
@@ -57,6 +58,7 @@ def _start(argv: list[str], connection: Connection, uri: str) -> None:
             start_new_session=True,
             umask=umask_of_user(),
         )
+        lift(process.pid)
         try:
             code = process.wait(GRACE)
         except subprocess.TimeoutExpired:

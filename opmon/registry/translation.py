@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from opmon import disk
+from opmon.ceiling import shortage
 from opmon.errors import (
     ConfigError,
     InputError,
@@ -34,6 +35,8 @@ _ON_THE_WAY = {
     r"[Tt]imed out": "it did not answer in time",
 }
 """How libraries of the network name what went wrong on the way to a server, and what people call it."""
+_ERRORS = re.compile(r"too many (\d{3}) error responses")
+_NOT_JSON = re.compile(r"not in a valid JSON format\. Response body: (.*)", re.DOTALL)
 _REFUSED = frozenset({"UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED"})
 _WRONG = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ALREADY_EXISTS"})
 
@@ -57,7 +60,7 @@ def is_answer(exc: BaseException) -> bool:
 
 def _translate(exc: Exception, doing: str, where: str) -> OpmonError:
     message = first_line(exc)
-    here = disk.trouble(exc)
+    here = disk.trouble(exc) or shortage(exc)
     if here is not None:
         return here
     if _FULL.search(str(exc)):
@@ -82,6 +85,31 @@ def _translate(exc: Exception, doing: str, where: str) -> OpmonError:
             f"{doing}: a package that MLflow needs for {where} is not installed: {message}. "
             f"Install it (boto3 for s3://, google-cloud-storage for gs://, azure-storage-blob for wasbs://)."
         )
+    return _wrongly(exc, doing, where) or _unreached(exc, doing, where, message)
+
+
+def _wrongly(exc: Exception, doing: str, where: str) -> OpmonError | None:
+    """The error for an answer that is none of MLflow's, or that only says that it cannot."""
+    errors, page = _ERRORS.search(str(exc)), _NOT_JSON.search(str(exc))
+    if errors is not None and errors[1] == "429":
+        return RegistryUnavailable(
+            f"{doing}: MLflow at {where} takes no more at the moment (429). Nothing is lost: it is tried again."
+        )
+    if errors is not None:
+        return RegistryUnavailable(
+            f"{doing}: MLflow at {where} answered with the error {errors[1]} each time. Nothing is lost; its own log "
+            f"tells why, such as a disk that is full or a database that is away."
+        )
+    if page is not None:
+        return RegistryUnavailable(
+            f"{doing}: something else answers at {where} than MLflow, such as a page to sign in on: "
+            f"{redacted(page[1])[:80]}. Nothing is lost; check the address, and give what stands before MLflow the "
+            f"credentials it wants: MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN."
+        )
+    return None
+
+
+def _unreached(exc: Exception, doing: str, where: str, message: str) -> OpmonError:
     on_the_way = next((words for pattern, words in _ON_THE_WAY.items() if re.search(pattern, str(exc))), None)
     if on_the_way is not None and where.startswith("http"):
         return RegistryUnavailable(

@@ -82,15 +82,15 @@ class LoggedScorer:
         rejected: dict[int, str] = {}
         variables: dict[str, NDArray[np.float32]] = {}
         scores: Numbers | None = None
-        unlike, holds = 0, traits(self.problem)
+        unlike, unscored, holds = 0, 0, traits(self.problem)
         if holds.of_numbers:
             predictions, good = self._numbers(batch.rows, rejected)
         elif not holds.compares:
             predictions, good = self._outputs(batch.rows, rejected)
         elif not holds.one_class:
-            predictions, good, variables, unlike, scores = self._several(batch.rows, rejected)
+            predictions, good, variables, unlike, unscored, scores = self._several(batch.rows, rejected)
         else:
-            predictions, good, variables, unlike, scores = self._classified(batch.rows, rejected)
+            predictions, good, variables, unlike, unscored, scores = self._classified(batch.rows, rejected)
         rows = batch.first_row + np.flatnonzero(good)
         return Scored(
             batch.slice_index,
@@ -102,6 +102,7 @@ class LoggedScorer:
             unlike,
             self.classes,
             scores=None if scores is None else scores[good],
+            unscored=unscored,
         )
 
     def _numbers(self, rows: pa.RecordBatch, rejected: dict[int, str]) -> tuple[Array, NDArray[np.bool_]]:
@@ -123,7 +124,7 @@ class LoggedScorer:
 
     def _several(
         self, rows: pa.RecordBatch, rejected: dict[int, str]
-    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, Numbers | None]:
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, int, Numbers | None]:
         """The classes that hold, as they were logged, or else those whose score is high enough."""
         names, name = self.columns.scores, self.columns.prediction
         variables: dict[str, NDArray[np.float32]] = {}
@@ -141,17 +142,18 @@ class LoggedScorer:
             kept = np.where(valid[:, None], scores, np.nan).astype(np.float32) if self.keeps_scores else None
         if name is None:
             _reject(rejected, ~valid, f"column {names[0]!r} has no scores from 0 to 1")
-            return by_score, valid, variables, 0, kept
+            return by_score, valid, variables, 0, 0, kept
         said = logged_sets(name, _column(rows, name), self.classes, self.spellings)
         rejected.update(said.rejected)
         self._said += int(said.known.sum()) + len(said.strays)
         self._strays.update(said.strays.values())
         unlike = int((by_score != said.sets)[said.known & valid].sum()) if names else 0
-        return said.sets, said.known, variables, unlike, kept
+        unscored = int((said.known & ~valid).sum()) if names else 0
+        return said.sets, said.known, variables, unlike, unscored, kept
 
     def _classified(
         self, rows: pa.RecordBatch, rejected: dict[int, str]
-    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, Numbers | None]:
+    ) -> tuple[Array, NDArray[np.bool_], dict[str, NDArray[np.float32]], int, int, Numbers | None]:
         count = rows.num_rows
         variables: dict[str, NDArray[np.float32]] = {}
         best: Array | None = None
@@ -163,7 +165,7 @@ class LoggedScorer:
         if name is None:
             assert best is not None
             _reject(rejected, ~valid, f"column {self.columns.scores[0]!r} has no scores, or no probabilities")
-            return best, valid, variables, 0, scores
+            return best, valid, variables, 0, 0, scores
         column = decoded(_column(rows, name))
         said = is_said(name, column)
         _reject(rejected, ~said, f"column {name!r} is empty")
@@ -185,7 +187,8 @@ class LoggedScorer:
         good = said.copy()
         good[np.flatnonzero(said)[strays]] = False
         unlike = 0 if best is None else int((best != predictions)[good & valid].sum())
-        return predictions, good, variables, unlike, scores
+        unscored = 0 if best is None else int((good & ~valid).sum())
+        return predictions, good, variables, unlike, unscored, scores
 
     def _scored(
         self, rows: pa.RecordBatch

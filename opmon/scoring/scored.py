@@ -37,6 +37,8 @@ class Scored:
     them; None where it has none."""
     chances: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     """By class how likely the model holds it to be the truth, of the classes that a sampler aims by."""
+    unscored: int = 0
+    """The number of answers beside which no scores were logged that can be read as such."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from opmon.errors import EndlessModel, InputError, ModelError, OutOfMemory
-from opmon.scoring._deadlines import RUN_SECONDS, deadlines
+from opmon.scoring._deadlines import RUN_SECONDS, Run, deadlines
 from opmon.scoring._failures import first_line, is_shortage, why_not_loaded
 from opmon.scoring.devices import CUDA, DEVICES, TENSORRT, Device, Providers, short_name
 from opmon.scoring.placement import Placement
@@ -62,24 +62,37 @@ class Session:
     def run(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
         """The values of ``outputs``; :class:`OutOfMemory` where a smaller batch may fit."""
         options = _onnxruntime().RunOptions()
+        run: Run | None = None
         try:
-            with deadlines.within(options, RUN_SECONDS):
+            with deadlines.within(options, RUN_SECONDS) as run:
                 if self.bound is not None and self._can_bind(outputs):
                     return self._run_bound(outputs, feeds, options, *self.bound)
                 results: list[Array] = self._session.run(list(outputs), dict(feeds), options)
         except Exception as exc:  # ONNX Runtime's errors have no common class but Exception
             given = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in feeds.items())
-            if options.terminate:
+            if run is not None and run.stopped_for == "time":
                 raise EndlessModel(
                     f"the model did not end within {RUN_SECONDS:g} s on {given} and was stopped: is there a loop in it?"
                 ) from exc
-            if is_shortage(exc):
+            if options.terminate or is_shortage(exc):
+                self._give_back(feeds)
+                why = "it was stopped when nearly all memory was taken" if options.terminate else first_line(exc)
                 raise OutOfMemory(
-                    f"the memory of the device ({self.device}) does not suffice for {given}: {first_line(exc)}"
+                    f"the memory of the device ({self.device}) does not suffice for {given}: {why}"
                 ) from exc
             wanted = ", ".join(map(str, self.inputs))
             raise ModelError(f"the model does not run on {given}; it takes {wanted}: {first_line(exc)}") from exc
         return results
+
+    def _give_back(self, feeds: Mapping[str, Array]) -> None:
+        """Return what ONNX Runtime keeps for the next run, which it does after a run: one that ends where it begins."""
+        if self.bound is not None:
+            return
+        options = _onnxruntime().RunOptions()
+        options.terminate = True
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        with contextlib.suppress(Exception):  # it always fails, by the flag
+            self._session.run(None, dict(feeds), options)
 
     def _can_bind(self, outputs: Sequence[str]) -> bool:
         """Whether all that goes in and out are numbers: ONNX Runtime ends the process where a bound output is text."""

@@ -1,22 +1,28 @@
 """The configuration, read again while the service runs: when its file has changed, or when somebody asks for it.
 
 A new one that is wrong is told, and the old goes on. So it does where the new one names another database, registry,
-state folder or address: those are what the process stands on, and take a restart.
+state folder or address: those are what the process stands on, and take a restart. What is wrong with one may lie
+outside of its file, such as the right to read it: it is tried again until one is taken over, whole or not at all.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opmon.config import Settings
+from opmon.config import MonitorSettings, Settings
 from opmon.errors import OpmonError
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
+AGAIN_SECONDS = 30.0
+"""How often one that could not be taken over is tried again."""
+GONE_SECONDS = 10.0
+"""A file that has not been there for so long is not being replaced: it is gone."""
 GROUND = ("database", "state", "mlflow", "registry")
 """What the process stands on: a configuration that changes it is not taken over at all."""
 LATER = ("ingest", "web", "metrics")
@@ -37,17 +43,24 @@ class Reloading:
     """Keeps for the audit that a new one was taken over."""
     good: bool = True
     """Whether the newest configuration could be taken over."""
+    monotonic: Callable[[], float] = time.monotonic
     _seen: tuple[int, int, int] | None = field(default=None, repr=False)
+    _tried: float = field(default=0.0, repr=False)
+    """When it was last read."""
+    _there: float = field(default=0.0, repr=False)
+    """When the file was last there."""
 
     def __post_init__(self) -> None:
         self._seen = self._stamp()
+        self._there = self.monotonic()
 
     def look(self, forced: bool = False) -> None:
         """Read the configuration again where its file has changed, or where that is asked for."""
-        stamp = self._stamp()
-        if (stamp is None or stamp == self._seen) and not forced:  # a file that is being replaced is not there
+        stamp, now = self._stamp(), self.monotonic()
+        self._there = self._there if stamp is None else now
+        if not (forced or self._is_due(stamp, now)):
             return
-        self._seen = stamp
+        self._seen, self._tried = stamp, now
         try:
             self._take(self.load())
         except OpmonError as exc:
@@ -56,6 +69,11 @@ class Reloading:
         except Exception:
             self.good = False
             log.exception("the new configuration in %s is not used, and the old goes on", self.path)
+
+    def _is_due(self, stamp: tuple[int, int, int] | None, now: float) -> bool:
+        if stamp is None and now - self._there < GONE_SECONDS:
+            return False  # a file that is being replaced is not there
+        return stamp != self._seen or (not self.good and now - self._tried >= AGAIN_SECONDS)
 
     def _take(self, new: Settings) -> None:
         ground = [key for key in GROUND if getattr(new, key) != getattr(self.settings, key)]
@@ -67,10 +85,9 @@ class Reloading:
             )
             return
         later = [key for key in LATER if getattr(new, key) != getattr(self.settings, key)]
-        old, self.settings = self.settings, new.model_copy(update={key: getattr(self.settings, key) for key in LATER})
-        for take in self.takers:
-            take(self.settings)
-        self.good = True
+        old, new = self.settings, new.model_copy(update={key: getattr(self.settings, key) for key in LATER})
+        self._hand(old, new)
+        self.settings, self.good = new, True
         changed = _changed(old, self.settings)
         restart = f"; a restart takes over {' and '.join(later)}" if later else ""
         log.info("the configuration was read again: %s%s", changed, restart)
@@ -78,6 +95,16 @@ class Reloading:
             self.note(changed)
         except OpmonError as exc:
             log.warning("the new configuration is used, but that is not in the audit: %s", exc)
+
+    def _hand(self, old: Settings, new: Settings) -> None:
+        """Give everybody the new configuration, or leave everybody the old one."""
+        for count, take in enumerate(self.takers, 1):
+            try:
+                take(new)
+            except Exception:
+                for again in self.takers[:count]:
+                    again(old)
+                raise
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
@@ -91,7 +118,13 @@ def _changed(old: Settings, new: Settings) -> str:
     """Which monitors are new, other than before, or gone, in words."""
     kinds = {
         "new": [name for name in new.monitors if name not in old.monitors],
-        "changed": [name for name, own in new.monitors.items() if name in old.monitors and own != old.monitors[name]],
+        "changed": [name for name, own in new.monitors.items() if name in old.monitors and _is_other(own, old)],
         "gone": [name for name in old.monitors if name not in new.monitors],
     }
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names) or "no monitor changed"
+
+
+def _is_other(own: MonitorSettings, old: Settings) -> bool:
+    """Whether a monitor is configured otherwise than before, whatever others there are beside it."""
+    before = old.monitors[own.name]
+    return own.model_copy(update={"before": before.before}) != before

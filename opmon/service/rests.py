@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
@@ -16,6 +17,8 @@ LEASE_REST = 5.0
 """How long one is left alone that another process works on: who holds it may be gone."""
 LONGEST_BACKOFF = timedelta(minutes=5)
 """How long a monitor whose cycles fail is not begun by its schedule, at most; one with longer periods keeps to them."""
+LONGEST_OF_DEADLY = timedelta(hours=6)
+"""The same of one in whose cycles process after process has ended."""
 _AT_ONCE = 2
 """So many failures running change nothing."""
 
@@ -54,6 +57,20 @@ class Rests:
         with self._lock:
             for name in set(self._until) - set(names):
                 del self._until[name]
+
+
+def is_deadly(name: str, ended: Ended | None, now: datetime) -> bool:
+    """Whether a monitor is left alone because process after process has ended in the middle of its cycles.
+
+    Those that were at work beside it when it happened have the same count: each waits for another while, so that they
+    are not begun together again, and what a good one has done then counts.
+    """
+    if ended is None or ended.killed <= _AT_ONCE or ended.at > now:
+        return False
+    spread = 1 + zlib.crc32(name.encode()) % 100 / 100
+    return (
+        now < ended.at + min(LONGEST_BACKOFF * 2.0 ** min(ended.killed - _AT_ONCE - 1, 20), LONGEST_OF_DEADLY) * spread
+    )
 
 
 def backs_off(schedule: ScheduleSettings, ended: Ended | None, now: datetime) -> bool:

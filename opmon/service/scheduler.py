@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from opmon.abc import Registry
+from opmon.ceiling import ceiling
 from opmon.config import Settings
 from opmon.config.registry import registry_of
 from opmon.errors import LeaseHeld, OpmonError
@@ -28,7 +30,7 @@ from opmon.outgoing import overdue
 from opmon.service import memory
 from opmon.service.attention import Attention
 from opmon.service.crew import Crew
-from opmon.service.rests import FIRST_REST, Rests, backs_off
+from opmon.service.rests import FIRST_REST, Rests, backs_off, is_deadly
 from opmon.service.stopping import LAST_RESORT, Signals
 from opmon.service.timetable import Timetable
 from opmon.service.watchdog import BUSY_SECONDS, Watchdog
@@ -78,6 +80,10 @@ class Service:
     """Monitors whose scheduled run another process kept from beginning, or that ran out of time."""
     _unfinished: set[str] = field(default_factory=set, repr=False)
     """Those of them that had begun: they go on, whoever has begun them meanwhile."""
+    _at_work: dict[str, Monitor] = field(default_factory=dict, repr=False)
+    """Whose cycles are under way, as they were configured when these began."""
+    _untimed: bool = field(default=True, repr=False)
+    """Whether the timetable does not yet know the monitors there are."""
     _looked: float | None = None
 
     def __post_init__(self) -> None:
@@ -107,6 +113,7 @@ class Service:
         log.info("watching %s", ", ".join(self.monitors))
         while not self._stop.is_set():
             self._looked = self.monotonic()
+            ceiling.renew()
             try:
                 self.look()
                 self.give_up_stalled()
@@ -145,22 +152,29 @@ class Service:
 
         A cycle that is under way goes on to its end as it was.
         """
-        old, self.settings = self.settings, settings
+        old = self.settings
         self.monitors = {
             name: self.monitors[name] if old.monitors.get(name) == own else self._monitor(settings, name)
             for name, own in settings.monitors.items()
         }
-        self.timetable()
+        self.settings, self._untimed = settings, True
+        try:
+            self.timetable()
+        except OpmonError as exc:
+            log.warning("%s", exc)  # they are begun when it answers again
 
     def timetable(self) -> Timetable:
         """When each monitor is due, from when it was last begun."""
         with self.store.read() as connection:
             last = ticks.last(connection)
         self.table.add_all({name: monitor.settings.schedule for name, monitor in self.monitors.items()}, last)
+        self._untimed = False
         return self.table
 
     def look(self) -> None:
         """Start the monitors that are due, but for those that another process has begun, and those that back off."""
+        if self._untimed:
+            self.timetable()
         due = self.table.due()
         try:
             names = self._unbegun(due)
@@ -182,36 +196,42 @@ class Service:
             for name in names
             if self.table.is_open(name, begun.get(name), now)
             and not backs_off(self.monitors[name].settings.schedule, ended.get(name), now)
+            and not is_deadly(name, ended.get(name), now)
         ]
 
     def give_up_stalled(self) -> None:
         """Give up the cycles in which nothing has moved for too long: their leases run out, and others may begin."""
         for name in self.attention.stalled(self._patience):
+            hanging = self._at_work.get(name)
             log.error(
                 "monitor %s: nothing has moved for %.0f min in %s; the cycle is given up, and begun anew",
                 *(name, self._patience(name) / 60, self.attention.busy(0)[name].stage or "its work"),
             )
             overdue.count("cycle")
             self.attention.forget(name)
+            if hanging is not None:
+                hanging.given_up = True
             if name in self.monitors:
-                self.monitors[name].given_up = True
-                self.monitors = {**self.monitors, name: self._monitor(self.settings, name)}
-            self._unfinished.add(name)
-            self._owed.add(name)
+                if self.monitors[name] is hanging:
+                    self.monitors = {**self.monitors, name: self._monitor(self.settings, name)}
+                self._unfinished.add(name)
+                self._owed.add(name)
             self.crew.give_up(name)
 
     def _patience(self, name: str) -> float:
-        monitor = self.monitors.get(name)
-        return 0.0 if monitor is None else monitor.settings.schedule.give_up_after.total_seconds()
+        """How long a cycle under way may stand still: as its monitor said when it began."""
+        monitor = self._at_work.get(name)
+        return math.inf if monitor is None else monitor.settings.schedule.give_up_after.total_seconds()
 
     def attend(self) -> None:
         """Start the monitors that have something to do between their scheduled times."""
         with self.store.read() as connection:
             names = readiness.monitors_with_work(connection, self.clock())
-        names = (names | self._owed) & set(self.monitors)
+            names = (names | self._owed) & set(self.monitors)
+            ended = cycles.last(connection, names) if names else {}
         self.rests.keep(names)
         for name in sorted(names - self.crew.busy()):
-            if self.rests.is_over(name):
+            if self.rests.is_over(name) and not is_deadly(name, ended.get(name), self.clock()):
                 self.crew.want(name, open_new=name in self._owed)
 
     def work(self, name: str, open_new: bool) -> None:
@@ -221,8 +241,13 @@ class Service:
             self._owed.discard(name)
             self._unfinished.discard(name)
             return
-        with self.attention.on(name):
-            self._work(monitor, name, open_new)
+        self._at_work[name] = monitor
+        try:
+            with self.attention.on(name):
+                self._work(monitor, name, open_new)
+        finally:
+            if self._at_work.get(name) is monitor:  # one that was given up on may end when the next has long begun
+                del self._at_work[name]
 
     def _work(self, monitor: Monitor, name: str, open_new: bool) -> None:
         begin = self.table.claim(name, anyway=name in self._unfinished) if open_new else None

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
-from opmon.abc import Flaw, Source
-from opmon.types import Batch, Slice
+from opmon.abc import Source
+from opmon.sources._passing import Passing
+from opmon.types import Slice
 
 
 @dataclass(frozen=True)
-class Around(Source):
+class Around(Passing):
     """Passes every hook on to ``source``."""
 
     source: Source
+
+    @property
+    def reader(self) -> Source:
+        return self.source
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -33,29 +36,8 @@ class Around(Source):
     def patience(self) -> float:
         return self.source.patience
 
-    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
-        return self.source.constants(piece)
-
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         return self.source.lost(slices)
 
-    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
-        return self.source.flaws(positions, limit)
-
-    def begins(self) -> Mapping[str, str]:
-        return self.source.begins()
-
-    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
-        return self.source.pending(positions, limit)
-
     def for_cycle(self) -> Source:
         return replace(self, source=self.source.for_cycle())
-
-    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        return self.source.read(slices, columns)
-
-    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
-        return self.source.read_some(slices, numbers)
-
-    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
-        return self.source.fetch(slices, rows)

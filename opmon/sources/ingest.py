@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +14,15 @@ from opmon.abc import Erasure, Flaw, Source
 from opmon.errors import SourceError
 from opmon.sources._folder import Entry
 from opmon.sources._own_files import erase
+from opmon.sources._passing import Passing
 from opmon.sources._position import BEGIN, parse
 from opmon.sources._since import Since, since_text
 from opmon.sources._stored import open_place
 from opmon.sources.files import Files
-from opmon.types import Batch, Slice
+from opmon.types import Slice
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 LOST = b"opmon.lost"
 """The key of a file's metadata with what was lost: reason -> how many, as JSON."""
@@ -31,7 +32,7 @@ _NOTHING_BEFORE = ".since"
 
 
 @dataclass(frozen=True)
-class Ingest(Source):
+class Ingest(Passing):
     """What is sent to opmon over HTTP: `POST /v1/ingest/<monitor>` at the address that `ingest: {listen: ...}` says.
 
     `opmon serve` takes it, or `opmon ingest` alone: CloudEvents as the loggers of KServe and Seldon send them, requests
@@ -73,26 +74,17 @@ class Ingest(Source):
 
     def begins(self) -> Mapping[str, str]:
         if self._is_there:
-            return self._files.begins()
+            return super().begins()
         return {} if self.since is None else {_NOTHING_BEFORE: BEGIN}
 
     def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
-        return self._files.flaws(positions, limit) if self._is_there else ()
+        return super().flaws(positions, limit) if self._is_there else ()
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
-        return self._files.pending(positions, limit) if self._is_there else []
+        return super().pending(positions, limit) if self._is_there else []
 
     def for_cycle(self) -> Source:
-        return self._files.for_cycle() if self._is_there else self
-
-    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        return self._files.read(slices, columns)
-
-    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
-        return self._files.read_some(slices, numbers)
-
-    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
-        return self._files.fetch(slices, rows)
+        return super().for_cycle() if self._is_there else self
 
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         """What the files say in which the rows begin, and the ones without rows before them."""
@@ -138,7 +130,7 @@ class Ingest(Source):
         return Path(self.path).is_dir()
 
     @cached_property
-    def _files(self) -> Files:
+    def reader(self) -> Files:
         since = None if self.since is None else str(self.since)
         return Files(str(self.path), "parquet", _PATTERN, self.types, since=since, broken=self.broken)
 

@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from opmon.abc import Erasure, Flaw, Source
+from opmon.abc import Erasure
 from opmon.errors import InputError, SourceError
 from opmon.recorder.counts import KEY, REASONS
 from opmon.sources._folder import Entry
 from opmon.sources._own_files import erase
+from opmon.sources._passing import Passing
 from opmon.sources._position import parse
 from opmon.sources._stored import open_place
 from opmon.sources.files import Files
 from opmon.stores import AT_ONCE, scheme_of
-from opmon.types import Batch, Slice
+from opmon.types import Slice
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 _NAME = re.compile(r"(?P<name>.+)-(?P<writer>[0-9a-f]{32})-(?P<sequence>[0-9]{8})(?P<tally>\.tally)?\.parquet")
 _WITH_ROWS = f"-{'[0-9a-f]' * 32}-{'[0-9]' * 8}.parquet"
@@ -32,7 +33,7 @@ GONE = "a file of the recorder is gone"
 
 
 @dataclass(frozen=True)
-class Recorder(Source):
+class Recorder(Passing):
     """What ``opmon.Recorder`` wrote where the model is served, and what it could not write.
 
     Each row has ``id``, ``timestamp``, the inputs' own columns (``features``, ``text`` or ``image`` where they have no
@@ -59,7 +60,7 @@ class Recorder(Source):
     def __post_init__(self) -> None:
         if self.name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
             raise InputError(f"name is a recorder's name: letters, digits and ._-; got {self.name!r}")
-        _ = self._files
+        _ = self.reader
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -69,34 +70,10 @@ class Recorder(Source):
     def inclusion(self) -> str | None:
         return "inclusion"
 
-    def constants(self, piece: Slice) -> Mapping[str, str | int | None]:
-        return self._files.constants(piece)
-
-    def flaws(self, positions: Mapping[str, str], limit: int | None = None) -> Sequence[Flaw]:
-        return self._files.flaws(positions, limit)
-
-    def begins(self) -> Mapping[str, str]:
-        return self._files.begins()
-
     def erase(self, input_id: str, positions: Mapping[str, str], needed: Collection[str], *, really: bool) -> Erasure:
         if scheme_of(self.path) is not None:
             return Erasure(unreached=(f"{self.path}: the recorder's files in an object store are to be removed there",))
         return erase(Path(self.path), input_id, positions, needed, really=really)
-
-    def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
-        return self._files.pending(positions, limit)
-
-    def for_cycle(self) -> Source:
-        return self._files.for_cycle()
-
-    def read(self, slices: Sequence[Slice], columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        return self._files.read(slices, columns)
-
-    def read_some(self, slices: Sequence[Slice], numbers: Sequence[int]) -> Iterator[Batch]:
-        return self._files.read_some(slices, numbers)
-
-    def fetch(self, slices: Sequence[Slice], rows: Mapping[int, Sequence[int]]) -> pa.Table:
-        return self._files.fetch(slices, rows)
 
     def lost(self, slices: Sequence[Slice]) -> Mapping[str, int]:
         """Inputs that were dropped before these rows were written: told by the files in which the rows begin.
@@ -119,7 +96,7 @@ class Recorder(Source):
             return dict(sum(pool.map(lambda file: file.lost(before), telling), Counter[str]()))
 
     @cached_property
-    def _files(self) -> Files:
+    def reader(self) -> Files:
         return Files(
             self.path, "parquet", f"{self.name or '*'}{_WITH_ROWS}", self.types, since=self.since, broken=self.broken
         )

@@ -18,12 +18,13 @@ from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, ExceptionContext
 from sqlalchemy.exc import DisconnectionError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from opmon.errors import DatabaseUnavailable
 from opmon.private import make_private
+from opmon.store._documents import as_json
 from opmon.store._turns import Line, begin
 
 BUSY_SECONDS = 30.0
@@ -38,6 +39,8 @@ _SESSION = {"lock_timeout": "5s", "statement_timeout": "60s", "idle_in_transacti
 UNHURRIED = ("lock_timeout = '10min'", "statement_timeout = 0", "idle_in_transaction_session_timeout = '10min'")
 """What a transaction on PostgreSQL sets for itself that may take minutes."""
 UNHURRIED_SECONDS = 600
+READ_ONLY = "25006"
+"""SQLSTATE of a write where none is taken."""
 _LIBPQ = {
     "connect_timeout": 10,
     "keepalives": 1,
@@ -73,8 +76,13 @@ def turn_to_write(engine: Engine, unhurried: bool) -> Iterator[None]:
     if line is None:
         yield
         return
-    with line.turn(UNHURRIED_SECONDS if unhurried else BUSY_SECONDS):
+    with line.turn(UNHURRIED_SECONDS if unhurried else _patience(engine.url)):
         yield
+
+
+def _patience(url: URL) -> float:
+    """The seconds that a writer waits for another one on SQLite, whichever process that one is in."""
+    return float(str(url.query.get("timeout", BUSY_SECONDS)))
 
 
 def _whole(path: str) -> str:
@@ -102,7 +110,7 @@ def _postgresql(url: URL) -> Engine:
         # what is prepared keeps its plan: one made for an empty table, or for few keys, takes minutes for many
         given["prepare_threshold"] = None
     engine = sa.create_engine(
-        url, connect_args=given, pool_size=POOL, max_overflow=0, pool_use_lifo=True
+        url, connect_args=given, pool_size=POOL, max_overflow=0, pool_use_lifo=True, json_serializer=as_json
     )  # none beyond the pool: a server counts a connection that was closed until its process is gone
 
     @sa.event.listens_for(engine, "connect")
@@ -114,6 +122,12 @@ def _postgresql(url: URL) -> Engine:
                 cursor.execute(f"SET SESSION {name} = '{value}'")
         cursor.close()
         connection.commit()
+
+    @sa.event.listens_for(engine, "handle_error")
+    def _(context: ExceptionContext) -> None:
+        """A session that takes no writes may never take any again: it leads to a server that became a standby."""
+        if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
+            context.is_disconnect = True  # all that are open are closed, and new ones look for the primary
 
     @sa.event.listens_for(engine, "checkin")
     def _(connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
@@ -136,7 +150,7 @@ def _postgresql(url: URL) -> Engine:
 
 def _sqlite(url: URL) -> Engine:
     given = {"check_same_thread": False} | ({} if "timeout" in url.query else {"timeout": BUSY_SECONDS})
-    engine = sa.create_engine(url, connect_args=given)
+    engine = sa.create_engine(url, connect_args=given, json_serializer=as_json)
     path = url.database
     _lines[engine] = Line()
 
@@ -160,7 +174,7 @@ def _sqlite(url: URL) -> Engine:
     def _(connection: Connection) -> None:
         options = connection.get_execution_options()
         how, unhurried = options.get("opmon_begin", "IMMEDIATE"), bool(options.get("opmon_unhurried"))
-        seconds = UNHURRIED_SECONDS if unhurried else float(str(url.query.get("timeout", BUSY_SECONDS)))
+        seconds = UNHURRIED_SECONDS if unhurried else _patience(url)
         driver = connection.connection.driver_connection
         if how == "IMMEDIATE" and isinstance(driver, sqlite3.Connection):
             driver.execute("PRAGMA busy_timeout = 0")

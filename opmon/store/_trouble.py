@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping
 
@@ -15,6 +16,10 @@ _ROOM = "the disk that holds it is full. Free some space. " + _AGAIN
 _MISSING = (
     "tables of opmon's are missing. Was it emptied, replaced or half restored while opmon ran? Put it back; "
     "an empty database gets its tables when opmon starts."
+)
+_OTHER = (
+    "its tables are not those of this opmon. Were they brought up to date by a newer one while this one ran? Start the "
+    "new release in place of this process."
 )
 
 _SQLITE: Mapping[str, str] = {
@@ -34,7 +39,10 @@ _SQLITE: Mapping[str, str] = {
 
 _POSTGRES: Mapping[str, str] = {
     "53100": _ROOM,
-    "55P03": f"another process has held a row that opmon needs for longer than lock_timeout. {_AGAIN}",
+    "55P03": (
+        "another session has held a row or table that opmon needs for longer than lock_timeout; pg_stat_activity and "
+        f"pg_blocking_pids tell whose it is. {_AGAIN}"
+    ),
     "57014": f"a query took longer than statement_timeout. {_AGAIN}",
     "25P03": f"this process stood still inside a transaction for too long, so the server ended it. {_AGAIN}",
     "25P04": f"a transaction took longer than transaction_timeout. {_AGAIN}",
@@ -44,10 +52,26 @@ _POSTGRES: Mapping[str, str] = {
     "40001": f"another transaction was quicker. {_AGAIN}",
     "40P01": f"two transactions waited for each other and the server ended one. {_AGAIN}",
     "42501": "its user may not do this. Grant it all rights on opmon's tables and the schema they are in.",
-    "25006": "it takes no writes now, as a standby does. Name the primary in 'database'.",
+    "25006": (
+        "it takes no writes now: it is a standby, or default_transaction_read_only is on. Name the primary in "
+        f"'database', or let it take writes. {_AGAIN}"
+    ),
     "42P01": _MISSING,
+    "42703": _OTHER,
 }
 """By SQLSTATE."""
+
+_ON_THE_WAY: Mapping[str, str] = {
+    r"too many clients already|remaining connection slots|too many connections for": (
+        f"it has no connection left. A process of opmon takes ten at most: raise max_connections there, or run fewer. "
+        f"{_AGAIN}"
+    ),
+    r"password authentication failed|no password supplied": (
+        "it refused the user or the password. Write the right ones into 'database' and start opmon again. " + _AGAIN
+    ),
+    r"database \"[^\"]*\" does not exist": "it is not there. Create it, or name another in 'database'.",
+}
+"""By what PostgreSQL says to one who connects: the driver gives no code then."""
 
 _BUSY = (_SQLITE["SQLITE_BUSY"], _POSTGRES["55P03"])
 
@@ -73,12 +97,16 @@ def _words(exc: sql.SQLAlchemyError) -> str | None:
     if isinstance(cause, sqlite3.Error):
         return _sqlite_words(cause)
     code = None if cause is None else getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    if code is None:
+        return next((words for said, words in _ON_THE_WAY.items() if re.search(said, str(cause))), None)
     return _POSTGRES.get(str(code))
 
 
 def _sqlite_words(cause: sqlite3.Error) -> str | None:
     if "no such table" in str(cause):
         return _MISSING
+    if "no such column" in str(cause) or "has no column named" in str(cause):
+        return _OTHER
     name = getattr(cause, "sqlite_errorname", None) or ""  # there is none on what Python's own module raises
     return next((words for begin, words in _SQLITE.items() if name.startswith(begin)), None)
 

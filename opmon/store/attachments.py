@@ -23,6 +23,8 @@ ERASED = "erased"
 LEAST = 200
 """Bytes fewer than these stay where they are."""
 _LONGEST_FIELD = 300
+_PLAIN = frozenset({float, int, bool, str, type(None)})
+"""The types of values that neither are bytes nor hold any: rows of thousands of numbers are of these."""
 _TYPES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -56,6 +58,8 @@ def taken_out(payload: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, b
 
 
 def _taken_out(value: Json, field: str, files: dict[str, bytes]) -> Json:
+    if type(value) in _PLAIN:
+        return value
     content = content_of(value)
     if content is not None:
         if len(content) < LEAST or len(field) > _LONGEST_FIELD or "\0" in field or field in files:
@@ -140,6 +144,8 @@ def restored(payload: Mapping[str, Json], task_id: int, files: Mapping[tuple[int
 
 
 def _restored(value: Json, task_id: int, files: Mapping[tuple[int, str], bytes]) -> Json:
+    if type(value) in _PLAIN:
+        return value
     field = field_of(value)
     if field is not None:
         content = files.get((task_id, field))
@@ -151,12 +157,29 @@ def _restored(value: Json, task_id: int, files: Mapping[tuple[int, str], bytes])
     return value
 
 
+def size_of(value: Json) -> int:
+    """The bytes that are kept beside a payload, or a part of one.
+
+    >>> size_of({"photo": {"attached": "photo", "type": "image/png", "bytes": 900}, "age": 3})
+    900
+    """
+    if type(value) in _PLAIN:
+        return 0
+    if field_of(value) is not None and isinstance(value, Mapping):
+        return value["bytes"] if isinstance(value["bytes"], int) else 0
+    if isinstance(value, Mapping):
+        return sum(size_of(inner) for inner in value.values())
+    return sum(size_of(inner) for inner in value) if isinstance(value, list | tuple) else 0
+
+
 def has_references(payload: Mapping[str, Json]) -> bool:
     """Whether some of the payload's bytes are kept beside it."""
     return any(_refers(value) for value in payload.values())
 
 
 def _refers(value: Json) -> bool:
+    if type(value) in _PLAIN:
+        return False
     if field_of(value) is not None:
         return True
     inner: Sequence[Json] = ()

@@ -44,13 +44,31 @@ class Ended:
     seconds: float = 0.0
     """How long all of them took together."""
     last_seconds: float = 0.0
+    killed: int = 0
+    """So many processes running have ended in the middle of one, with the last one."""
 
 
 def record(connection: Connection, monitor: str, end: End) -> None:
     """Keep how a cycle ended."""
     values: dict[str, object] = {"at": end.at, "problem": end.problem, "last_seconds": end.seconds}
     values |= {"succeeded_at": end.at} if end.succeeded else {}
+    _keep(connection, monitor, end, values, killed=None)
+
+
+def cut_short(connection: Connection, monitor: str, at: datetime, by: str) -> None:
+    """Keep that the process ``by`` ended in the middle of a cycle: it counts as one that failed."""
+    problem = (
+        f"{by} ended, or stood still, in the middle of its work on this monitor; it is begun again, and less and less "
+        f"often where that goes on. If the system killed it for want of memory, look at what its model takes "
+        f"(opmon check), or give opmon more memory"
+    )
+    end = End(at, succeeded=False, failed=True, problem=problem)
+    _keep(connection, monitor, end, {"at": at, "problem": problem}, killed=1)
+
+
+def _keep(connection: Connection, monitor: str, end: End, values: dict[str, object], killed: int | None) -> None:
     counts = {
+        "killed": 0 if killed is None else cycles.c.killed + killed,
         "failures": cycles.c.failures + 1 if end.failed else 0,
         "count": cycles.c.count + 1,
         "failed": cycles.c.failed + int(end.failed),
@@ -59,6 +77,7 @@ def record(connection: Connection, monitor: str, end: End) -> None:
     known = cycles.update().where(cycles.c.monitor == monitor).values(**values, **counts)
     if not connection.execute(known).rowcount:
         first = {"failures": int(end.failed), "count": 1, "failed": int(end.failed), "seconds": end.seconds}
+        first |= {"killed": killed or 0}
         connection.execute(cycles.insert().values(monitor=monitor, **values, **first))
 
 

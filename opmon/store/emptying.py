@@ -175,6 +175,7 @@ def _remove_superseded(connection: Connection, round_: Round) -> None:
         .join(of, of.c.id == made.c.round_id)
         .where(of.c.monitor == round_.monitor, later.c.as_of == rolled.c.as_of)
         .where(later.c.estimate_id > rolled.c.estimate_id)
+        .where(of.c.number <= round_.number)  # else it tells of fewer of the rounds before the last one
     )
     connection.execute(rolled.delete().where(rolled.c.estimate_id.in_(known), anew.exists()))
 

@@ -9,9 +9,11 @@ A process has one pool of connections for each database, however many monitors i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 import sqlalchemy.orm  # MLflow imports it in whatever thread asks it first, and queries of others then fail
@@ -19,10 +21,13 @@ from sqlalchemy.engine import Connection as Connection
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from opmon.errors import ConfigError, OpmonError
+from opmon.errors import ConfigError, DatabaseBusy, OpmonError
 from opmon.redaction import shown_address
 from opmon.store._connections import POOL, UNHURRIED, pool_of, turn_to_write
 from opmon.store._trouble import trouble
+
+_troubled: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
+"""When each database last did not do as asked."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,14 @@ class Store:
             error = trouble(self.where, exc, POOL)
             if error is None:
                 raise
+            if not isinstance(error, DatabaseBusy):
+                _troubled[self.engine] = time.monotonic()
             raise error from exc
+
+    def was_out_of_reach(self, seconds: float) -> bool:
+        """Whether this process had trouble with the database within so many seconds."""
+        at = _troubled.get(self.engine)
+        return at is not None and time.monotonic() - at < seconds
 
     @property
     def where(self) -> str:

@@ -10,6 +10,8 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.kept_quantities import spellings
+from opmon.quantities import Quantity
 from opmon.store._among import among, listed
 from opmon.store.schema import estimates, rounds, verdicts
 from opmon.store.verdicts import Entry, verdict_of
@@ -29,6 +31,11 @@ class Glance:
     low: float
     high: float
     provisional: bool
+
+    def is_of(self, quantity: Quantity) -> bool:
+        """Whether it is an estimate of this quantity."""
+        name, unit = self.quantity
+        return name == quantity.name and unit in spellings(quantity)
 
 
 def last_numbers(connection: Connection, monitors: Sequence[str]) -> dict[str, int]:

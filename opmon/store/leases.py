@@ -7,6 +7,7 @@
   (a suspended machine, a long stop) finds another token and its transaction is dropped. So correctness does not rest on
   clocks; only waiting does. It goes by the database's own clock, and an expiry further ahead than a lease can last was
   written before that clock went back: it counts as over. A takeover may so be early, never a double.
+* Nor does one write whose tables a newer release has brought up to date meanwhile.
 * A holder that stands still *inside* such a transaction keeps the row locked; PostgreSQL ends its session by itself
   (see :mod:`_connections`), and until then who asks is told that the lease is held.
 """
@@ -17,8 +18,9 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,15 +29,22 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from opmon.errors import DatabaseBusy, LeaseHeld, LeaseLost, OpmonError
+from opmon.errors import DatabaseBusy, DatabaseUnavailable, LeaseHeld, LeaseLost, OpmonError
 from opmon.store._connections import IDLE
 from opmon.store.engine import Store
+from opmon.store.migrate import HEAD, REVISIONS
 from opmon.store.schema import Row, leases
 
 log = logging.getLogger(__name__)
 
 TIME_TO_LIVE = timedelta(seconds=20)
 _SLACK = timedelta(seconds=5)
+_OUTAGE = 60.0
+"""For so many seconds after the database was out of reach a lease that ran out tells nothing of who had it."""
+_AGAIN_SECONDS = 1.0
+_SCHEMA = sa.select(sa.column("version_num")).select_from(sa.table("alembic_version")).scalar_subquery().label("schema")
+_NOBODY = ""
+"""The holder of a lease that was given back."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +54,19 @@ class Lease:
     store: Store
     name: str
     token: int
+    left_by: str | None = None
+    """Who had it before and did not give it back: it ended, or hung, while it worked."""
     lives: Callable[[], bool] = field(default=lambda: True, repr=False)
     """Asked before it is renewed: work that was given up on does not keep it."""
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def fence(self, connection: Connection) -> None:
         """Make sure, inside a transaction, that the lease is still ours until the transaction ends."""
-        query = sa.select(leases.c.token).where(leases.c.name == self.name).with_for_update()
-        if connection.scalar(query) != self.token:
+        query = sa.select(leases.c.token, _SCHEMA).where(leases.c.name == self.name).with_for_update()
+        found = connection.execute(query).one_or_none()
+        if found is not None:
+            _require_own(self.store, found.schema)
+        if found is None or found.token != self.token:
             raise LeaseLost(
                 f"the lease on {self.name!r} went to another process while this one worked; "
                 "its work since the last commit is dropped and the other goes on from there"
@@ -87,7 +101,7 @@ class Lease:
 @contextmanager
 def hold(store: Store, name: str, lives: Callable[[], bool] = lambda: True) -> Iterator[Lease]:
     """Hold the lease ``name`` while it ``lives``, or raise :class:`LeaseHeld` that says who has it."""
-    lease = Lease(store, name, _take(store, name), lives)
+    lease = Lease(store, name, *_take(store, name), lives)
     keeper = threading.Thread(target=lease.keep_alive, name=f"lease-{name}", daemon=True)
     keeper.start()
     try:
@@ -115,7 +129,7 @@ def begin_anew(connection: Connection, before: Mapping[str, int]) -> None:
     for name in sorted({*known, *before}):
         row = {
             "token": max(known.get(name, 0), before.get(name, 0)) + 1,
-            "holder": _holder(os.getpid()),
+            "holder": _NOBODY,
             "expires_at": now - timedelta(seconds=1),
         }
         if name in known:
@@ -124,7 +138,7 @@ def begin_anew(connection: Connection, before: Mapping[str, int]) -> None:
             connection.execute(leases.insert().values(name=name, **row))
 
 
-def _take(store: Store, name: str) -> int:
+def _take(store: Store, name: str) -> tuple[int, str | None]:
     with store.read() as connection:
         row = connection.execute(sa.select(leases).where(leases.c.name == name)).one_or_none()
         now = _now(connection)
@@ -132,7 +146,8 @@ def _take(store: Store, name: str) -> int:
         raise LeaseHeld(_who(row, now))
     try:
         with store.write() as connection:
-            return _take_over(connection, name)
+            _require_own(store, connection.scalar(sa.select(_SCHEMA)))
+            token, holder = _take_over(connection, name)
     except IntegrityError as exc:
         raise LeaseHeld(f"another process has just started on monitor {name!r}; let it work, or try again") from exc
     except DatabaseBusy as exc:
@@ -142,19 +157,32 @@ def _take(store: Store, name: str) -> int:
             f"the process that worked on monitor {name!r} is gone or stands still, and has not ended its last "
             f"transaction; PostgreSQL ends it within {IDLE}. Try again then."
         ) from exc
+    if holder != _NOBODY and not _is_gone(holder) and store.was_out_of_reach(_OUTAGE):
+        holder = _NOBODY  # it may have been the database that kept it from giving the lease back
+    return token, None if holder == _NOBODY else _process(holder)
 
 
-def _take_over(connection: Connection, name: str) -> int:
+def _take_over(connection: Connection, name: str) -> tuple[int, str]:
+    """The new token, and who had the lease before and did not give it back."""
     row = connection.execute(sa.select(leases).where(leases.c.name == name).with_for_update()).one_or_none()
     now = _now(connection)
     mine = {"holder": _holder(os.getpid()), "expires_at": now + TIME_TO_LIVE}
     if row is None:
         connection.execute(leases.insert().values(name=name, token=1, **mine))
-        return 1
+        return 1, _NOBODY
     if not _is_over(row, now):
         raise LeaseHeld(_who(row, now))
     connection.execute(leases.update().where(leases.c.name == name).values(token=row.token + 1, **mine))
-    return int(row.token) + 1
+    return int(row.token) + 1, str(row.holder)
+
+
+def _require_own(store: Store, schema: str | None) -> None:
+    """An error where a newer release has brought the tables up to date: what this one would write is not theirs."""
+    if schema not in REVISIONS:
+        raise DatabaseUnavailable(
+            f"the database {store.where} is at schema {schema} since a newer opmon brought its tables up to date; this "
+            f"one knows {HEAD}. Start the new release in place of this process. Nothing is lost: the new one goes on."
+        )
 
 
 def _is_over(row: Row, now: datetime) -> bool:
@@ -162,24 +190,42 @@ def _is_over(row: Row, now: datetime) -> bool:
 
 
 def _release(lease: Lease) -> None:
+    """Give it back; where the database does not take that, as soon as it does: nobody else is to think that we died."""
     try:
-        with lease.store.write() as connection:
-            connection.execute(
-                leases.update()
-                .where(leases.c.name == lease.name, leases.c.token == lease.token)
-                .values(expires_at=_now(connection) - timedelta(seconds=1))
-            )
+        _give_back(lease)
     except OpmonError as exc:
-        log.warning("the lease on %s could not be given back and will expire by itself: %s", lease.name, exc)
+        log.warning("the lease on %s could not be given back yet: %s", lease.name, exc)
+        threading.Thread(target=_give_back_later, args=(lease,), name=f"release-{lease.name}", daemon=True).start()
+
+
+def _give_back_later(lease: Lease) -> None:
+    while True:
+        time.sleep(_AGAIN_SECONDS)
+        with suppress(OpmonError):
+            _give_back(lease)
+            return
+
+
+def _give_back(lease: Lease) -> None:
+    with lease.store.write() as connection:
+        connection.execute(
+            leases.update()
+            .where(leases.c.name == lease.name, leases.c.token == lease.token)
+            .values(holder=_NOBODY, expires_at=_now(connection) - timedelta(seconds=1))
+        )
 
 
 def _who(row: Row, now: datetime) -> str:
-    host, pid, *_ = str(row.holder).split("|")
     seconds = max(0, round((row.expires_at - now).total_seconds()))
     return (
-        f"monitor {row.name!r} is being worked on by process {pid} on {host}; "
+        f"monitor {row.name!r} is being worked on by {_process(row.holder)}; "
         f"let it finish, or wait {seconds} s for its lease to run out if it died"
     )
+
+
+def _process(holder: str) -> str:
+    host, pid, *_ = holder.split("|")
+    return f"process {pid} on {host}"
 
 
 def _holder(pid: int) -> str:
@@ -188,6 +234,8 @@ def _holder(pid: int) -> str:
 
 def _is_gone(holder: str) -> bool:
     """True only where the holder surely no longer runs; false whenever we cannot know."""
+    if holder == _NOBODY:
+        return True
     host, pid, namespace, started = holder.split("|")
     if host != socket.gethostname() or namespace != _namespace():
         return False

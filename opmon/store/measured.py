@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon import quantities
+from opmon import kept_quantities
 from opmon.quantities import Quantity
 from opmon.store.schema import Row, estimates, measured
 from opmon.store.tallies import AT_ONCE
@@ -62,14 +62,14 @@ def of(connection: Connection, estimate: int) -> tuple[Measured, ...]:
 
 def quantity_values(quantity: Quantity) -> dict[str, Json]:
     """What the columns of a quantity hold."""
-    values = quantity.kept()
+    values = kept_quantities.as_kept(quantity)
     meaning = {name: value for name, value in values.items() if name not in ("quantity", "unit")}
     return {"quantity": quantity.name, "unit": quantity.unit, "meaning": meaning or None}
 
 
 def quantity_of(row: Row) -> Quantity:
     """The quantity in a row that has its columns."""
-    return quantities.kept({"quantity": row.quantity, "unit": row.unit, **(row.meaning or {})})
+    return kept_quantities.kept({"quantity": row.quantity, "unit": row.unit, **(row.meaning or {})})
 
 
 def _values(one: Measured) -> dict[str, Json]:

@@ -11,7 +11,7 @@ from opmon.errors import DatabaseUnavailable
 from opmon.store.engine import Store
 from opmon.store.schema import metadata
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 31))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 32))
 """The files in ``migrations/versions``, oldest first; a test keeps the two in step."""
 HEAD = REVISIONS[-1]
 

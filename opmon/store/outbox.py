@@ -115,8 +115,8 @@ def acknowledge(connection: Connection, event: str, by: str, note: str | None, a
     if row.acknowledged_at is not None:
         return False
     values = {"acknowledged_at": at, "acknowledged_by": by, "note": note}
-    connection.execute(events.update().where(events.c.id == event).values(**values))
-    return True
+    own = events.update().where(events.c.id == event, events.c.acknowledged_at.is_(None)).values(**values)
+    return connection.execute(own).rowcount == 1
 
 
 def replay(connection: Connection, event: str, at: datetime) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Self
 
-from opmon import quantities
+from opmon import kept_quantities, quantities
 from opmon.adjudication import Decides
 from opmon.quantities import Quantity
 from opmon.replies import Replies
@@ -80,7 +80,7 @@ class RoundPlan:
     @property
     def quantity(self) -> Quantity:
         """What a round with this plan estimates before all else."""
-        return self.usual_quantity if self.main_quantity is None else quantities.kept(self.main_quantity)
+        return self.usual_quantity if self.main_quantity is None else kept_quantities.kept(self.main_quantity)
 
     @property
     def usual_quantity(self) -> Quantity:

@@ -7,7 +7,7 @@ them, and nothing is estimated from them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,18 +17,20 @@ from sqlalchemy.engine import Connection
 
 from opmon.adjudication import Asked
 from opmon.store import attachments
+from opmon.store._among import among, portions
 from opmon.store.recording import Recorded, record, record_each, record_possible
 from opmon.store.rounds import open_at
 from opmon.store.schema import Query, Row, labels, rounds, tasks
 from opmon.store.states import RoundState
 from opmon.store.task_keys import key_of
-from opmon.types import Label, Task
+from opmon.types import Json, Label, Task
 
 __all__ = [
     "Recorded",
     "answers",
     "count",
     "open_tasks",
+    "payloads",
     "progress",
     "queue",
     "record",
@@ -155,6 +157,15 @@ def answers(connection: Connection, round_id: int, first: int | None = None, *, 
         )
         for row in connection.execute(query)
     ]
+
+
+def payloads(connection: Connection, task_ids: Sequence[int]) -> dict[int, Mapping[str, Json]]:
+    """What annotators saw of these tasks, by their numbers."""
+    found: dict[int, Mapping[str, Json]] = {}
+    for some in portions(task_ids):
+        query = sa.select(tasks.c.id, tasks.c.payload, tasks.c.erased_at).where(among(connection, tasks.c.id, some))
+        found |= {row.id: attachments.seen(row.payload, row.erased_at) for row in connection.execute(query)}
+    return found
 
 
 def count(connection: Connection, round_id: int) -> int:

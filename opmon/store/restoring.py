@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.errors import InputError, LeaseHeld
-from opmon.store import leases
+from opmon.store import leases, workers
 from opmon.store._copying import MARK, Copied, copy, tables_of
 from opmon.store.backup import opened
 from opmon.store.engine import Store
@@ -61,6 +62,13 @@ def _require_room(store: Store, target: Connection, path: Path, replace: bool) -
     at_work = leases.holders(target)
     if at_work:
         raise LeaseHeld(f"the database {store.where} was not touched, for opmon is at work on it: {'; '.join(at_work)}")
+
+    running = workers.running(target, datetime.now(UTC)) if "workers" in there else []
+    if running:
+        raise LeaseHeld(
+            f"the database {store.where} was not touched, for opmon serve runs on it: {'; '.join(running)}. Stop it, "
+            f"or wait a minute where it was killed"
+        )
 
 
 def _drop_tables(target: Connection) -> None:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.estimators.tally import Tally
+from opmon.kept_quantities import spellings
 from opmon.quantities import Quantity
 from opmon.store import corrections, measured, sliced, tallies
 from opmon.store.corrections import Corrected
@@ -97,12 +98,16 @@ def latest_estimates(
     model: tuple[str, str] | None = None,
     quantity: Quantity | None = None,
     limit: int | None = None,
+    since: int | None = None,
 ) -> list[Revision]:
     """The newest revision of each round, oldest round first; the last ``limit`` rounds where it is given.
 
-    ``model`` is a model's name and version, where only their rounds are meant, ``quantity`` what was estimated.
+    ``model`` is a model's name and version, where only their rounds are meant, ``quantity`` what was estimated, and
+    ``since`` the number of the first round.
     """
     query = _newest_revisions(monitor, model)
+    if since is not None:
+        query = query.where(rounds.c.number >= since)
     if quantity is not None:
         query = query.where(*_is(quantity))
     return _oldest_first(connection, query, limit)
@@ -188,7 +193,7 @@ def _is(quantity: Quantity) -> tuple[sa.ColumnElement[bool], ...]:
         same = definition == quantity.definition
     else:  # PostgreSQL knows how many have no meaning at all, and takes a key inside one to be there nearly always
         same = sa.or_(estimates.c.meaning.is_(None), definition.is_(None))
-    return estimates.c.quantity == quantity.name, estimates.c.unit == quantity.unit, same
+    return estimates.c.quantity == quantity.name, estimates.c.unit.in_(spellings(quantity)), same
 
 
 def _oldest_first(connection: Connection, query: Query, limit: int | None) -> list[Revision]:

@@ -73,5 +73,11 @@ def known(connection: Connection) -> list[Worker]:
     ]
 
 
+def running(connection: Connection, now: datetime) -> list[str]:
+    """Where processes run that have said of late that they are there; of tables of older schemas, too."""
+    there = sa.select(workers.c.process).where(workers.c.seen_at > now - ALIVE, workers.c.seen_at <= now + ALIVE)
+    return list(connection.scalars(there.order_by(workers.c.process)))
+
+
 def _busy(stage: str, since: str, moved: str) -> Busy:
     return Busy(stage, datetime.fromisoformat(since), datetime.fromisoformat(moved))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from opmon.abc import Action
+from opmon.ceiling import lift
 from opmon.errors import DeliveryError, InputError
 from opmon.outgoing import overdue
 from opmon.private import umask_of_user
@@ -82,7 +83,7 @@ class Command(Action):
         kept = ("PATH", "HOME", "LANG", "TMPDIR", *self.pass_environment)
         environment = {name: os.environ[name] for name in kept if name in os.environ} | variables(event)
         try:
-            return subprocess.Popen(  # noqa: S603 - the user's own program, without a shell
+            process = subprocess.Popen(  # noqa: S603 - the user's own program, without a shell
                 list(self.argv),
                 cwd=self.folder,
                 env=environment,
@@ -94,6 +95,8 @@ class Command(Action):
             )
         except (OSError, ValueError) as exc:
             raise DeliveryError(f"{self.argv[0]} cannot be started: {exc}") from exc
+        lift(process.pid)
+        return process
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

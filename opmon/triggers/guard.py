@@ -59,7 +59,8 @@ class GuardedBackend(httpcore.NetworkBackend):
         for address in found:
             if not self.guard.allows(host, address):
                 raise DeliveryError(
-                    f"{host} is {address}, which is not a public address: opmon does not connect to it; "
+                    f"{host if host == address else f'{host} is {address}, which'} is not a public address: opmon does "
+                    "not connect to it; "
                     f"if it is meant, add the host or its network to 'allow' of the webhook",
                     final=True,
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opmon.errors import DeliveryError
-from opmon.quantities import named
+from opmon.kept_quantities import named
 from opmon.triggers._on_registry import OnRegistry
 from opmon.types import Document, ModelVersion
 
@@ -55,5 +55,5 @@ def _figures(event: Document) -> str:
         return ""
     quantity = named(estimate.get("quantity") or "accuracy", estimate.get("unit") or "")
     value, low, high = quantity.texts(estimate["value"], estimate["low"], estimate["high"])
-    threshold = "" if line is None else f", threshold {quantity.text(line)}"
+    threshold = "" if line is None else f", threshold {quantity.exactly(line)}"
     return f"{quantity.caption} {value} ({low} to {high}){threshold}"

@@ -113,6 +113,15 @@ def test_units_start_what_is_there(unit: Path) -> None:
     assert set(re.findall(r"OPMON_[A-Z_]+(?==)", text)) <= set(OVERRIDES)
 
 
+def test_all_units_are_one_user_with_one_state_folder() -> None:
+    """systemd hands a unit's state folder over to the unit's user, and so takes it from another that still runs."""
+    units = [path.read_text() for path in (DEPLOY / "systemd").glob("*.service")]
+    assert len(units) == 3
+    for key in ("DynamicUser", "User", "StateDirectory", "StateDirectoryMode", "Environment"):
+        assert len({tuple(re.findall(rf"^{key}=(.*)$", text, re.M)) for text in units}) == 1, key
+    assert all(re.search(r"^User=opmon$", text, re.M) for text in units)
+
+
 def test_rules_and_dashboard_ask_for_metrics_that_there_are() -> None:
     """The documents list every metric and no other, which a test of theirs holds."""
     documents = (Path(opmon.__file__).parent / "docs" / "operations.md").read_text()

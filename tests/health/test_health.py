@@ -122,7 +122,7 @@ def test_a_worker_answers_at_an_address_of_its_own(world: World, monkeypatch: py
     health.settings = world.settings.model_copy(update={"metrics": own})
     with (
         HealthServer(health) as server,
-        httpx.Client(base_url="http://{}:{}".format(*server.address), timeout=60) as client,
+        httpx.Client(base_url="http://{}:{}".format(*server.address)) as client,
     ):
         assert client.get("/healthz").json() == {"status": "ok"}
         assert client.get("/readyz").status_code == 200
@@ -140,7 +140,7 @@ def test_a_worker_answers_at_an_address_of_its_own(world: World, monkeypatch: py
 
 
 def test_with_the_pages_metrics_are_for_those_who_see_all_monitors(world: World) -> None:
-    with world.served() as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with world.served() as server, httpx.Client(base_url=server.url) as client:
         assert "opmon_rounds" in client.get("/metrics").text, "while nobody has a token, this machine may ask"
         assert client.get("/metrics", headers={"host": "evil.example"}).status_code == 403
         tokens = {role: world.invite(role, role) for role in ("annotator", "viewer")}
@@ -159,7 +159,7 @@ def test_the_token_of_the_metrics_opens_them_alone(sqlite: str, tmp_path: Path) 
     health.settings = world.settings.model_copy(update={"metrics": own})
     with (
         HealthServer(health) as server,
-        httpx.Client(base_url="http://{}:{}".format(*server.address), timeout=60) as client,
+        httpx.Client(base_url="http://{}:{}".format(*server.address)) as client,
     ):
         assert client.get("/metrics").status_code == 401
         assert client.get("/healthz").status_code == 200
@@ -212,3 +212,19 @@ def test_what_a_monitor_is_stuck_at_is_told_to_those_who_may_know(world: World) 
         view = monitor_view(connection, world.settings.monitor("digits").watch, now, shown=1)
     (need,) = [need.message for need in view.needs if need.kind == "hangs"]
     assert need.startswith("process 7 on box has been at opening rounds, waiting for the source s3://logs, since")
+
+
+def test_beside_the_pages_a_process_lives_whatever_its_database_does(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opmon.errors import DatabaseUnavailable
+
+    def down(*_: object) -> None:
+        raise DatabaseUnavailable("it is down")
+
+    with world.served() as server, httpx.Client(base_url=server.url) as client:
+        monkeypatch.setattr(Store, "_transaction", down)
+        assert (client.get("/healthz").status_code, client.get("/healthz").json()) == (200, {"status": "ok"})
+        told = client.get("/readyz", headers={"authorization": "Bearer anything"})
+        assert (told.status_code, told.json()["reasons"]) == (503, ["the database does not answer"])
+        assert client.get("/metrics").status_code == 503, "nobody knows who may read them"

@@ -19,6 +19,7 @@ import yaml
 
 from opmon.store.audit import Act, Entry, note
 from tests.made_once import new_opmon_database
+from tests.patience import LONGEST
 from tests.web.past import FLOOR, Past, live_through
 from tests.web.world import DIGITS, World, encoded, monitor, picture
 
@@ -74,7 +75,7 @@ class Attacked:
 
     def client(self, role: str | None = None, **more: Any) -> httpx.Client:
         own = {} if role is None else {"authorization": f"Bearer {self.tokens[role]}"}
-        made = httpx.Client(base_url=self.url, headers={**own, **more.pop("headers", {})}, timeout=60, **more)
+        made = httpx.Client(base_url=self.url, headers={**own, **more.pop("headers", {})}, **more)
         self.clients.append(made)
         return made
 
@@ -85,7 +86,7 @@ class Attacked:
 
     @property
     def is_alive(self) -> bool:
-        return self.process.poll() is None and httpx.get(f"{self.url}/healthz", timeout=60).json() == {"status": "ok"}
+        return self.process.poll() is None and httpx.get(f"{self.url}/healthz").json() == {"status": "ok"}
 
     @property
     def memory(self) -> int:
@@ -111,6 +112,7 @@ def configuration(folder: Path, web: int, ingest: int) -> Mapping[str, Any]:
             ),
             "prices": monitor(problem="regression", unit="<b>€"),
             "pictures": monitor(classes=list(DIGITS), inputs={"image": {"column": "picture"}}),
+            "bombs": monitor(classes=list(DIGITS), inputs={"image": {"column": "picture"}}),
             "sent": {"model": "models:/x/1", "source": {"type": "ingest"}, "classes": ["a", "b"]},
         },
     }
@@ -152,7 +154,7 @@ def attacked(folder: Path) -> Iterator[Attacked]:
 
 def ready(made: Attacked) -> None:
     """Wait until both ports answer."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + LONGEST
     for url in (made.url, made.ingest):
         while True:
             try:

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 
 FLOAT, NUMBER, FLAG = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 NODES = Sequence[NodeProto]
@@ -77,13 +86,96 @@ PLACES: Mapping[str, Callable[[str], bytes]] = {
 """Where a graph can name another file."""
 
 
+TURNS = (constant("m", 1 << 62), constant("t", True, np.bool_))
+"""How often a loop goes round: without end."""
+
+
 def endless() -> bytes:
     """A loop that goes round 2⁶² times."""
-    step = [helper.make_node("Identity", ["c"], ["c2"]), helper.make_node("Identity", ["v"], ["v2"])]
-    given = [helper.make_tensor_value_info(*each) for each in (("i", NUMBER, []), ("c", FLAG, []), ("v", FLOAT, None))]
-    told = [helper.make_tensor_value_info(*each) for each in (("c2", FLAG, []), ("v2", FLOAT, None))]
-    loop = helper.make_node("Loop", ["m", "t", "a"], ["z"], body=helper.make_graph(step, "b", given, told))
-    return written([SCORES, loop], [WEIGHTS, constant("m", 1 << 62), constant("t", True, np.bool_)])
+    loop = looped("a", "z", FLOAT, [helper.make_node("Identity", ["v"], ["v2"])])
+    return written([SCORES, loop], [WEIGHTS, *TURNS])
+
+
+def looped(first: str, last: str, kind: int | TypeProto, step: NODES, *more: str, weights: Weights = ()) -> NodeProto:
+    """A loop that makes ``v2`` of ``v``, beginning with ``first``; ``more`` of each turn is gathered in ``all``."""
+
+    def value(name: str) -> ValueInfoProto:
+        if isinstance(kind, TypeProto):
+            return helper.make_value_info(name, kind)
+        return helper.make_tensor_value_info(name, kind, None)
+
+    flags = [helper.make_tensor_value_info(name, FLAG, []) for name in ("c", "c2")]
+    given = [helper.make_tensor_value_info("i", NUMBER, []), flags[0], value("v")]
+    told = [flags[1], value("v2"), *(helper.make_tensor_value_info(name, FLOAT, None) for name in more)]
+    nodes = [helper.make_node("Identity", ["c"], ["c2"]), *step]
+    body = helper.make_graph(nodes, "b", given, told, list(weights))
+    return helper.make_node("Loop", ["m", "t", first], [last, *(["all"] if more else [])], body=body)
+
+
+def summed(nodes: NODES, much: str, weights: Weights = ()) -> bytes:
+    """A model that answers with its scores and the sum of what it has made."""
+    total = helper.make_node("ReduceSum", [much], ["r"], keepdims=0)
+    return written([SCORES, *nodes, total, helper.make_node("Add", ["a", "r"], ["z"])], [WEIGHTS, *TURNS, *weights])
+
+
+MEGABYTES = constant("w2", np.ones(1 << 20), np.float32)
+
+
+def doubled() -> bytes:
+    """A loop of which each turn makes twice as much as the one before."""
+    step = [helper.make_node("Concat", ["v", "v"], ["v2"], axis=0)]
+    return summed([looped("a", "big", FLOAT, step)], "big")
+
+
+def gathered() -> bytes:
+    """A loop that keeps some megabytes of each of its turns."""
+    step = [helper.make_node("Identity", ["v"], ["v2"]), helper.make_node("Identity", ["w2"], ["o"])]
+    return summed([looped("a", "last", FLOAT, step, "o", weights=[MEGABYTES])], "all")
+
+
+def in_a_sequence() -> bytes:
+    """A loop that puts more into a sequence at each of its turns."""
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, None))
+    step = [helper.make_node("SequenceInsert", ["v", "w2"], ["v2"])]
+    nodes = [
+        helper.make_node("SequenceEmpty", [], ["none"], dtype=FLOAT),
+        looped("none", "many", kind, step, weights=[MEGABYTES]),
+        helper.make_node("ConcatFromSequence", ["many"], ["big"], axis=0),
+    ]
+    return summed(nodes, "big")
+
+
+def of_text() -> bytes:
+    """A loop that makes a text twice as long at each of its turns."""
+    text = helper.make_tensor("text", TensorProto.STRING, [1], [b"abcdefgh" * 1000])
+    step = [helper.make_node("StringConcat", ["v", "v"], ["v2"])]
+    nodes = [looped("text", "long", TensorProto.STRING, step), helper.make_node("Shape", ["long"], ["s"])]
+    model = onnx.load_from_string(summed([*nodes, helper.make_node("Cast", ["s"], ["big"], to=FLOAT)], "big", [text]))
+    model.opset_import[0].version = 20
+    return bytes(model.SerializeToString())
+
+
+def by_its_input(operator: str) -> bytes:
+    """As many numbers as a value of the input says, and 2³² times as many."""
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+        helper.make_node("Mul", ["most", "times"], ["f"]),
+        helper.make_node("Cast", ["f"], ["count"], to=NUMBER),
+        helper.make_node("Reshape", ["count", "one"], ["s"]),
+        helper.make_node(operator, ["s"] if operator == "ConstantOfShape" else ["half", "s"], ["big"]),
+    ]
+    weights = [constant("times", 2.0**32, np.float32), constant("one", [1]), constant("half", [0.5], np.float32)]
+    return summed(nodes, "big", weights)
+
+
+def in_texts() -> bytes:
+    """Many numbers as texts, each of which is a thing of its own."""
+    nodes = [
+        helper.make_node("ConstantOfShape", ["s"], ["zeros"]),
+        helper.make_node("Cast", ["zeros"], ["texts"], to=TensorProto.STRING),
+        helper.make_node("Cast", ["texts"], ["big"], to=FLOAT),
+    ]
+    return summed(nodes, "big", [constant("s", [1 << 28])])
 
 
 def giant(shape: Sequence[int]) -> bytes:

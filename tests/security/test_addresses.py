@@ -109,9 +109,9 @@ def test_nobody_is_followed_elsewhere(machine: tuple[Listening, int], target: st
     led = target.format(elsewhere.begin())
     listening.answer = f"HTTP/1.1 307 Go\r\nlocation: {led}\r\ncontent-length: 0\r\n\r\n".encode()
     with pytest.raises(DeliveryError, match="a redirect, which is not followed"):
-        Webhook(f"http://127.0.0.1:{port}/x", allow=("127.0.0.1",), timeout=5.0).act(EVENT)
+        Webhook(f"http://127.0.0.1:{port}/x", allow=("127.0.0.1",), timeout=60.0).act(EVENT)
     with pytest.raises(OpmonError, match="redirects are not followed"):
-        Chat(f"http://127.0.0.1:{port}/v1", "m", None, 5.0, 1, {}).ask([], threading.Event())
+        Chat(f"http://127.0.0.1:{port}/v1", "m", None, 60.0, 1, {}).ask([], threading.Event())
     assert (listening.came, elsewhere.came) == (2, 0)
     for each in elsewhere.sockets:
         each.close()

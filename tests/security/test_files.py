@@ -18,6 +18,7 @@ import pytest
 from opmon.errors import SourceError
 from opmon.labels.folder import LabelFolder
 from opmon.sources.files import Files
+from tests.patience import LONGEST
 
 SECRET = "root:x:0:0:s3cret-of-the-machine"
 READING = """
@@ -84,7 +85,7 @@ def test_what_is_small_until_it_is_unpacked_takes_no_memory(tmp_path: Path) -> N
         make(tmp_path / make.__name__)
     folders = [str(tmp_path / make.__name__) for make in MAKE]
     done = subprocess.run(
-        [sys.executable, "-c", READING, *folders], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", READING, *folders], capture_output=True, text=True, timeout=LONGEST, check=False
     )
     assert not done.returncode, done.stderr[-500:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -16,6 +16,7 @@ import yaml
 from opmon.cli import main
 from opmon.logs.formats import Json, Plain
 from opmon.redaction import hide, redacted, secrets_in
+from tests.patience import LONGEST
 
 SECRET = "Zk4-s3cret_x9"
 FORMS = [
@@ -142,7 +143,11 @@ def test_commands_tell_no_credentials_of_the_tracking_server(tmp_path: Path, add
     environment = {**os.environ, "PLACE": address, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
     for command in (["-vv", "check"], ["-vv", "run"]):
         done = subprocess.run(
-            [sys.executable, "-m", "opmon", *command], cwd=tmp_path, env=environment, capture_output=True, timeout=120
+            [sys.executable, "-m", "opmon", *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            timeout=LONGEST,
         )
         assert done.returncode != 0
         assert SECRET.encode() not in done.stdout + done.stderr, done.stderr

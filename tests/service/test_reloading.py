@@ -11,7 +11,8 @@ import yaml
 
 from opmon.cli.serve import _noted
 from opmon.config import Settings, load
-from opmon.service.reloading import Reloading
+from opmon.errors import ConfigError
+from opmon.service.reloading import AGAIN_SECONDS, GONE_SECONDS, Reloading
 from opmon.service.scheduler import Service
 from opmon.store import audit
 from opmon.store.engine import open_store
@@ -107,3 +108,77 @@ def test_a_service_keeps_what_did_not_change(file: File) -> None:
     assert service.monitors["faces"] is not changed
     assert service.table.due() == ["words"], "whose schedule is the same is not begun anew"
     service.work("gone", True)
+
+
+def test_one_that_could_not_be_read_is_tried_again(file: File, caplog: pytest.LogCaptureFixture) -> None:
+    """A right to read that comes later changes neither the file's content nor its time."""
+    now, failing = [0.0], [True]
+
+    def load_() -> Settings:
+        if failing[0]:
+            raise ConfigError("opmon.yaml cannot be read: Permission denied")
+        return load(file.path)
+
+    reloading = Reloading(file.path, load(file.path), load_, [file.taken.append], monotonic=lambda: now[0])
+    file.write(digits=monitor(seed=7))
+    reloading.look()
+    failing[0] = False
+    reloading.look()
+    assert (file.taken, reloading.good) == ([], False)
+    now[0] = AGAIN_SECONDS
+    reloading.look()
+    reloading.look()
+    assert ([new.monitor("digits").seed for new in file.taken], reloading.good) == ([7], True)
+
+
+def test_a_file_that_is_gone_for_good_is_told(file: File, caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    reloading = Reloading(file.path, load(file.path), lambda: load(file.path), [], monotonic=lambda: now[0])
+    away = file.path.rename(file.path.with_name("away.yaml"))
+    reloading.look()
+    assert reloading.good, "it may be about to be replaced"
+    now[0] = GONE_SECONDS
+    reloading.look()
+    reloading.look()
+    assert not reloading.good
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "the old goes on" in told
+    away.rename(file.path)
+    now[0] += AGAIN_SECONDS
+    reloading.look()
+    assert reloading.good
+
+
+def test_it_is_taken_over_by_all_or_by_nobody(file: File) -> None:
+    def broken(new: Settings) -> None:
+        if new.monitor("digits").seed:
+            raise OSError("its guidelines are gone")
+
+    file.reloading.takers.append(broken)
+    file.write(digits=monitor(seed=7))
+    file.reloading.look()
+    assert [each.monitor("digits").seed for each in file.taken] == [7, 0]
+    assert (file.reloading.good, file.reloading.settings.monitor("digits").seed) == (False, 0)
+
+
+def test_a_monitor_beside_others_is_not_called_changed(file: File, caplog: pytest.LogCaptureFixture) -> None:
+    file.write(faces=monitor(), digits=monitor())
+    with caplog.at_level(logging.INFO):
+        file.reloading.look()
+    assert "the configuration was read again: new: faces" in caplog.messages
+
+
+def test_a_configuration_is_taken_over_while_the_database_is_away(file: File, caplog: pytest.LogCaptureFixture) -> None:
+    service = Service(load(file.path))
+    service.timetable()
+    assert service.table.due() == ["digits"]
+    file.write(digits=monitor(), words=monitor())
+    with service.store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE ticks RENAME TO away")
+    service.take(load(file.path))
+    with service.store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE away RENAME TO ticks")
+    begun: list[str] = []
+    service.crew.want = lambda name, *, open_new: begun.append(name)  # type: ignore[method-assign]
+    service.look()
+    assert begun == ["words"]

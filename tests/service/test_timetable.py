@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opmon.config import ScheduleSettings
-from opmon.service.rests import backs_off
+from opmon.service.rests import backs_off, is_deadly
 from opmon.service.timetable import Timetable
 from opmon.store.cycles import Ended
 
@@ -112,6 +112,20 @@ def test_cron_is_in_its_time_zone_summer_and_winter(clock: Any) -> None:
     assert spring == datetime(2026, 3, 29, 4, 30, tzinfo=UTC)
 
 
+def test_an_hour_that_comes_twice_or_never_is_begun_once() -> None:
+    def times(cron: str, first: datetime, count: int) -> list[str]:
+        schedule, at, found = ScheduleSettings(cron=cron, timezone="Europe/Berlin"), first, []
+        for _ in range(count):
+            at = schedule.next_after(at)  # type: ignore[assignment]
+            found.append(f"{at:%d %H:%M}")
+        return found
+
+    assert times("30 2 * * *", datetime(2026, 10, 24, 12, tzinfo=UTC), 3) == ["25 00:30", "26 01:30", "27 01:30"]
+    assert times("30 2 * * *", datetime(2026, 3, 28, 12, tzinfo=UTC), 2) == ["29 01:30", "30 00:30"]
+    each = ["25 00:00", "25 00:30", "25 01:00", "25 01:30", "25 02:00"]
+    assert times("*/30 * * * *", datetime(2026, 10, 24, 23, 45, tzinfo=UTC), 5) == each
+
+
 def test_jitter_puts_off_by_less_than_it_says_and_moves_no_later_time(clock: Any) -> None:
     world = World(clock, digits={"every": "1h", "jitter": "20m"}).begin(digits=clock())
     assert world.pass_(minutes=59) == []
@@ -164,3 +178,15 @@ def test_a_monitor_that_fails_backs_off(clock: Any, failures: int, minutes: int)
     waits = [k for k in range(10) if backs_off(schedule, ended, clock() + timedelta(minutes=k))]
     assert len(waits) == minutes
     assert not backs_off(ScheduleSettings(every="1h"), ended, clock() + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(("killed", "minutes"), [(2, 0), (3, 5), (4, 10), (5, 20), (50, 360)])
+def test_a_monitor_that_ends_process_after_process_is_left_alone_longer_and_longer(
+    clock: Any, killed: int, minutes: int
+) -> None:
+    ended = Ended(clock(), None, "ended", failures=killed, killed=killed)
+    waits = [
+        sum(is_deadly(name, ended, clock() + timedelta(minutes=k)) for k in range(1000)) for name in ("a", "b", "c")
+    ]
+    assert all(minutes <= wait <= 2 * minutes for wait in waits)
+    assert not minutes or len(set(waits)) == 3, "those that were at work beside it are begun at other times"

@@ -6,6 +6,7 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -123,14 +124,13 @@ def test_a_beat_tells_what_takes_long(service: Service, monkeypatch: pytest.Monk
         assert workers.known(connection) == []
 
 
-def test_a_cycle_in_which_nothing_moves_is_given_up_and_begun_anew(service: Service) -> None:
-    now, hangs, let_go = [0.0], threading.Event(), threading.Event()
+@contextmanager
+def hanging(service: Service, now: list[float]) -> Iterator[None]:
+    """A cycle of digits that does not get beyond its beginning: whatever it waits for."""
+    hangs, let_go = threading.Event(), threading.Event()
     service.attention._monotonic = service.crew._monotonic = lambda: now[0]
-    old = service.monitors["digits"]
 
     class Hanging:
-        """A begin that does not end: whatever a cycle waits for."""
-
         def __call__(self, *_: object) -> bool:
             hangs.set()
             let_go.wait(60)
@@ -139,11 +139,34 @@ def test_a_cycle_in_which_nothing_moves_is_given_up_and_begun_anew(service: Serv
     service.table.claim = lambda name, anyway=False: Hanging()  # type: ignore[method-assign]
     service.crew.want("digits", open_new=True)
     assert hangs.wait(60)
-    now[0] = 19 * 60.0
-    service.give_up_stalled()
-    assert service.crew.busy() == {"digits"}
-    now[0] = 21 * 60.0
-    service.give_up_stalled()
-    assert (old.given_up, service.monitors["digits"].given_up) == (True, False)
-    assert (service.crew.busy(), service.crew.hanging()) == (set(), 1)
-    let_go.set()
+    try:
+        yield
+    finally:
+        let_go.set()
+
+
+def test_a_cycle_in_which_nothing_moves_is_given_up_and_begun_anew(service: Service) -> None:
+    now, old = [0.0], service.monitors["digits"]
+    with hanging(service, now):
+        now[0] = 19 * 60.0
+        service.give_up_stalled()
+        assert service.crew.busy() == {"digits"}
+        now[0] = 21 * 60.0
+        service.give_up_stalled()
+        assert (old.given_up, service.monitors["digits"].given_up) == (True, False)
+        assert (service.crew.busy(), service.crew.hanging()) == (set(), 1)
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_cycle_ends_as_it_began_though_its_monitor_was_changed_or_removed(service: Service, stays: bool) -> None:
+    now, old = [0.0], service.monitors["digits"]
+    with hanging(service, now):
+        other = old.settings.model_copy(update={"seed": 7})
+        service.take(service.settings.model_copy(update={"monitors": {"digits": other} if stays else {}}))
+        now[0] = 19 * 60.0
+        service.give_up_stalled()
+        assert service.crew.busy() == {"digits"}
+        now[0] = 21 * 60.0
+        service.give_up_stalled()
+        assert (old.given_up, [each.given_up for each in service.monitors.values()]) == (True, [False] * stays)
+        assert (service.crew.hanging(), service._owed) == (1, {"digits"} if stays else set())

@@ -7,18 +7,21 @@ import shutil
 import signal
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from opmon.errors import DatabaseUnavailable, InputError, LeaseHeld
-from opmon.store import examining
+from opmon.store import examining, workers
 from opmon.store.backup import backup, opened
 from opmon.store.engine import Store, connect, open_store
 from opmon.store.leases import hold
 from opmon.store.migrate import HEAD, schema_of
 from opmon.store.restoring import restore
+from opmon.store.workers import Worker
 from tests.upgrade.filled import filled
 from tests.upgrade.test_every_schema import contents
 
@@ -112,6 +115,21 @@ def test_a_database_that_holds_something_is_left_as_it_is(full: Store, tmp_path:
     after = contents(full)
     del before["leases"], after["leases"]
     assert after == before
+
+
+def test_a_database_that_a_service_runs_on_is_left_as_it_is(full: Store) -> None:
+    """Though it rests between two cycles, and holds no lease."""
+    now = datetime.now(UTC)
+    there = Worker("a", "process 7 on box", "all", "1", now, now, {}, {})
+    with full.write() as connection:
+        workers.say(connection, there)
+    before = contents(full)
+    with pytest.raises(LeaseHeld, match=r"not touched, for opmon serve runs on it: process 7 on box\. Stop it"):
+        restore(filled("0009"), full, replace=True)
+    assert contents(full) == before
+    with full.write() as connection:
+        workers.say(connection, replace(there, seen_at=now - timedelta(minutes=2)))
+    restore(filled("0009"), full, replace=True)
 
 
 def test_tables_without_rows_are_no_obstacle(sqlite: str, tmp_path: Path) -> None:

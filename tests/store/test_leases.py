@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +14,11 @@ import sqlalchemy as sa
 
 import opmon.store.leases as leases_module
 from opmon.errors import DatabaseUnavailable, LeaseHeld, LeaseLost
-from opmon.store.engine import open_store
+from opmon.store.engine import Store, open_store
 from opmon.store.leases import TIME_TO_LIVE, hold
 from opmon.store.schema import leases
 from tests.forked import forks
+from tests.patience import until
 
 
 def test_a_second_holder_is_told_who_has_it(database: str) -> None:
@@ -52,6 +54,50 @@ def test_a_holder_that_was_replaced_cannot_write(database: str) -> None:
             connection.execute(leases.update().values(token=lease.token + 1))
         with pytest.raises(LeaseLost), lease.write():
             pass
+
+
+def test_tables_that_a_newer_release_has_brought_up_to_date_are_left_alone(database: str) -> None:
+    store = open_store(database)
+    with hold(store, "digits") as lease:
+        with store.write() as connection:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+        with pytest.raises(DatabaseUnavailable, match="at schema 9999"), lease.write():
+            pass
+    with pytest.raises(DatabaseUnavailable, match="Start the new release"), hold(store, "digits"):
+        pass
+
+
+def test_what_could_not_be_given_back_is_given_back_as_soon_as_the_database_is_there(
+    postgres: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(postgres())
+    with hold(store, "digits"), store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE leases RENAME TO away")
+    assert "could not be given back yet" in caplog.text
+    with store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE away RENAME TO leases")
+    until(lambda: _holder_of(store) == "")
+    with hold(store, "digits") as lease:
+        assert lease.left_by is None
+
+
+def _holder_of(store: Store) -> str:
+    with store.read() as connection:
+        return str(connection.scalar(sa.select(leases.c.holder)))
+
+
+def test_a_lease_that_ran_out_while_the_database_was_away_tells_of_no_death(postgres: Callable[[], str]) -> None:
+    store, past = open_store(postgres()), datetime.now(UTC) - timedelta(seconds=1)
+    for out_of_reach, left_by in ((False, "process 7 on elsewhere"), (True, None)):
+        with store.write() as connection:
+            connection.execute(leases.delete())
+            row = {"name": "digits", "holder": "elsewhere|7||", "token": 3, "expires_at": past}
+            connection.execute(leases.insert().values(row))
+        if out_of_reach:
+            with pytest.raises(DatabaseUnavailable), store.write() as connection:
+                connection.execute(sa.text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        with hold(store, "digits") as lease:
+            assert (lease.token, lease.left_by) == (4, left_by)
 
 
 def test_an_expired_lease_is_taken_over(database: str) -> None:
@@ -146,4 +192,6 @@ def test_a_killed_holder_is_replaced_at_once(database: str, tmp_path) -> None:  
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     with hold(store, "digits") as lease:
-        assert lease.token == 2
+        assert (lease.token, lease.left_by) == (2, f"process {process.pid} on {socket.gethostname()}")
+    with hold(store, "digits") as lease:
+        assert lease.left_by is None, "it was given back"

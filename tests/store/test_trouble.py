@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import DatabaseBusy, DatabaseUnavailable
-from opmon.store._connections import POOL
+from opmon.store._connections import BUSY_SECONDS, POOL
 from opmon.store.engine import Store, connect, open_store
 from opmon.store.migrate import state
 from opmon.store.schema import leases, waits
@@ -142,6 +142,45 @@ def test_rights_that_are_missing_are_told(postgres: Callable[[], str]) -> None:
         insert(connect(few_connections(url, 5)))
 
 
+def test_a_server_that_takes_no_connection_is_told_by_what_helps(postgres: Callable[[], str]) -> None:
+    owner = postgres()
+    url = few_connections(owner, 1)
+    with connect(url).read(), pytest.raises(DatabaseUnavailable, match="raise max_connections"):
+        insert(connect(f"{url}&application_name=other"))
+    nowhere = sa.engine.make_url(owner).set(database="nowhere").render_as_string(hide_password=False)
+    with pytest.raises(DatabaseUnavailable, match=r"is not there\. Create it, or name another"):
+        open_store(nowhere)
+
+
+def read_only(url: str, said: str) -> None:
+    """Let new sessions take writes, or none: as the primary, and as a standby."""
+    address = sa.engine.make_url(url)
+    operator = connect(address.set(database="postgres").render_as_string(hide_password=False))
+    with operator.write() as connection:
+        connection.exec_driver_sql(f"ALTER DATABASE {address.database} SET default_transaction_read_only = {said}")
+
+
+def test_sessions_that_lead_to_a_standby_are_not_kept(postgres: Callable[[], str]) -> None:
+    url = postgres()
+    store = open_store(url)
+    read_only(url, "on")
+    store.engine.dispose()
+    with store.read(), pytest.raises(DatabaseUnavailable, match=r"takes no writes now.* Nothing is lost"):
+        insert(store)
+    store.engine.dispose()
+    with ThreadPoolExecutor(2) as pool:  # sessions of the standby's, one of which finds that out
+        list(pool.map(lambda _: _reads(store), range(2)))
+    read_only(url, "off")
+    with pytest.raises(DatabaseUnavailable, match="takes no writes now"):
+        insert(store)
+    insert(store)
+
+
+def _reads(store: Store) -> None:
+    with store.read() as connection:
+        connection.execute(sa.text("SELECT pg_sleep(0.1)"))
+
+
 # --- SQLite's file ----------------------------------------------------------------------------------------------------
 
 
@@ -160,8 +199,10 @@ def test_a_disk_that_takes_no_writes_is_told(sqlite: Store) -> None:
 
 def test_a_writer_that_does_not_let_go_is_told(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'opmon.db'}?timeout=0.05")
+    begun = time.monotonic()
     with store.write(), pytest.raises(DatabaseBusy, match="stopped or hangs"), store.write():
         pass
+    assert time.monotonic() - begun < BUSY_SECONDS, "it waits as long as the address says, in one process too"
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -210,3 +251,9 @@ def test_the_database_of_another_program_is_left_alone(empty_database: str) -> N
         open_store(empty_database)
     with store.read() as connection:
         assert not sa.inspect(connection).has_table(leases.name)
+
+
+def test_columns_of_another_release_are_told(database: str) -> None:
+    store = open_store(database)
+    with pytest.raises(DatabaseUnavailable, match="Start the new release"), store.read() as connection:
+        connection.execute(sa.text("SELECT what_comes_later FROM waits"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,7 @@ from opmon.store import _turns
 from opmon.store._turns import Line, begin
 from opmon.store.engine import Store, open_store
 from opmon.store.schema import leases
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
+from tests.patience import until
 
 
 def race(line: Line) -> list[str]:
@@ -36,7 +29,7 @@ def race(line: Line) -> list[str]:
     with line.turn(30):
         other = threading.Thread(target=wait)
         other.start()
-        until(lambda: len(line._line) == 1)
+        until(lambda: len(line._line) == 1, pause=0.001)
     with line.turn(30):
         came.append("again")
     other.join(30)

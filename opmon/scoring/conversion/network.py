@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from opmon.abc import Network
+from opmon.ceiling import lift
 from opmon.errors import ModelError
 from opmon.types import Array
 
@@ -49,6 +50,7 @@ def _run(network: Network, what: str, *paths: Path) -> None:
         process = subprocess.Popen(  # noqa: S603 - running the model is what is asked for
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
         )
+        lift(process.pid)
         try:
             code = process.wait(_LONGEST)
         except subprocess.TimeoutExpired as exc:

@@ -17,6 +17,7 @@ from typing import IO
 
 import pyarrow as pa
 
+from opmon.ceiling import lift
 from opmon.errors import ModelError
 from opmon.outgoing import overdue
 from opmon.types import Document, Json
@@ -88,6 +89,7 @@ class Worker:
         finally:
             os.close(request)
             os.close(back)
+        lift(self.process.pid)
         self._to, self._from = os.fdopen(to, "wb"), os.fdopen(answer, "rb")
         try:
             with self._within(max(_LOADING, 4 * self.timeout)):

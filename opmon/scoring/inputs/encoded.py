@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from opmon.stores import AT_ONCE, SCHEMES, StoreFolder, scheme_of
+from opmon.wording import counted
 
 MAX_BYTES = 32 << 20
 
@@ -17,6 +18,18 @@ def encoded_all(cells: Iterable[object], column: str, folder: Path | str | None)
     """What ``encoded`` gives for each cell; many at once where they are fetched from a store."""
     with ThreadPoolExecutor(readers(folder)) as pool:
         return list(pool.map(lambda cell: encoded(cell, column, folder), cells))
+
+
+def unreadable(found: Sequence[bytes | str]) -> str | None:
+    """How many of some pictures there are not, with why not of the first; None where all are there.
+
+    >>> unreadable([b"1", "column 'photo' is empty", "column 'photo' is empty"])
+    "2 of 3 pictures cannot be read; of the first: column 'photo' is empty"
+    """
+    reasons = [each for each in found if isinstance(each, str)]
+    if not reasons:
+        return None
+    return f"{len(reasons):,} of {counted(len(found), 'picture')} cannot be read; of the first: {reasons[0]}"
 
 
 def readers(folder: Path | str | None) -> int:

@@ -149,6 +149,7 @@ cycles = sa.Table(
     sa.Column("failed", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("seconds", sa.Float, nullable=False, server_default="0"),  # of all cycles together
     sa.Column("last_seconds", sa.Float, nullable=False, server_default="0"),
+    sa.Column("killed", sa.Integer, nullable=False, server_default="0"),  # processes running that ended in the middle
 )
 
 workers = sa.Table(
