@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -39,6 +39,15 @@ class Condition:
     """Where a number is cut."""
     alone: bool = False
     """Whether it is told by itself: what a picture looks like is cause enough."""
+    since: float | None = None
+    """The moment since when it is meant, where not ever."""
+    whenever: Members | None = None
+    """The inputs that it holds for at any time, where it is meant since a moment."""
+
+    @property
+    def ever(self) -> Members:
+        """The inputs that it holds for at any time."""
+        return self.members if self.whenever is None else self.whenever
 
 
 def conditions_of(features: Sequence[Feature]) -> list[Condition]:
@@ -52,6 +61,17 @@ def conditions_of(features: Sequence[Feature]) -> list[Condition]:
         absent = _absent(feature)
         if _tells(absent) and not _is_sparse(feature):
             found.append(Condition(f"{feature.name} {MISSING}", number, "missing", absent))
+    return found
+
+
+def lately(conditions: Sequence[Condition], since: Mapping[float, Members]) -> list[Condition]:
+    """Every condition once more, since each of some moments: what is wrong since then was right before."""
+    found = []
+    for moment, members in since.items():
+        both = (
+            replace(each, members=each.members & members, since=moment, whenever=each.members) for each in conditions
+        )
+        found += [each for each in both if _tells(each.members)]
     return found
 
 

@@ -11,6 +11,8 @@ from opmon.types import Array, Floats, Numbers
 
 LARGEST = 64
 """Pictures are looked at with at most so many pixels a side."""
+PORTION = 200
+"""Pictures that are looked at together."""
 ENOUGH = 8
 """Of a class with so many pictures it is told how a picture differs from those like it."""
 
@@ -19,7 +21,7 @@ _WORDS: Mapping[str, tuple[str | None, str | None]] = {
     "grain": ("noise in the pictures", None),
     "brightness": ("bright pictures", "dark pictures"),
     "contrast": ("strong contrast in the pictures", "weak contrast in the pictures"),
-    "lean": ("pictures that lean to one side", "pictures that lean to the other side"),
+    "lean": ("pictures that lean to the left", "pictures that lean to the right"),
     "turn": ("turned pictures", None),
     "right": ("pictures that are shifted to the right", "pictures that are shifted to the left"),
     "down": ("pictures that are shifted down", "pictures that are shifted up"),
@@ -45,7 +47,8 @@ def picture_features(pictures: Sequence[Array | None], classes: Sequence[str] | 
         return []
     low = min(float(np.nanmin(each)) for each in known if each is not None)
     high = max(float(np.nanmax(each)) for each in known if each is not None)
-    for some in shapes.values():
+    portions = [some[at : at + PORTION] for some in shapes.values() for at in range(0, len(some), PORTION)]
+    for some in portions:
         stack = np.stack([np.asarray(pictures[at], dtype=np.float32) for at in some])
         for name, values in _statistics((np.nan_to_num(stack) - low) / ((high - low) or 1.0)).items():
             stats[name][some] = values

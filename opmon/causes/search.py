@@ -28,7 +28,7 @@ SHUFFLES = 30
 
 Matrix = NDArray[np.float32]
 _SIDE: Mapping[Side, int] = {"over": 0, "up to": 1, "is": 2, "missing": 3}
-SIDES = len(_SIDE)
+SIDES, FEATURES = len(_SIDE), 1_000_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Searched:
     """One column for each condition."""
     weights: Floats
     kinds: NDArray[np.int64]
-    """The feature and side of each condition, as one number."""
+    """The moment since when it is meant, the feature and the side of each condition, as one number."""
     alone: NDArray[np.bool_]
     """Which conditions are joined with no other one."""
 
@@ -61,7 +61,11 @@ class Searched:
     def of(cls, conditions: Sequence[Condition], weights: Floats) -> Searched:
         columns = [each.members for each in conditions]
         members = np.column_stack(columns) if columns else np.zeros((len(weights), 0))
-        kinds = np.array([SIDES * each.feature + _SIDE[each.side] for each in conditions], dtype=np.int64)
+        moments = {moment: at for at, moment in enumerate(dict.fromkeys(each.since for each in conditions))}
+        kinds = np.array(
+            [SIDES * (FEATURES * moments[each.since] + each.feature) + _SIDE[each.side] for each in conditions],
+            dtype=np.int64,
+        )
         alone = np.array([each.alone for each in conditions], dtype=np.bool_)
         return cls(conditions, members.astype(np.float32), weights, kinds, alone)
 
@@ -114,10 +118,12 @@ class Searched:
         return np.array(kept, dtype=np.int64)
 
     def _may_join(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether conditions say something new beside others: of another feature, or cutting it from the other side."""
+        """Whether conditions say something new beside others: of another feature, or cutting it from the other side;
+        and since the same moment."""
         same = self.kinds[one] // SIDES == self.kinds[other] // SIDES
         cuts = (self.kinds[one] % SIDES < 2) & (self.kinds[other] % SIDES < 2)
-        return np.asarray(~same | (cuts & (self.kinds[one] != self.kinds[other])))
+        moment = self.kinds[one] // (SIDES * FEATURES) == self.kinds[other] // (SIDES * FEATURES)
+        return np.asarray(moment & (~same | (cuts & (self.kinds[one] != self.kinds[other]))))
 
     def tight(self, best: Best, failed: Floats, inputs: NDArray[np.bool_], fewest: float) -> Best:
         """A single cut moved to where the failures are dense.

@@ -29,8 +29,12 @@ def cause_lines(groups: Sequence[FailureGroup], most: int = SHOWN) -> Iterator[T
             size += f", {percent(group.share, 0)} of all"
             if group.low is not None and group.high is not None:
                 size += f" ({percent(group.low, 0)} to {percent(group.high, 0)})"
-        sure = "" if group.lift is None else f"; {group.lift:.1f} times as often as elsewhere"
+        than = "before" if group.is_since else "elsewhere"
+        sure = "" if group.lift is None else f"; {group.lift:.1f} times as often as {than}"
+        over = f", {group.over}" if sure and group.over else ""
         least = "" if group.lift_at_least is None else f", at least {group.lift_at_least:.1f}"
-        yield Text(f"    {group.name}: {size}{sure}{least}", style="dim")
+        yield Text(f"    {group.name}: {size}{sure}{least}{over}", style="dim")
+        if group.difference:
+            yield Text(f"      {group.difference}", style="dim")
     if len(named) > most:
         yield Text(f"    and {counted(len(named) - most, 'smaller group')}", style="dim")
