@@ -1,13 +1,15 @@
 """Several classes at once, and none of them too, as one text: a JSON list of their names, in the order of the alphabet.
 
 Two such texts are equal where the sets are. They are read from lists, from JSON, from names with ``;``, ``|`` or commas
-between them, and from an object that says yes or no for each name.
+between them, from an object that says yes or no for each name, and from a list of 0 and 1, one for each class in their
+order.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from opmon.errors import InputError
 from opmon.spellings import AS_SPELT, Spellings
@@ -18,6 +20,9 @@ EMPTY = "[]"
 NONE_OF_THEM = frozenset(("[]", "{}", "none", "none of them", "-"))
 _MARKS = (";", "|", "\n", ",")
 _LONGEST = 100_000
+_YES_OR_NO = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
+_PRINTED = re.compile(r"\[?\s*[01]\.?(?:\s+[01]\.?)+\s*\]?")
+"""As NumPy prints an array of 0 and 1."""
 
 
 def text_of(names: Iterable[str]) -> str:
@@ -55,6 +60,8 @@ def read(said: object, classes: Collection[str] | None = None, spellings: Spelli
 
     >>> read("dog; cat"), read('["dog"]'), read({"cat": True, "dog": 0}), read("none"), read("")
     ('["cat", "dog"]', '["dog"]', '["cat"]', '[]', '[]')
+    >>> read([0, 1, 1], ["cat", "dog", "cow"]), read("0,0,0", ["cat", "dog", "cow"])
+    ('["cow", "dog"]', '[]')
     >>> read("cat;cow", ["cat", "dog"])
     Traceback (most recent call last):
     opmon.errors.InputError: asks for some of the classes cat, dog, or none; 'cow' is none of them
@@ -82,9 +89,39 @@ def _parts(said: object, classes: Collection[str] | None, spellings: Spellings) 
         return _of_text(said.strip(), classes, spellings)
     if isinstance(said, Mapping):
         return [name for name, holds in said.items() if _holds(name, holds)]
-    if isinstance(said, list | tuple | set | frozenset):
+    if isinstance(said, list | tuple):
+        return _of_list(list(said), classes, spellings)
+    if isinstance(said, set | frozenset):
         return list(said)
     return [said]
+
+
+def _of_list(said: list[object], classes: Collection[str] | None, spellings: Spellings) -> list[object]:
+    """The names in a list, or those that a list of 0 and 1 says yes to.
+
+    Classes may be called 0 and 1 themselves: of three or more, a list with one of these for each class is no list of
+    names, which would hold some twice.
+    """
+    held = [_YES_OR_NO.get(str(each).strip().lower()) for each in said]
+    if not said or None in held:
+        return said
+    twice = len(set(held)) < len(held)
+    if not isinstance(classes, Sequence):
+        if twice and not classes:
+            raise InputError(
+                f"asks for the names of classes; a list of {len(held)} zeros and ones does not say them: write them "
+                "under 'classes', in the order of the list"
+            )
+        return said
+    are_names = any(_name(each, spellings) in classes for each in said)
+    if len(held) == len(classes) and (len(held) > 2 or not are_names):
+        return [name for name, holds in zip(classes, held, strict=True) if holds]
+    if twice and not are_names:
+        raise InputError(
+            f"asks for some of {len(classes)} classes; a list of {len(held)} zeros and ones must have one for each, in "
+            "the order of 'classes'"
+        )
+    return said
 
 
 def _of_text(text: str, classes: Collection[str] | None, spellings: Spellings) -> list[object]:
@@ -101,8 +138,12 @@ def _of_text(text: str, classes: Collection[str] | None, spellings: Spellings) -
             document = None
         if isinstance(document, list | dict):
             return _parts(document, classes, spellings)
+    if _PRINTED.fullmatch(text):
+        return _of_list([each.rstrip(".") for each in text.strip("[]").split()], classes, spellings)
     mark = next((mark for mark in _MARKS if mark in text), None)
-    return [part for part in text.split(mark) if part.strip()] if mark else [text]
+    if mark is None:
+        return [text]
+    return _of_list([part for part in text.split(mark) if part.strip()], classes, spellings)
 
 
 def _holds(name: object, value: object) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+import unicodedata
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from opmon import wording
@@ -42,17 +42,13 @@ __all__ = [
     "RMSE",
     "R_SQUARED",
     "SUBSET_ACCURACY",
-    "kept",
     "loss",
     "mean_squared_error",
-    "named",
     "of",
+    "squared",
 ]
 
 Better = Literal["higher", "lower", "zero", "neither"]
-
-_SYMBOL = re.compile(r"\w+", re.UNICODE)
-_BASE = re.compile(r"^(macro|weighted|micro) |\[.*\]$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +67,18 @@ class Quantity:
     """Which way is better; ``zero``: the nearer to 0."""
     scale: str = ""
     """What its numbers are measured in, in words, where there is no unit to write behind them."""
+    of_squares: bool = False
+    """Whether it is the root of a mean: of several rounds the squares have a mean, and not the roots."""
     definition: str = ""
     """What tells it from others of its name and unit, such as a cost by another matrix; nothing for a reader."""
+
+    def same(self, other: Quantity) -> bool:
+        """Whether the other has the same name, which may hold a unit, and the same unit.
+
+        >>> MAE.same(MAE), MAE.same(MAE.measured_in("days")), ACCURACY.same(ACCURACY.of("night"))
+        (True, False, False)
+        """
+        return (self.name, self.unit) == (other.name, other.unit)
 
     @property
     def percent(self) -> bool:
@@ -117,6 +123,38 @@ class Quantity:
             return wording.percent(value, digits)
         return f"{wording.number(value, digits)} {self.unit}".rstrip()
 
+    def exactly(self, value: float) -> str:
+        """A value that somebody chose, such as a threshold: with all of its digits.
+
+        >>> ACCURACY.exactly(0.9975), mean_squared_error("days").exactly(3.2)
+        ('99.75 %', '3.2 days²')
+        """
+        return f"{wording.exactly(value, in_percent=self.percent)} {'' if self.percent else self.unit}".rstrip()
+
+    def sides(self, threshold: float) -> tuple[float, ...]:
+        """The values at which a threshold lies: on both sides of 0 where 0 is best.
+
+        >>> MAE.sides(3.5), BIAS.sides(2.0)
+        ((3.5,), (-2.0, 2.0))
+        """
+        return (-threshold, threshold) if self.better == "zero" and threshold else (threshold,)
+
+    def threshold(self, threshold: float) -> str:
+        """A threshold for a reader.
+
+        >>> MAE.threshold(3.5), BIAS.measured_in("days").threshold(2.0)
+        ('3.5', '± 2 days')
+        """
+        return f"{'± ' * (len(self.sides(threshold)) - 1)}{self.exactly(threshold)}"
+
+    def badness(self, value: float) -> float:
+        """How bad a value is: the larger the worse. It is the value itself where neither way is better.
+
+        >>> ACCURACY.badness(0.9), MAE.badness(3.5), BIAS.badness(-2.0)
+        (-0.9, 3.5, 2.0)
+        """
+        return {"higher": -value, "zero": abs(value)}.get(self.better, value)
+
     def texts(self, value: float, low: float, high: float) -> tuple[str, str, str]:
         """A value and its bounds, with as many digits as the interval's width bears and one unit, behind the value.
 
@@ -127,15 +165,17 @@ class Quantity:
         if self.percent:
             value_text, low_text, high_text = (wording.percent(each, digits) for each in (value, low, high))
             return value_text, low_text, high_text
-        return self.text(value, digits), wording.number(low, digits), wording.number(high, digits)
+        largest = max((abs(each) for each in (value, low, high) if math.isfinite(each)), default=0.0)
+        own, low_text, high_text = (wording.number(each, digits, largest) for each in (value, low, high))
+        return f"{own} {self.unit}".rstrip(), low_text, high_text
 
     def interval(self, value: float, low: float, high: float) -> str:
         """A value with its bounds; alone, where it was counted and they have no distance.
 
         >>> ACCURACY.interval(0.9, 0.882, 0.92), MEAN_SQUARED_ERROR.interval(3.2, 2.8, 3.7)
         ('90.0 % [88.2 %, 92.0 %]', '3.2 [2.8, 3.7]')
-        >>> ACCURACY.interval(0.733, 0.733, 0.733)
-        '73.3 %'
+        >>> ACCURACY.interval(0.733, 0.733, 0.733), ACCURACY.interval(0.99972, 0.99972, 0.99972)
+        ('73.3 %', '99.97 %')
         """
         if low == high == value:
             return self.text(value, self.digits(low, high))
@@ -149,29 +189,24 @@ class Quantity:
         ('26.7 points', '1.5 days²')
         >>> MEAN_SQUARED_ERROR.difference(-1.8964, 1), MEAN_SQUARED_ERROR.difference(0.0012, 1)
         ('1.9', '0.0012')
+        >>> MAPE.difference(6.0), MAPE.difference(1.04, 1)
+        ('6 points', '1.0 points')
         """
         if self.percent:
             return wording.points(value, 1 if digits is None else digits)
-        return self.text(abs(value), digits if digits is not None and round(abs(value), digits) else None)
+        decimals = digits if digits is not None and round(abs(value), digits) else None
+        if self.unit != "%":
+            return self.text(abs(value), decimals)
+        text = wording.number(abs(value), decimals)
+        return f"{text} {'point' if text == '1' else 'points'}"
 
     def digits(self, low: float, high: float) -> int | None:
-        """The decimals that an interval of this width bears; None where it has no width to tell."""
+        """The decimals that an interval of this width bears; of none, what tells a share from all; None of a number."""
         width = (100 if self.percent else 1) * (high - low)
         if not 0 < width < math.inf:
-            return 1 if self.percent else None
+            return wording.share_digits(low) if self.percent else None
         decimals = math.ceil(-math.log10(width / 8) - 1e-9)
         return min(max(decimals, 1 if self.percent else 0), 9)
-
-    def kept(self) -> dict[str, str | bool]:
-        """The quantity as JSON can hold it: :func:`kept` reads it.
-
-        >>> ACCURACY.kept()
-        {'quantity': 'accuracy', 'unit': ''}
-        """
-        known = named(self.name, self.unit)
-        more = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("name", "unit")}
-        differs = {name: value for name, value in more.items() if value != getattr(known, name)}
-        return {"quantity": self.name, "unit": self.unit} | differs
 
     def of(self, what: str) -> Quantity:
         """The same of a part only.
@@ -202,7 +237,7 @@ BRIER = Quantity("Brier score", better="lower")
 CALIBRATION_ERROR = Quantity("calibration error", share=True, better="lower")
 HAMMING_LOSS = Quantity("Hamming loss", share=True, better="lower")
 MAE = Quantity("MAE", better="lower", scale="units of the label")
-RMSE = Quantity("RMSE", better="lower", scale="units of the label")
+RMSE = Quantity("RMSE", better="lower", scale="units of the label", of_squares=True)
 MAPE = Quantity("MAPE", "%", better="lower")
 BIAS = Quantity("bias", better="zero", scale="units of the label")
 R_SQUARED = Quantity("R²")
@@ -240,12 +275,16 @@ KNOWN: tuple[Quantity, ...] = (
 def mean_squared_error(unit: str | None) -> Quantity:
     """The mean squared error of labels in ``unit``; None: nobody has named one.
 
-    >>> mean_squared_error("km/h").unit
-    '(km/h)²'
+    >>> mean_squared_error("km/h").unit, mean_squared_error("€").unit, mean_squared_error("m²").unit
+    ('(km/h)²', '€²', '(m²)²')
     """
-    if not unit:
-        return MEAN_SQUARED_ERROR
-    return replace(MEAN_SQUARED_ERROR, unit=f"{unit}²" if _SYMBOL.fullmatch(unit) else f"({unit})²")
+    return replace(MEAN_SQUARED_ERROR, unit=squared(unit)) if unit else MEAN_SQUARED_ERROR
+
+
+def squared(unit: str) -> str:
+    """The unit of squares of what is measured in ``unit``."""
+    is_one_sign = unit.isalpha() or (len(unit) == 1 and unicodedata.category(unit) == "Sc")
+    return f"{unit}²" if is_one_sign else f"({unit})²"
 
 
 def of(problem: Problem, unit: str | None = None, scale: Scale | None = None) -> Quantity:
@@ -263,28 +302,3 @@ def of(problem: Problem, unit: str | None = None, scale: Scale | None = None) ->
             return PASS_RATE if scale == "pass_fail" else MEAN_SCORE
         case "regression":
             return mean_squared_error(unit)
-
-
-def named(name: str, unit: str = "") -> Quantity:
-    """The quantity of this name and unit, where nothing else of it was kept.
-
-    >>> named("accuracy") == ACCURACY, named("mean squared error", "days²") == mean_squared_error("days")
-    (True, True)
-    >>> named("recall[fraud]") == RECALL.of("fraud"), named("macro F1").share
-    (True, True)
-    """
-    known = {quantity.name: quantity for quantity in KNOWN}
-    base = known.get(_BASE.sub("", name), Quantity(name))
-    return replace(base, name=name, unit=unit)
-
-
-def kept(values: Mapping[str, object]) -> Quantity:
-    """The quantity that :meth:`Quantity.kept` gave; other values among these are left aside.
-
-    >>> recall = Quantity("recall[fraud]", share=True)
-    >>> kept(recall.kept()) == recall, kept({"quantity": "accuracy", "value": 0.9}) == ACCURACY
-    (True, True)
-    """
-    own = {each.name: values[each.name] for each in fields(Quantity) if values.get(each.name) is not None}
-    known = named(str(values["quantity"]), str(own.pop("unit", "")))
-    return replace(known, **{name: value for name, value in own.items() if name != "name"})  # type: ignore[arg-type]

@@ -87,7 +87,7 @@ def _number(replies: Replies, said: object) -> str:
             return text
     except ValueError:
         pass
-    raise InputError(f"asks for a number; got {said!r}")
+    raise InputError(f"asks for a number such as 3.5; got {said!r}")
 
 
 def _judgement(replies: Replies, said: object) -> str:

@@ -45,6 +45,8 @@ class Ratio:
     """The draws on which the model is wrong, where these have far larger values than the others; few may show."""
     feared: Floats | None = None
     """With it, the value that each draw would have if the model were wrong there."""
+    doubt: Floats | None = None
+    """With both, how likely the model itself holds it that it is wrong there."""
     atom: bool = False
     """Whether some inputs may have ``highest``, far above all others, though no draw shows one."""
 
@@ -160,21 +162,31 @@ class Measure(Plugin, ABC):
     def of_all(self, problem: Problem, classes: Sequence[str]) -> bool:
         """Whether it is a mean over all inputs, each of which counts once whatever its truth is.
 
-        The default looks at what :meth:`ratio` makes of two inputs of different truths on which the model is wrong.
+        The default looks at what :meth:`ratio` makes of inputs of different truths on which the model is wrong.
         """
-        names, two = tuple(classes), np.ones(2, dtype=np.bool_)
-        truth, said = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-        if problem == "classification":
-            truth, said = np.array([names[0], names[-1]]), np.array([names[-1], names[0]])
-        elif problem == "multilabel":
-            truth = np.array([[True] * len(names), [False] * len(names)])
-            said = ~truth
-        scores = np.full((2, len(names)), 1 / len(names)) if self.needs_scores else None
-        try:
-            ratio = self.ratio(Labelled(two, truth, said, scores, names))
-        except InputError:
-            return False
+        ratio = self._of_wrong_ones(problem, classes)
         return ratio is not None and not self.is_table and ratio.is_mean
+
+    def all_or_nothing(self, problem: Problem, classes: Sequence[str]) -> bool:
+        """Whether every input counts 0 or 1 for it, so that it is a share of inputs: of a mean score one may count in
+        part. The default looks at the same inputs as :meth:`of_all`."""
+        ratio = self._of_wrong_ones(problem, classes)
+        return ratio is not None and ratio.binary
+
+    def _of_wrong_ones(self, problem: Problem, classes: Sequence[str]) -> Ratio | None:
+        """The ratio over three inputs of different truths on which the model is wrong, one of them but in part."""
+        names, three = tuple(classes), np.ones(3, dtype=np.bool_)
+        truth, said = np.array([1.0, 0.0, 0.25]), np.array([0.0, 1.0, 0.0])
+        if problem == "classification":
+            truth, said = np.array(names)[[0, -1, 0]], np.array(names)[[-1, 0, -1]]
+        elif problem == "multilabel":
+            truth = np.array([[True] * len(names), [False] * len(names), [True] + [False] * (len(names) - 1)])
+            said = np.array([[False] * len(names), [True] * len(names), [False] * len(names)])
+        scores = np.full((3, len(names)), 1 / len(names)) if self.needs_scores else None
+        try:
+            return self.ratio(Labelled(three, truth, said, scores, names))
+        except InputError:
+            return None
 
     def ratios(self, rows: Labelled) -> Sequence[Ratio] | None:
         """The ratios whose plain mean it is, such as the recall of each class; None where it is no such mean.
@@ -189,7 +201,8 @@ class Measure(Plugin, ABC):
         return None
 
     def gaps(self, rows: Labelled) -> Sequence[Gap] | None:
-        """The gaps the sum of whose sizes it is; None where it is no such sum."""
+        """The gaps the sum of whose sizes it is; None where it is no such sum. Neighbours are those that are likely to
+        have the same sign."""
         return None
 
     def quantile(self, rows: Labelled) -> Quantile | None:
@@ -199,6 +212,15 @@ class Measure(Plugin, ABC):
     def told(self, ratio: float) -> float:
         """What is told of a value of :meth:`ratio`, by a function that grows with it, such as a square root."""
         return ratio
+
+    def as_ratio(self, told: float) -> float:
+        """The ratio of which so much is told: the inverse of :meth:`told`, by which a line is held against ratios."""
+        return told
+
+    @property
+    def tells_ratio(self) -> bool:
+        """Whether what is told of a ratio is the ratio itself, so that a mean of losses is told as one."""
+        return all(self.told(ratio) == ratio for ratio in (0.25, 4.0))
 
     def groups(self, rows: Labelled) -> Sequence[NDArray[np.bool_]]:
         """The parts of the rows that it sets against each other, each of which wants ten draws; none where all rows

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from opmon.errors import InputError
+from opmon.wording import counted
 
 Units = Sequence[Sequence[str | None]]
 """One row per input, one column per annotator; None where an annotator gave no answer."""
@@ -112,7 +113,7 @@ def _jackknifed(units: list[list[A]], measure: Callable[[list[list[A]]], float |
     if error == 0:
         return replace(found, note="all inputs say the same: no interval")
     radius = float(stdtrit(n - 1, 0.5 + level / 2)) * error
-    note = f"from {n} inputs only" if n < FEW else ""
+    note = f"from {counted(n, 'input')} only" if n < FEW else ""
     return replace(found, low=max(value - radius, -1.0), high=min(value + radius, 1.0), note=note)
 
 

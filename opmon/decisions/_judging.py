@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opmon.decisions._own import Own
 from opmon.decisions._sequential import Step
-from opmon.decisions._words import in_words
+from opmon.decisions._words import in_words, out_of_line
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Verdict
@@ -15,6 +15,7 @@ def verdict(
 ) -> Verdict:
     """The verdict that a step leads to."""
     estimate = own.estimate
+    intro += out_of_line(estimate, threshold) if taken.state == "ok" else ""
     message = f"{in_words(estimate)}; {intro}{taken.words(hypothesis, recovery)} ({taken.details['bound']})"
     figures = {"low": estimate.low, "high": estimate.high, "n": estimate.n, "distance": estimate.value - threshold}
     return Verdict(

@@ -16,6 +16,7 @@ from opmon.decisions._words import in_words
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Document, Estimate, Verdict, VerdictState
+from opmon.wording import counted
 
 
 class _Running(TypedDict):
@@ -98,7 +99,7 @@ class OnLine(Rule):
             "high": last.high,
             "level": last.level,
             "n": last.n,
-            "distance": last.value - self.threshold,
+            "distance": (abs(last.value) if last.quantity.better == "zero" else last.value) - self.threshold,
             "certainty": self.certainty,
             "patience": self.patience,
             OWN: estimate_kept(last) | time_kept(elapsed),
@@ -115,62 +116,60 @@ class OnLine(Rule):
 
     def _beyond(self, estimate: Estimate) -> bool:
         """Whether a round lies on the worse side of the line."""
-        decides = self._decides(estimate)
-        match estimate.quantity.better:
-            case "lower":
-                worse = decides > self.threshold
-            case "zero":
-                worse = abs(decides) > self.threshold
-            case _:
-                worse = decides < self.threshold
-        return worse and estimate.n > 0
+        badness = estimate.quantity.badness
+        return badness(self._decides(estimate)) > badness(self.threshold) and estimate.n > 0
 
     def _decides(self, estimate: Estimate) -> float:
         """The number that is held against the line: the end of the interval that is better, or the estimate."""
         if self.certainty == "estimate":
             return estimate.value
         match estimate.quantity.better:
-            case "lower":
-                return estimate.low
+            case "higher":
+                return estimate.high
             case "zero":
                 return max(estimate.low, 0.0) or min(estimate.high, 0.0)
             case _:
-                return estimate.high
+                return estimate.low
 
     def _message(self, last: Estimate, running: int, *, held: bool) -> str:
         quantity, decides = last.quantity, self._decides(last)
         what = _ENDS[quantity.better] if self.certainty == "interval" else "the estimate"
         line = self.threshold if quantity.better != "zero" else math.copysign(self.threshold, decides)
         distance = decides - line
-        side = "below" if distance < 0 else "above" if distance > 0 else "away from"
-        far = quantity.difference(distance, quantity.digits(last.low, last.high))
-        text = f"{in_words(last)}; {what} is {far} {side} the line of {quantity.text(line)}"
+        digits = quantity.digits(last.low, last.high)
+        far, side = quantity.difference(distance, digits), "below" if distance < 0 else "above"
+        where = "on the line" if far == quantity.difference(0.0, digits) else f"{far} {side} the line"
+        text = f"{in_words(last)}; {what} is {where} of {quantity.exactly(line)}"
         if held:
             worse = _WORSE[quantity.better]
-            return f"{text}; the alarm ends after {self.recovery} rounds running that are not {worse}"
+            return f"{text}; the alarm ends after {_running_that(self.recovery)} not {worse}"
         if running == 0:
             return f"{text}{self._doubt(last)}"
-        rounds = f"{running} round{'s' if running > 1 else ''} running"
+        rounds = f"{counted(running, 'round')} running"
         return f"{text}, {rounds}" + ("" if running >= self.patience else f"; an alarm takes {self.patience}")
 
     def _doubt(self, last: Estimate) -> str:
-        if self.certainty == "estimate" or last.quantity.better == "zero":
+        if self.certainty == "estimate":
             return ""
-        lower, worse = last.quantity.better == "lower", _WORSE[last.quantity.better]
-        if (last.value > self.threshold) if lower else (last.value < self.threshold):
+        badness, worse = last.quantity.badness, _WORSE[last.quantity.better]
+        line = badness(self.threshold)
+        if badness(last.value) > line:
             return f": the estimate is {worse} the line, but more labels are needed to be sure"
-        if (last.high > self.threshold) if lower else (last.low < self.threshold):
-            return ": the interval still holds the line"
-        return ""
+        return ": the interval still holds the line" if max(map(badness, (last.low, last.high))) > line else ""
+
+
+def _running_that(rounds: int) -> str:
+    """So many rounds, each of which is something, in words."""
+    return "one round that is" if rounds == 1 else f"{rounds:,} rounds running that are"
 
 
 _ENDS = {
     "higher": "the interval's upper end",
     "lower": "the interval's lower end",
     "zero": "the interval's end nearest 0",
-    "neither": "the interval's upper end",
+    "neither": "the interval's lower end",
 }
-_WORSE = {"higher": "below", "lower": "above", "zero": "beyond", "neither": "below"}
+_WORSE = {"higher": "below", "lower": "above", "zero": "beyond", "neither": "above"}
 
 
 _LONGEST = 64

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN
-from opmon.quantities import kept
+from opmon.kept_quantities import as_kept, kept
 from opmon.types import Document, Estimate, Json
 
 
@@ -36,7 +36,7 @@ class Own:
 def estimate_kept(estimate: Estimate) -> dict[str, Json]:
     """An estimate as JSON can hold it."""
     values = {key: value for key, value in asdict(estimate).items() if key not in ("notes", "quantity")}
-    return {"estimate": values | estimate.quantity.kept()}
+    return {"estimate": values | as_kept(estimate.quantity)}
 
 
 def kept_estimate(own: Document) -> Estimate:

@@ -17,7 +17,7 @@ from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Document, Problem, Verdict
-from opmon.wording import points
+from opmon.wording import counted, points
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,11 @@ class AccuracyBehind(Rule):
         taken = advance(growth, before, setting, bound, elapsed, self.recovery)
         ahead, disagree = own["difference"], own["disagreements"]
         side = "ahead of" if ahead > 0 else "behind"
+        far = f"{points(ahead)} {side}" if ahead else "level with"
         hypothesis = f"'{self.rival} is at most {points(self.margin)} better'"
         message = (
-            f"{self.rival} is {points(ahead)} {side} the watched version in this round, told apart by "
-            f"{disagree:,} of {growth.labels:,} draws; {taken.words(hypothesis, self.recovery)} "
+            f"{self.rival} is {far} the watched version in this round, told apart by "
+            f"{disagree:,} of {counted(growth.labels, 'draw')}; {taken.words(hypothesis, self.recovery)} "
             f"({taken.details['bound']})"
         )
         details = {"difference": ahead, "disagreements": disagree, "n": growth.labels, OWN: dict(own)}

@@ -18,7 +18,7 @@ from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
 from opmon.problems import SHARES
 from opmon.types import Document, Estimate, Json, Problem, Verdict
-from opmon.wording import percent, points
+from opmon.wording import counted, percent, points
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class AccuracyDrop(Rule):
         taken.details["bound"] = bound.words(own.elapsed)
         intro = f"the baseline is {percent(baseline['value'])}"
         if self.baseline is None:
-            intro += f" ({percent(baseline['low'])} at least, from {baseline['rounds']} rounds)"
+            intro += f" ({percent(baseline['low'])} at least, from {counted(baseline['rounds'], 'round')})"
         intro += f", the line {points(self.drop)} below it {percent(baseline['line'])}; "
         hypothesis = f"a drop of {points(self.drop)} or less"
         return verdict(self.name, taken, own, baseline["line"], hypothesis, self.recovery, intro)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from opmon.abc import USUAL, Rule
 from opmon.decisions._bound import Bound
-from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered, verdict
+from opmon.decisions._judging import checked_name, checked_recovery, checked_share, verdict
+from opmon.decisions._on_accuracy import OnAccuracy
 from opmon.decisions._own import Own
-from opmon.decisions._sequential import advance, weigh
-from opmon.decisions.case import Case
-from opmon.decisions.draw_values import draw_values
-from opmon.problems import SHARES
-from opmon.types import Document, Problem, Verdict
-from opmon.wording import percent
+from opmon.decisions._sequential import advance
+from opmon.decisions._words import line_in_words
+from opmon.types import Document, Verdict
 
 
 @dataclass(frozen=True)
-class AccuracyLevel(Rule):
+class AccuracyLevel(OnAccuracy):
     r"""Alarms when there is enough evidence that the accuracy lies under ``threshold`` (``accuracy < 0.92``).
 
     **What it promises** is about *every* round: while the accuracy is at least ``threshold`` in each round, a false
@@ -54,6 +50,7 @@ class AccuracyLevel(Rule):
     Shin, Ramdas and Rinaldo, *E-detectors*, New England J. of Stat. in Data Science, 2023.
 
     >>> import numpy as np
+    >>> from opmon.decisions.case import Case
     >>> from opmon.estimators.srs import SimpleRandomEstimator
     >>> from opmon.types import Draw, Estimate, Sample
     >>> sample = Sample(Draw("srs", 5000, np.arange(200)), (np.arange(200) < 60) * 1.0)
@@ -72,36 +69,15 @@ class AccuracyLevel(Rule):
     recovery: float = 20.0
     """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
-    problems: ClassVar[tuple[Problem, ...]] = SHARES
-    bets: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold", low=-1e9)  # 1 − squared error may be below 0
         checked_name(self.name)
         checked_recovery(self.recovery)
         Bound.of(self.alpha, self.false_alarms)
 
-    def watches(self) -> str:
-        return USUAL
-
-    def line(self) -> float:
-        return self.threshold
-
-    def judge(self, case: Case) -> Verdict:
-        """The verdict on one round, with the evidence of all before it."""
-        if case.sample is None or case.estimate is None or not case.sample.answered.any():
-            return unanswered(self.name, case, self.threshold)
-        growth = weigh(draw_values(case.sample, case.design), 1 - self.threshold)
-        return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
-
-    def restate(self, before: Document, details: Document) -> Verdict | None:
-        """The verdict by the round's own evidence, which was kept with the one before."""
-        own = Own.of(details)
-        return None if own is None else self._verdict(before, own)
-
     def _verdict(self, before: Document, own: Own) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"threshold": self.threshold, "bound": bound.words()}
         taken = advance(own.growth, before, setting, bound, own.elapsed, self.recovery)
-        hypothesis = f"{percent(self.threshold)} or better"
+        hypothesis = f"{line_in_words(self.threshold, own.estimate)} or better"
         return verdict(self.name, taken, own, self.threshold, hypothesis, self.recovery)

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
 
-from opmon.abc import USUAL, Rule
 from opmon.decisions._bound import Bound
-from opmon.decisions._judging import checked_name, checked_recovery, checked_share, unanswered
+from opmon.decisions._judging import checked_name, checked_recovery, checked_share
+from opmon.decisions._on_accuracy import OnAccuracy
 from opmon.decisions._own import Own, kept_time, time_kept
-from opmon.decisions._sequential import advance, weigh
+from opmon.decisions._sequential import advance
 from opmon.decisions._watch import Growth, Watch
-from opmon.decisions._words import in_words
-from opmon.decisions.case import OWN, Case
-from opmon.decisions.draw_values import draw_values
+from opmon.decisions._words import in_words, line_in_words
+from opmon.decisions.case import OWN
 from opmon.errors import InputError
-from opmon.problems import SHARES
-from opmon.types import Document, Json, Problem, Verdict, VerdictState
-from opmon.wording import percent
+from opmon.quantities import ACCURACY
+from opmon.types import Document, Json, Verdict, VerdictState
 
 
 @dataclass(frozen=True)
-class AccuracyMean(Rule):
+class AccuracyMean(OnAccuracy):
     r"""Alarms when there is enough evidence that the mean accuracy of ``rounds`` rounds lies under ``threshold``.
 
     **What it promises** is about the *mean*: rounds are taken in windows of ``rounds``, one window after another, and
@@ -60,9 +57,6 @@ class AccuracyMean(Rule):
     recovery: float = 20.0
     """How much evidence ends an alarm: one that should go on is ended with probability 1/recovery at most."""
 
-    problems: ClassVar[tuple[Problem, ...]] = SHARES
-    bets: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         checked_share(self.threshold, "threshold", low=-1e9)
         checked_name(self.name)
@@ -74,38 +68,20 @@ class AccuracyMean(Rule):
             )
         Bound.of(self.alpha, self.false_alarms)
 
-    def watches(self) -> str:
-        return USUAL
-
-    def line(self) -> float:
-        return self.threshold
-
-    def judge(self, case: Case) -> Verdict:
-        """The verdict on one round: that of the last complete window, or of its own where it completes one."""
-        if case.sample is None or case.estimate is None or not case.sample.answered.any():
-            return unanswered(self.name, case, self.threshold)
-        growth = weigh(draw_values(case.sample, case.design), 1 - self.threshold)
-        return self._verdict(case.before, Own(growth, case.estimate, case.elapsed))
-
-    def restate(self, before: Document, details: Document) -> Verdict | None:
-        """The verdict by the round's own evidence, which was kept with the one before."""
-        own = Own.of(details)
-        return None if own is None else self._verdict(before, own)
-
     def _verdict(self, before: Document, own: Own) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)
         setting = {"threshold": self.threshold, "rounds": self.rounds, "bound": bound.words()}
         window = _Window.of(before, setting).with_(own)
-        so_far = (
-            f"{in_words(own.estimate)}; the mean of {window.rounds} of {self.rounds} rounds is {percent(window.mean)}"
-        )
+        share = own.estimate.quantity if own.estimate.quantity.share else ACCURACY
+        mean = share.text(window.mean)
+        so_far = f"{in_words(own.estimate)}; the mean of {window.rounds} of {self.rounds} rounds is {mean}"
         kept: dict[str, Json] = {OWN: own.kept(), "mean": window.mean, "window": window.kept()}
         if window.rounds < self.rounds:
             earlier = {key: value for key, value in before.items() if before.get("setting") == setting}
             message = f"{so_far}, which is judged when they are complete"
             return self._told(_state(earlier, setting), message, window, earlier | {"setting": setting} | kept)
         taken = advance(window.growth, before, setting, bound, window.elapsed, self.recovery)
-        words = taken.words(f"a mean of {percent(self.threshold)} or better", self.recovery)
+        words = taken.words(f"a mean of {line_in_words(self.threshold, own.estimate)} or better", self.recovery)
         message = f"{so_far}; {words} ({taken.details['bound']})"
         return self._told(taken.state, message, window, taken.details | kept | {"window": None})
 

@@ -21,9 +21,10 @@ from opmon.decisions._watch import Growth
 from opmon.decisions.case import OWN, Case, carried
 from opmon.decisions.draw_values import bounded, terms
 from opmon.errors import InputError
+from opmon.kept_quantities import as_kept, kept
 from opmon.problems import SHARES
+from opmon.quantities import ACCURACY, Quantity
 from opmon.types import Document, Json, Problem, Sample, Verdict, VerdictState
-from opmon.wording import percent
 
 ALL = "slices"
 
@@ -107,7 +108,8 @@ class AccuracySlices(Rule):
         growths = {name: self._growth(case.sample, inside, case.design) for name, inside in divided.members.items()}
         if case.before.get("setting") == self._setting(divided.told):
             growths |= {name: Growth.none() for name in case.before.get("of", {}) if name not in growths}
-        return self._judged(case.before, growths, divided.told, divided.room, case.elapsed)
+        quantity = ACCURACY if case.estimate is None else case.estimate.quantity
+        return self._judged(case.before, growths, divided.told, divided.room, case.elapsed, quantity)
 
     def restate(self, before: Document, details: Document) -> Verdict | None:
         """The verdict by the round's own evidence, which was kept with the one before."""
@@ -116,10 +118,17 @@ class AccuracySlices(Rule):
             return None
         growths = {name: Growth.of(growth) for name, growth in own["growths"].items()}
         told, room = own.get("slices", list(growths)), own.get("room", len(growths))
-        return self._judged(before, growths, told, room, kept_time(own))
+        quantity = kept(own["of"]) if "of" in own else ACCURACY
+        return self._judged(before, growths, told, room, kept_time(own), quantity)
 
     def _judged(
-        self, before: Document, growths: Mapping[str, Growth], told: Json, room: int, elapsed: timedelta | None
+        self,
+        before: Document,
+        growths: Mapping[str, Growth],
+        told: Json,
+        room: int,
+        elapsed: timedelta | None,
+        quantity: Quantity,
     ) -> Verdict:
         bound, setting = Bound.of(self.alpha, self.false_alarms), self._setting(told)
         of = before.get("of", {}) if before.get("setting") == setting else {}
@@ -128,8 +137,9 @@ class AccuracySlices(Rule):
             name: advance(growth, of.get(name, {}), {}, part, elapsed, self.recovery)
             for name, growth in growths.items()
         }
-        verdict = self._verdict(steps, setting, bound.words(elapsed))
+        verdict = self._verdict(steps, setting, bound.words(elapsed), quantity)
         own = {"growths": {name: growth.kept() for name, growth in growths.items()}, "slices": told, "room": room}
+        own |= {"of": as_kept(quantity)}
         return replace(verdict, details={**verdict.details, OWN: own | time_kept(elapsed)})
 
     def _setting(self, told: Json) -> dict[str, Json]:
@@ -169,15 +179,16 @@ class AccuracySlices(Rule):
         back = recovery_growth(values, stakes, room)
         return Growth(np.log1p(bets * values).sum(axis=1), back, len(values))
 
-    def _verdict(self, steps: Mapping[str, Step], setting: Document, bound: str) -> Verdict:
+    def _verdict(self, steps: Mapping[str, Step], setting: Document, bound: str, quantity: Quantity) -> Verdict:
+        line = quantity.exactly(self.threshold)
         alarmed = [name for name, taken in steps.items() if taken.watch.alarmed]
         leading = max(steps, key=lambda name: steps[name].watch.evidence)
         if alarmed:
-            message = f"accuracy under {percent(self.threshold)} in {len(alarmed)} of {len(steps)} slices: "
-            message += "; ".join(f"{name}: {self._words(steps[name])}" for name in alarmed)
+            message = f"{quantity.name} under {line} in {len(alarmed)} of {len(steps)} slices: "
+            message += "; ".join(f"{self._called(name)}: {self._words(steps[name], line)}" for name in alarmed)
         else:
-            message = f"no slice of {len(steps)} is known to be under {percent(self.threshold)}; nearest is {leading}: "
-            message += self._words(steps[leading])
+            message = f"no slice of {len(steps)} is known to be under {line}; nearest is {self._called(leading)}: "
+            message += self._words(steps[leading], line)
         details = {
             "setting": dict(setting),
             "slices_alarmed": alarmed,
@@ -189,8 +200,12 @@ class AccuracySlices(Rule):
         state: VerdictState = "alarm" if alarmed else "ok"
         return Verdict(self.name, state, f"{message} ({bound}, over all slices)", None, self.threshold, details)
 
-    def _words(self, taken: Step) -> str:
-        return taken.words(f"{percent(self.threshold)} or better", self.recovery)
+    def _called(self, name: str) -> str:
+        """A slice in words: a class alone would not say that it is the predicted one."""
+        return f"predicted {name}" if self.by == "prediction" else name
+
+    def _words(self, taken: Step, line: str) -> str:
+        return taken.words(f"{line} or better", self.recovery)
 
 
 def _there_are(case: Case) -> str:

@@ -15,7 +15,7 @@ from opmon.abc import Estimator
 from opmon.decisions._bound import Bound
 from opmon.decisions._paired import paired_growth
 from opmon.decisions._watch import PRIOR
-from opmon.decisions._words import labels_to_go
+from opmon.decisions._words import labels_to_go, tell_apart, were_known
 from opmon.errors import InputError
 from opmon.types import Sample
 from opmon.wording import counted, percent, points, points_between
@@ -65,21 +65,19 @@ class Comparison:
         more = "more" if self.difference > 0 else "less"
         apart = f"{points(self.difference)} {more} accurate than" if self.difference else "as accurate as"
         result = (
-            f"{second} is {apart} {first} (95 % interval {points_between(self.low, self.high)}), from {self.labels:,} "
-            f"labelled draws in {counted(self.rounds, 'round')}; {self.disagreements:,} of them tell the two apart"
+            f"{second} is {apart} {first} (95 % interval {points_between(self.low, self.high)}), from "
+            f"{counted(self.labels, 'labelled draw')} in {counted(self.rounds, 'round')}; "
+            f"{tell_apart(self.disagreements)}"
         )
         if self.known_before:
-            result += (
-                f". {self.known_before} of the rounds were opened before both versions were registered; a version "
-                f"that was trained on their labels looks better than it is"
-            )
+            result += f". {were_known(self.known_before)}"
         if self.winner is not None:
             better = first if self.winner == "first" else second
             return f"{result}. {better} is better; wrong with probability {percent(self.alpha)} at most."
         leading: Winner = "first" if self.evidence["first"] > self.evidence["second"] else "second"
         name, share = first if leading == "first" else second, self.evidence[leading]
         text = f"{result}. Not decided: the evidence that {name} is better is {percent(share)} of what it takes"
-        return f"{text}; about {self.more:,} more labels like these would do." if self.more else f"{text}."
+        return f"{text}; about {counted(self.more, 'more label')} like these would do." if self.more else f"{text}."
 
 
 def compare_versions(rounds: Sequence[Paired], alpha: float = 0.05) -> Comparison:

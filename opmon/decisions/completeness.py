@@ -11,7 +11,7 @@ from opmon.decisions._judging import checked_name, checked_share
 from opmon.decisions.case import OWN, Case
 from opmon.errors import InputError
 from opmon.types import Document, Verdict, VerdictState
-from opmon.wording import percent
+from opmon.wording import counted, percent
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,6 @@ class Completeness(Rule):
         kept = [f"{percent(share)} of the {what}" for share, _, what in shares.values() if share is not None]
         message = "; ".join(short) if short else ", ".join(kept) or "nothing was counted"
         if short and running < self.patience:
-            message += f"; {running} rounds running, an alarm takes {self.patience}"
+            message += f"; {counted(running, 'round')} running, an alarm takes {self.patience}"
         state: VerdictState = "alarm" if running >= self.patience else "ok"
         return Verdict(self.name, state, message, own["scored"], self.scored, details)

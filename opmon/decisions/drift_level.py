@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from opmon.abc import Rule
 from opmon.decisions._judging import checked_name, checked_share
+from opmon.decisions._words import line_in_words
 from opmon.decisions.case import Case
 from opmon.types import Verdict
 from opmon.wording import percent
@@ -42,7 +43,7 @@ class DriftLevel(Rule):
             )
             return Verdict(self.name, "unknown", message, None, self.threshold, details)
         above = case.drift > self.threshold
-        message = f"{percent(case.drift)} of the columns drifted, the line is {percent(self.threshold)}"
+        message = f"{percent(case.drift)} of the columns drifted, the line is {line_in_words(self.threshold)}"
         if above:
             message += "; advice only: look at the report, and at the accuracy for what it costs"
         return Verdict(self.name, "ok", message, case.drift, self.threshold, details | {"advice": above})

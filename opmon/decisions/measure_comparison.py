@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opmon.decisions._words import tell_apart, were_known
 from opmon.decisions.comparison import Winner
 from opmon.quantities import Quantity
 from opmon.wording import counted, percent, points_between, signed
@@ -57,16 +58,13 @@ class MeasureComparison:
         far = " in its distance from 0" if quantity.better == "zero" else ""
         level = percent(1 - self.alpha, 0)
         span = f"a difference of {self._signed(self.difference)}{far} ({level} interval {self._between(self)})"
-        text = f"{what}: {span}, from {self.labels:,} labelled draws in {counted(self.rounds, 'round')}"
+        text = f"{what}: {span}, from {counted(self.labels, 'labelled draw')} in {counted(self.rounds, 'round')}"
         if self.differing is None:
             text += "; each version answered other inputs, and those of one may have been easier"
         else:
-            text += f"; {self.differing:,} of them tell the two apart"
+            text += f"; {tell_apart(self.differing)}"
         if self.known_before:
-            text += (
-                f". {self.known_before} of the rounds were opened before both versions were registered; a version "
-                f"that was trained on their labels looks better than it is"
-            )
+            text += f". {were_known(self.known_before)}"
         if self.winner is not None:
             better = first if self.winner == "first" else second
             text += f". {better} is better; that holds for one look, not for one after each round"
@@ -79,10 +77,12 @@ class MeasureComparison:
             return ""
         told = [each for each in self.slices if each.differs]
         if not told:
+            if len(self.slices) == 1:
+                return f" In its slice {self.slices[0].name} no difference is shown."
             return f" In none of {len(self.slices)} slices is a difference shown."
         named = "; ".join(f"{each.name} {self._signed(each.difference)} ({self._between(each)})" for each in told)
         return (
-            f" Of {len(self.slices)} slices it differs in these, wrong of any with probability "
+            f" Of {counted(len(self.slices), 'slice')} it differs in these, wrong of any with probability "
             f"{percent(self.alpha, 0)} at most: {named}."
         )
 

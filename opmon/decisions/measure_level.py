@@ -38,7 +38,8 @@ class MeasureLevel(Rule):
 
     Why: where higher is better, :math:`R \ge t` is the same as :math:`N - tD \ge 0`, a statement on a *mean*,
     whatever the size of :math:`D`: for the recall :math:`TP - t\,P \ge 0`, for a cost :math:`t - c \ge 0`. Each draw
-    bets against it with its unbiased value of :math:`s = t\,d - n`, never below :math:`-b`, known before the labels:
+    bets against it with its unbiased value of :math:`s = t\,d - n`, never below :math:`-b`, known before the labels
+    (the line of a RMSE is held against the mean squared error, as :math:`t^2`):
 
     .. math:: E_g = \prod_j (1 + \lambda_g c_j v_j), \qquad \lambda_g = f_g / (b\,r),\ f_g \in \{1/128, \dots, 1/2\}
 
@@ -117,11 +118,12 @@ class MeasureLevel(Rule):
         assert case.estimate is not None
         assert case.measure is not None
         assert case.rows is not None
-        below, above = stakes(ratio, case.estimate.quantity, self.threshold)
+        line = case.measure.as_ratio(self.threshold)
+        below, above = stakes(ratio, case.estimate.quantity, line)
         sign = 1.0 if case.estimate.quantity.better == "lower" else -1.0
 
         def surplus(of: Ratio) -> Floats:
-            return np.asarray(sign * (of.numerator - self.threshold * of.denominator))
+            return np.asarray(sign * (of.numerator - line * of.denominator))
 
         heard = replace(case.sample, outcomes=np.where(usable, 0.0, np.nan), problem=None)
         own = np.zeros(len(usable))
@@ -151,7 +153,7 @@ class MeasureLevel(Rule):
         bound, quantity = Bound.of(self.alpha, self.false_alarms), own.estimate.quantity
         setting = {"threshold": self.threshold, "of": quantity.name, "bound": bound.words()}
         taken = advance(own.growth, before, setting, bound, own.elapsed, self.recovery)
-        hypothesis = f"{quantity.text(self.threshold)} or better"
+        hypothesis = f"{quantity.exactly(self.threshold)} or better"
         return verdict(self.name, taken, own, self.threshold, hypothesis, self.recovery)
 
 
@@ -166,8 +168,5 @@ def stakes(ratio: Ratio, quantity: Quantity, threshold: float) -> tuple[float, f
             "be. Use measure_worse, which looks at the estimates"
         )
     if better <= 0 or worse < 0:
-        raise InputError(
-            f"threshold must lie between {ratio.lowest:g} and {ratio.highest:g}, as {quantity.name} does; got "
-            f"{threshold:g}"
-        )
+        raise InputError(f"nothing can be bet on {quantity.name} at the very best that it may be; got {threshold:g}")
     return ratio.heaviest * better, ratio.heaviest * worse

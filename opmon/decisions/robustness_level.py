@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from opmon.abc import Rule
 from opmon.decisions._judging import checked_name, checked_share
+from opmon.decisions._words import line_in_words
 from opmon.decisions.case import OWN, Case, carried
 from opmon.types import Document, Verdict
 from opmon.wording import percent
@@ -56,7 +57,7 @@ class RobustnessLevel(Rule):
         line = min(self.threshold + 0.01, 1.0) if self.recovered is None else self.recovered
         alarmed = robustness < (line if before.get("alarmed") else self.threshold)
         what = "robustness" if self.query is None else f"robustness to {self.query!r}"
-        message = f"{what} {percent(robustness)}, the line is {percent(self.threshold)}"
+        message = f"{what} {percent(robustness)}, the line is {line_in_words(self.threshold)}"
         if alarmed and robustness >= self.threshold:
             message += f"; the alarm ends at {percent(line)}"
         details = {"alarmed": alarmed, "distance": robustness - self.threshold, OWN: robustness}

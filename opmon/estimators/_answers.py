@@ -18,6 +18,7 @@ from opmon.problems import is_binary
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity
 from opmon.response import stands_for
 from opmon.types import Array, Draw, Estimate, Sample
+from opmon.wording import none_of
 
 USUAL = 100
 """Powers of two: fourth powers of losses between 2^-100 and 2^100 fit into a number."""
@@ -32,10 +33,8 @@ def answered(sample: Sample) -> NDArray[np.bool_]:
         raise InputError("the draw is empty; draw at least one input before estimating")
     answers = sample.answered
     if not answers.any():
-        raise InputError(
-            f"none of the {len(sample.draw)} draws has an answer yet; an estimate needs at least one. "
-            f"Wait for labels, or import them."
-        )
+        none = none_of(len(sample.draw), "draw", "has an answer yet", "has no answer yet")
+        raise InputError(f"{none}; an estimate needs at least one. Wait for labels, or import them.")
     return answers
 
 

@@ -10,15 +10,20 @@ from scipy.special import ndtri
 
 from opmon.abc import Measure
 from opmon.estimators._known import Known
+from opmon.estimators._narrowed import evened, reshaped, surer
 from opmon.estimators._tuning import assisted_variance, cross_fitted_weights
-from opmon.estimators.guesses import Guesses, row_by_row
-from opmon.estimators.model_assisted import evened, told
+from opmon.estimators.guesses import Guesses, is_bounded, row_by_row
+from opmon.estimators.model_assisted import told
 from opmon.estimators.proxies import Proxy
 from opmon.types import Estimate, Floats, Sample
 
 LEAST = 1e-12
 VALUES = 3.0
-"""A draw with a value of its own tells as much of a proxy as so many that are right or wrong."""
+"""A draw with a value of its own tells as much of a proxy as so many that are right or wrong, of its weight as of how
+likely it differs from the labels elsewhere. Of a part of the frame, such as recall, values are of three sizes,
+and the weight is told as well; how likely a proxy differs elsewhere is not."""
+FOLDS = 10
+"""Influences have long tails: a tenth of the draws is little to go without when the weight of a proxy is found."""
 USUAL = 1.5
 """Reaches up to so many times a normal one are the proxy's to narrow; what is beyond may be hidden from it."""
 
@@ -35,7 +40,8 @@ def assisted_measure(known: Known, measure: Measure, estimate: Estimate, guesses
 
     The interval is that of the labels alone, around the new value. What the proxy takes of the variance is taken from
     the squares of its reaches, which keeps what they have beyond a normal one for what may be hidden; a reach that is
-    shorter than a normal one is narrower by the ratio of the standard errors, and evened as there.
+    shorter than a normal one is narrower by the ratio of the standard errors, and evened (:mod:`._narrowed`). Means of
+    errors of any size are reshaped as in :class:`.ModelAssisted`; smooth measures get the quantile of what is left.
     """
     if known.whole:
         return estimate
@@ -51,19 +57,27 @@ def assisted_measure(known: Known, measure: Measure, estimate: Estimate, guesses
 
     ratio = measure.ratio(known.rows)
     each = 1.0 if ratio is not None and ratio.binary else VALUES
+    telling = each if ratio is not None and ratio.is_mean else VALUES
 
     def heard(some: Sample) -> float:
-        return each * min(_count(np.where(some.answered, a * values, 0.0)) for values in (y, g))
+        return telling * min(_count(np.where(some.answered, a * values, 0.0)) for values in (y, g))
 
     if own <= 0:
         why = f"{guesses.by} cannot assist the {estimate.quantity.name}, which does not vary among these answers"
         return replace(estimate, notes=(*estimate.notes, why))
-    omega = cross_fitted_weights(base, sample, y, proxy, heard)
-    one = own * int(sample.answered.sum()) / max(_count(a * y), 1.0)
+    omega = cross_fitted_weights(base, sample, y, proxy, heard, FOLDS)
+    one = own * int(sample.answered.sum()) / max(each * _count(a * y), 1.0)
     variance = assisted_variance(base, sample, y, proxy, omega, own, one)
     value = estimate.value - float(a @ (omega * g))
     narrower = math.sqrt(variance / own)
-    below, above = _reaches(estimate, narrower, math.sqrt(own), level)
+    below, above = estimate.value - estimate.low, estimate.high - estimate.value
+    terms, left = ((a * values)[sample.answered] for values in (y, y - omega * g))
+    if ratio is not None and _is_of_errors(measure, known):
+        below, above = reshaped(below, above, narrower, terms, left, level)
+    else:
+        below, above = _reaches(below, above, narrower, math.sqrt(own), level)
+    if ratio is None and measure.ratios(known.rows) is None:
+        below, above = (surer(terms, left, level) * reach for reach in (below, above))
     width = estimate.high - estimate.low
     found_width = (below + above) / width if 0 < width < math.inf else 1.0
     return replace(
@@ -100,18 +114,23 @@ def _values(known: Known, measure: Measure, value: float, guesses: Guesses) -> t
     return u, Proxy(proxy.value / size, proxy.frame_mean / size, proxy.mean_variance / size**2)
 
 
+def _is_of_errors(measure: Measure, known: Known) -> bool:
+    """Whether the measure is a mean of errors of any size."""
+    return known.rows.truth.dtype.kind == "f" and not is_bounded(measure, known.rows)
+
+
 def _count(terms: Floats) -> float:
     """``(Σ t²)²/Σ t⁴``: how many terms the spread of their sum comes from."""
     squares = terms**2
     return float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
 
 
-def _reaches(estimate: Estimate, narrower: float, error: float, level: float) -> tuple[float, float]:
-    """How far the assisted interval reaches below and above its value."""
+def _reaches(below: float, above: float, narrower: float, error: float, level: float) -> tuple[float, float]:
+    """How far the assisted interval reaches below and above its value, where that by the labels alone does so."""
     normal = USUAL * float(ndtri(0.5 + level / 2)) * error
     taken = max(0.0, 1 - narrower**2) * normal**2
     sides = []
-    for reach in (estimate.value - estimate.low, estimate.high - estimate.value):
+    for reach in (below, above):
         if not math.isfinite(reach) or narrower >= 1:
             sides.append(reach * max(narrower, 1.0))
         elif reach >= normal:

@@ -63,9 +63,9 @@ def share_bounds_of(known: Known, members: Floats, mass: Floats, level: float) -
 
 def too_few(part: Part) -> str:
     """The note of a part in which there are too few answers to say more than bounds."""
-    draws = "draw is" if part.heard == 1 else "draws are"
+    draws = "draw counts" if part.heard == 1 else "draws count"
     worth = "" if part.draws > part.heard - 0.5 else f", worth {part.draws:.1f} of equal weight"
-    return f"too few to say: only {part.heard} answered {draws} in this slice{worth}; no more is known than its bounds"
+    return f"too few to say: only {part.heard} answered {draws} for it{worth}; no more is known than its bounds"
 
 
 def _interval(

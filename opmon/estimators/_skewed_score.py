@@ -27,8 +27,11 @@ CAUTION = 0.7
 """See :func:`cautious`."""
 GRID = np.geomspace(1e-3, 1e4, 40)
 FINER = np.linspace(0, 1, 12)
-ROUNDS = 3
-"""Passes over ever finer grids; the last one ends with a straight line, within 3e-4 of the width."""
+ROUNDS, MOST_ROUNDS = 3, 12
+"""Passes over ever finer grids; the last one ends with a straight line, within 3e-4 of the width. More are made while
+the last step is not small beside the way from the estimate,"""
+SMALL = 0.1
+"""as this part of it: thousands of draws without a failure have their bound that near to the estimate."""
 SKEW = 0.5
 """The skewness (about four failures) from which on no more caution is needed."""
 STEEPEST = 1.5
@@ -82,7 +85,7 @@ def _upper(A: Numbers, n: Numbers, x: Numbers, z: float, extra: float) -> float:
     squares, cubes = A**2 / np.maximum(n - 1, 0.5), A**3 / np.maximum(n - 1, 0.5) ** 2
     multipliers = GRID * float((n / A).min())
     best = estimate
-    for _ in range(ROUNDS):
+    for done in range(1, MOST_ROUNDS + 1):
         rates = _rates(A, n, x, multipliers)
         theta, spread = rates @ A, rates * (1 - rates)
         error = np.sqrt(spread @ squares)
@@ -98,6 +101,9 @@ def _upper(A: Numbers, n: Numbers, x: Numbers, z: float, extra: float) -> float:
         best = max(best, float(theta[last]))
         if last == len(multipliers) - 1:
             return best
+        step, way = float(theta[last + 1] - theta[last]), float(theta[last + 1] - estimate)
+        if done >= ROUNDS and step <= SMALL * way:
+            break
         multipliers = multipliers[last] + (multipliers[last + 1] - multipliers[last]) * FINER
     share = float(away[last] / (away[last] - away[last + 1]))
     return max(best, float(theta[last] + share * (theta[last + 1] - theta[last])))

@@ -22,13 +22,13 @@ Heard = Callable[[Sample], float]
 
 
 def cross_fitted_weights(
-    base: LinearEstimator, sample: Sample, y: Floats, proxy: Proxy, heard: Heard
+    base: LinearEstimator, sample: Sample, y: Floats, proxy: Proxy, heard: Heard, folds: int = FOLDS
 ) -> NDArray[np.float64]:
     """``ω`` of each draw for ``Σ a (y − ω (g − ḡ))``: the one that the answers of the other parts give it."""
     inputs, which = np.unique(sample.draw.positions, return_inverse=True)
-    part = np.random.default_rng([sample.draw.frame_size, len(inputs)]).permutation(len(inputs))[which] % FOLDS
+    part = np.random.default_rng([sample.draw.frame_size, len(inputs)]).permutation(len(inputs))[which] % folds
     weights = np.zeros(len(part))
-    for number in range(FOLDS):
+    for number in range(folds):
         mine = part == number
         others = replace(sample, outcomes=np.where(mine, np.nan, sample.outcomes))
         if mine.any() and int(others.answered.sum()) > 1:

@@ -23,7 +23,9 @@ from opmon.types import Numbers
 
 KNOWN = 1e9
 STEPS = 60
-REFINEMENTS = 4
+REFINEMENTS, MOST_REFINEMENTS = 4, 12
+SMALL = 0.01
+"""More are made while the last step is larger beside the way from the estimate: of 100,000 draws without a failure."""
 GRID = np.geomspace(1e-6, 1e6, STEPS)
 FINER = np.linspace(0, 1, 24)
 
@@ -63,7 +65,7 @@ def _upper(A: Numbers, n: Numbers, x: Numbers, z: float) -> Numbers:
     rows = np.arange(len(x))
     multipliers = np.broadcast_to(GRID * float((n / A).max()), (len(x), STEPS))
     best = estimate
-    for _ in range(REFINEMENTS):
+    for done in range(1, MOST_REFINEMENTS + 1):
         rates = constrained_rates(A, n, x[:, None, :], multipliers[:, :, None])
         theta = rates @ A
         deviation = (rates * (1 - rates)) @ (A * A / n)
@@ -71,6 +73,9 @@ def _upper(A: Numbers, n: Numbers, x: Numbers, z: float) -> Numbers:
         width = multipliers.shape[1]
         last = np.where(accepted.any(axis=1), width - 1 - np.argmax(accepted[:, ::-1], axis=1), 0)
         best = np.maximum(best, np.where(accepted[rows, last], theta[rows, last], estimate))
-        low, high = multipliers[rows, last], multipliers[rows, np.minimum(last + 1, width - 1)]
+        after = np.minimum(last + 1, width - 1)
+        if done >= REFINEMENTS and (theta[rows, after] - best <= SMALL * (theta[rows, after] - estimate)).all():
+            break
+        low, high = multipliers[rows, last], multipliers[rows, after]
         multipliers = low[:, None] + (high - low)[:, None] * FINER
     return np.asarray(best)

@@ -52,7 +52,7 @@ def change(now: Interval, before: Sequence[Interval], better: Better, scale: flo
     if not before or better == "neither":
         return None
     if better == "zero":
-        now, before, better = _distance(now), [_distance(each) for each in before], "lower"
+        now, before, better = distance(now), [distance(each) for each in before], "lower"
     count = len(before)
     mean = sum(each.value for each in before) / count
     low, high = (
@@ -67,7 +67,7 @@ def change(now: Interval, before: Sequence[Interval], better: Better, scale: flo
     return Change(by, by - less, by + more, now.value, mean)
 
 
-def _distance(of: Interval) -> Interval:
+def distance(of: Interval) -> Interval:
     """How far from 0 it is."""
     nearest = 0.0 if of.low <= 0 <= of.high else min(abs(of.low), abs(of.high))
     return Interval(abs(of.value), nearest, max(abs(of.low), abs(of.high)))

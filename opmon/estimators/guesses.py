@@ -113,7 +113,7 @@ class Guesses:
         if values is None:
             return self._of_rows(measure, rows, chance, unit)
         found, known = self._by_unit(unit, chance, values)
-        return self._proxy(found if _is_bounded(measure, rows) else self._clipped(found, known), known)
+        return self._proxy(found if is_bounded(measure, rows) else self._clipped(found, known), known)
 
     def _clipped(self, values: Floats, known: NDArray[np.bool_]) -> Floats:
         """Values that may be of any size, as far out as one draw of them all is likely to lie on either side: a guess
@@ -172,7 +172,7 @@ def row_by_row(measure: Measure, rows: Labelled, weights: Floats) -> Floats | No
     return alone
 
 
-def _is_bounded(measure: Measure, rows: Labelled) -> bool:
+def is_bounded(measure: Measure, rows: Labelled) -> bool:
     """Whether what a measure is of a row cannot be of any size."""
     ratio = measure.ratio(rows)
     if ratio is not None:

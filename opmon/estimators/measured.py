@@ -28,6 +28,10 @@ from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
 from opmon.types import Estimate, Sample
 from opmon.types.labelled import Labelled
+from opmon.wording import counted, none_of
+
+BY_PARTS = "ratio by parts"
+"""The method of a ratio whose draws aimed at it, behind the name of their design."""
 
 
 def measured(
@@ -74,8 +78,8 @@ def measured(
         estimate = _told(measure, estimate)
     if not math.isfinite(estimate.value):
         raise InputError(
-            f"{estimate.quantity.name} of these {len(known.rows)} answers is {estimate.value}, which is no estimate; "
-            "look for values that are missing or infinite"
+            f"{estimate.quantity.name} of {counted(len(known.rows), 'answer')} is {estimate.value}, which is no "
+            "estimate; look for values that are missing or infinite"
         )
     if members is not None:
         drawn = int(members.sum())
@@ -180,16 +184,15 @@ def _require(sample: Sample, rows: Labelled, measure: Measure, level: float) -> 
 def _usable(rows: Labelled, measure: Measure) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """The draws that count for the measure, with a note where scores are missing."""
     if not rows.answered.any():
-        raise InputError(
-            f"none of the {len(rows)} draws has an answer yet; an estimate needs at least one. Wait for labels, or "
-            "import them."
-        )
+        none = none_of(len(rows), "draw", "has an answer yet", "has no answer yet")
+        raise InputError(f"{none}; an estimate needs at least one. Wait for labels, or import them.")
     if not measure.needs_scores:
         return rows.answered, ()
     usable = rows.answered & rows.scored
     if not usable.any():
         name = measure.quantity(None).name
-        raise InputError(f"{name} needs the model's scores, and none of the {len(rows)} draws has any")
+        none = none_of(len(rows), "draw", "has any", "has none")
+        raise InputError(f"{name} needs the model's scores, and {none}")
     lacking = int((rows.answered & ~usable).sum())
     told = f"{lacking} of {int(rows.answered.sum())} answered draws have no scores and do not count"
     return usable, (told,) if lacking else ()
@@ -223,8 +226,8 @@ def _of_mean(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> Es
             estimate, low, high = of_atom(known, losses, span, estimate, level)
         else:
             estimate, low, high = of_bounded(known, losses, levels, span, estimate, level)
-    if ratio.failed is not None and ratio.feared is not None and not from_above:
-        high = max(high, above_failures(known, losses, ratio.failed, ratio.feared, loss, level))
+    if not from_above:
+        high = max(high, above_failures(known, losses, ratio, loss, level))
     if from_above:
         value, low, high = ratio.highest - loss, ratio.highest - high, ratio.highest - low
     else:
@@ -237,16 +240,15 @@ def _of_parts(known: Known, measure: Measure, tally: Tally, quantity: Quantity, 
     value, low, high = ratio_bounds([tally], [1.0], level)
     influence = measure.linearised(known.rows, known.weights)
     error = None if influence is None else math.sqrt(known.variance(influence))
-    notes = hidden_note([tally], [1.0], len(known.rows), level)
-    return known.estimate(value, low, high, quantity, "ratio by parts", level, error, notes)
+    notes = hidden_note([tally], [1.0], len(known.rows), known.sample.draw.frame_size, level)
+    return known.estimate(value, low, high, quantity, BY_PARTS, level, error, notes)
 
 
 def _part(known: Known, ratio: Ratio, quantity: Quantity, level: float) -> PartEstimate:
     mass = known.of_all(ratio.denominator)
     if not (mass > 0).any():
         raise InputError(
-            f"{quantity.name} is undefined: none of the {len(known.rows)} answers counts for it. Label more inputs, "
-            "or such as are likely to count"
+            f"{quantity.name} is undefined: {_uncounted(known)}. Label more inputs, or such as are likely to count"
         )
     values = np.divide(known.of_all(ratio.numerator), mass, out=np.zeros(len(mass)), where=mass > 0)
     return part_estimate(known.estimator, known.sample, values, mass, ratio, ratio.binary, level)
@@ -256,7 +258,7 @@ def _of_ratios(known: Known, measure: Measure, ratios: Sequence[Ratio], quantity
     """The plain mean of ratios; ``factor`` is what the variance of their mean has beyond that of independent ones."""
     parts = [_part(known, ratio, quantity, level) for ratio in ratios if ratio.counts]
     if not parts:
-        raise InputError(f"{quantity.name} is undefined: none of the {len(known.rows)} answers counts for it")
+        raise InputError(f"{quantity.name} is undefined: {_uncounted(known)}")
     count, absent = len(parts), [ratio for ratio in ratios if not ratio.counts]
     influence = measure.linearised(known.rows, known.weights)
     alone = math.fsum(part.error**2 for part in parts) / count**2
@@ -266,7 +268,8 @@ def _of_ratios(known: Known, measure: Measure, ratios: Sequence[Ratio], quantity
     below = factor * math.sqrt(math.fsum((part.value - part.low) ** 2 for part in parts)) / count
     above = factor * math.sqrt(math.fsum((part.high - part.value) ** 2 for part in parts)) / count
     few = sum(not (part.part.tells or part.part.known) for part in parts)
-    notes = (f"{few} of the {count} parts of this mean have too few answers to say more than bounds",) if few else ()
+    have = "has" if few == 1 else "have"
+    notes = (f"{few} of the {count} parts of this mean {have} too few answers to say more than bounds",) if few else ()
     low, high = (
         (count * bound + math.fsum(ends)) / len(ratios)
         for bound, ends in (
@@ -275,3 +278,7 @@ def _of_ratios(known: Known, measure: Measure, ratios: Sequence[Ratio], quantity
         )
     )
     return known.estimate(value, low, high, quantity, "ratios", level, math.sqrt(variance), notes)
+
+
+def _uncounted(known: Known) -> str:
+    return none_of(len(known.rows), "answer", "counts for it", "does not count for it")

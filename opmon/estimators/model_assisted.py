@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from opmon.errors import InputError
 from opmon.estimators._answers import estimate_of, loss_of
 from opmon.estimators._linear import LinearEstimator
+from opmon.estimators._narrowed import reshaped
 from opmon.estimators._tuning import assisted_variance, cross_fitted_weights, tuned_weight
 from opmon.estimators.proxies import Proxy
 from opmon.problems import is_binary
@@ -40,8 +40,8 @@ class ModelAssisted:
 
     The interval is the design's own around the new value, narrower by the ratio of the standard errors: what the
     design says of failures it has not seen is kept. A proxy that was right on all draws may still be wrong on others:
-    ``2 R² Σ a²/n`` is added to the variance, ``R²`` the share of it that the proxy has taken away. Of skew losses the
-    residuals are less skew than they are: by the share ``R²`` the shorter side comes up to that of a normal interval.
+    ``2 R² Σ a²/n`` is added to the variance, ``R²`` the share of it that the proxy has taken away. Of losses each side
+    changes as the residuals are less skew than they are: :func:`._narrowed.reshaped`.
 
     Särndal, Swensson and Wretman, Model Assisted Survey Sampling (1992), sections 6.3 and 9.3 (two phases);
     Angelopoulos et al., Prediction-powered inference, Science 382 (2023), and PPI++ (2023) for ``ω``. Fails to help
@@ -74,9 +74,13 @@ class ModelAssisted:
         variance = assisted_variance(self.base, sample, y, self.proxy, omega, own, one)
         narrower = math.sqrt(variance / own) if own > 0 else 1.0
         base_loss, base_low, base_high = loss_of(base)
-        below, above = narrower * (base_loss - base_low), narrower * (base_high - base_loss)
-        if not binary:
-            below, above = evened(below, above, narrower, math.sqrt(variance), level)
+        below, above = base_loss - base_low, base_high - base_loss
+        if binary:
+            below, above = narrower * below, narrower * above
+        else:
+            residual = y - omega * (self.proxy.value - self.proxy.frame_mean)
+            terms, left = ((a * values)[sample.answered] for values in (y, residual))
+            below, above = reshaped(below, above, narrower, terms, left, level)
         return estimate_of(
             sample,
             loss,
@@ -109,14 +113,6 @@ def assisted(base: LinearEstimator, sample: Sample, level: float = 0.95, by: str
     """The estimate with the proxy that the draw carries; the design's own where it carries none."""
     proxy = Proxy.of_draw(sample.draw)
     return base.estimate(sample, level) if proxy is None else ModelAssisted(base, proxy, by=by).estimate(sample, level)
-
-
-def evened(below: float, above: float, narrower: float, error: float, level: float) -> tuple[float, float]:
-    """How far an interval reaches to both sides, where a proxy has made it ``narrower``: residuals of skew losses are
-    less skew than they are, and the shorter side comes up to that of a normal interval by what the proxy has taken."""
-    taken = max(0.0, 1 - narrower**2)
-    even = float(ndtri(0.5 + level / 2)) * error
-    return below + taken * max(even - below, 0.0), above + taken * max(even - above, 0.0)
 
 
 def told(narrower: float, by: str = "a proxy") -> str:

@@ -18,6 +18,7 @@ from opmon.estimators._linear import LinearEstimator
 from opmon.quantities import Quantity
 from opmon.types import Floats, Sample
 from opmon.types.labelled import Labelled
+from opmon.wording import counted
 
 Members = NDArray[np.bool_]
 FEWEST = 10
@@ -67,9 +68,11 @@ def paired_difference(
     known = [(pair, _inside(pair, measure, within)) for pair in pairs]
     known = [(pair, inside) for pair, inside in known if inside.any()]
     labels = sum(int(inside.sum()) for _, inside in known)
+    where = "" if within is None else f" in {within}"
     if labels < 2:
-        where = "" if within is None else f" in {within}"
-        raise InputError(f"{quantity.name}{where} cannot be compared: {labels} labelled draws count for it")
+        few = counted(labels, "labelled draw") if labels else "no labelled draw"
+        wants = "; it wants the scores of both for the same classes" if measure.needs_scores else ""
+        raise InputError(f"{quantity.name}{where} cannot be compared: {few} counts for it{wants}")
     size = math.fsum(pair.sample.draw.frame_size for pair, _ in known)
     both = [
         (_known(pair, pair.first, inside), _known(pair, pair.second, inside), pair.sample.draw.frame_size / size)
@@ -80,6 +83,9 @@ def paired_difference(
     weights = weights / weights.sum()
     total = math.fsum(share * float(one.coefficients.sum()) for one, _, share in both)
     values = [measure.value(rows, weights) for rows in (first, second)]
+    if not all(map(math.isfinite, values)):
+        both_values = f"{values[0]:g} of the first and {values[1]:g} of the second"
+        raise InputError(f"{quantity.name}{where} cannot be compared: it is {both_values}")
     signs = [math.copysign(1.0, value) if quantity.better == "zero" else 1.0 for value in values]
     difference = signs[1] * values[1] - signs[0] * values[0]
     influences = [measure.linearised(rows, weights) for rows in (first, second)]

@@ -21,18 +21,22 @@ def plain_labels(tally: Tally, half_width: float, size: int, level: float) -> in
     """
     if not 0 < half_width < math.inf:
         return None
-    unit = plain_half_width(Parts.of([tally], [1.0]), level) if tally.is_ratio else _of_losses(tally, level)
-    if unit is None or not 0 < unit < math.inf:
+    if tally.is_ratio:
+        unit = plain_half_width(Parts.of([tally], [1.0]), level)
+    else:
+        unit = float(ndtri(0.5 + level / 2)) * (spread_told(tally) or 0.0)
+    if not 0 < unit < math.inf:
         return None
     wanted = unit**2 / half_width**2
     return min(max(math.ceil(wanted / (1 + wanted / size)), 1), size)
 
 
-def _of_losses(tally: Tally, level: float) -> float | None:
+def spread_told(tally: Tally) -> float | None:
+    """The standard deviation ``σ`` of the losses of all inputs; None where the tally does not tell it."""
     total = float(tally.share.sum())
     if tally.known or not tally.varies or total <= 0:
         return None
     share = tally.share / total
     mean = float(share @ tally.mean)
     square = float(share @ (tally.variance + (tally.mean - mean) ** 2))
-    return float(ndtri(0.5 + level / 2)) * math.sqrt(max(square, 0.0)) if np.isfinite(square) else None
+    return math.sqrt(max(square, 0.0)) if np.isfinite(square) else None

@@ -25,13 +25,16 @@ from opmon.estimators.tally import ENOUGH, Tally, grouped
 from opmon.types import Array, Floats
 from opmon.types.draw import KIND
 from opmon.types.labelled import Labelled
+from opmon.wording import counted
 
 PARTS = 50.0
 """Parts of several rounds are joined until each holds this part of all draws: small ones make intervals wider."""
 STEPS = 20
 """Halvings that find a bound, to 1e-6; ``ROUGH`` ones are enough for a note."""
 HIDDEN = 1.5
-"""An interval so many times as wide as it would be without what may hide says so."""
+"""An interval so many times as wide as it would be without what may hide says so,"""
+HARDLY = 0.02
+"""where what may hide makes it wider by this much at least: two points."""
 ROUGH = 8
 MOST_ROUNDS = 64
 HIDDEN_NOTE = "wide because few labels fall"
@@ -163,30 +166,42 @@ def ratio_bounds(tallies: Sequence[Tally], weights: Sequence[float], level: floa
     return parts.value, low, high
 
 
-def hidden_note(tallies: Sequence[Tally], weights: Sequence[float], labels: int, level: float) -> tuple[str, ...]:
-    """Whether the interval is wide by what may hide where nothing was found, and what would end that."""
+def hidden_note(
+    tallies: Sequence[Tally], weights: Sequence[float], labels: int, size: int, level: float
+) -> tuple[str, ...]:
+    """Whether the interval is wide by what may hide where all labels say the same, and what would end that.
+
+    ``labels`` were given in rounds of ``size`` inputs together. Where so few inputs may hide anything that all of them
+    can be labelled, such as the predictions of a rare class, this is what helps.
+    """
     parts = Parts.of(tallies, weights)
     many = 1
-    while many <= MOST_ROUNDS and _widened(parts, many, level) > HIDDEN:
+    while many <= MOST_ROUNDS and _is_widened(parts, many, level):
         many *= 2
     if many == 1:
         return ()
-    end = f"not even {MOST_ROUNDS} rounds like this one would end that"
-    if many <= MOST_ROUNDS:
-        end = f"about {many} rounds like this one, or {many * labels:,} labels, would end that"
+    inputs = max(round(size * float(parts.A[parts.silent].sum())), 1)
+    like = "like this one" if len(tallies) == 1 else "like these"
+    if inputs <= many * labels:
+        end = f"labelling all {inputs:,} would end that"
+    elif many <= MOST_ROUNDS:
+        end = f"about {many * len(tallies)} rounds {like}, or {many * labels:,} labels, would end that"
+    else:
+        least = MOST_ROUNDS * len(tallies)
+        end = f"not even {least} rounds {like} would end that, but scores would that tell such inputs apart"
     return (
-        f"{HIDDEN_NOTE} on inputs that look as if nothing were wrong with them: what may hide there cannot be ruled "
-        f"out yet; {end}",
+        f"{HIDDEN_NOTE} on {counted(inputs, 'input')} of which all labels so far say the same: what may hide there "
+        f"cannot be ruled out yet; {end}",
     )
 
 
-def _widened(parts: Parts, many: int, level: float) -> float:
-    """The width, with ``many`` times the draws, relative to that if nothing were hidden in silent parts."""
+def _is_widened(parts: Parts, many: int, level: float) -> bool:
+    """Whether the interval, with ``many`` times the draws, is wide by what may be hidden in silent parts."""
     more = replace(parts, m=many * parts.m)
     sure = replace(more, m=np.where(parts.silent, 0.5 * KNOWN, more.m))
     low, high = more.bounds(level, ROUGH)
     least, most = sure.bounds(level, ROUGH)
-    return (high - low) / max(most - least, 1e-9)
+    return high - low > max(HIDDEN * (most - least), most - least + HARDLY)
 
 
 def plain_half_width(parts: Parts, level: float) -> float:

@@ -112,16 +112,7 @@ def precision(
     level: float = 0.95,
 ) -> Estimate:
     """The share of the inputs predicted ``positive`` that are so; both arrays have one entry per draw."""
-    right = (truth == positive).astype(np.float64)
-    return ratio(
-        estimator,
-        sample,
-        right,
-        predicted == positive,
-        Quantity(f"precision[{positive}]", share=True),
-        level,
-        problem=SHARE,
-    )
+    return _share(estimator, sample, truth == positive, predicted == positive, f"precision[{positive}]", level)
 
 
 def recall(
@@ -133,13 +124,12 @@ def recall(
     level: float = 0.95,
 ) -> Estimate:
     """The share of the truly ``positive`` inputs that are predicted so; both arrays have one entry per draw."""
-    detected = (predicted == positive).astype(np.float64)
-    return ratio(
-        estimator,
-        sample,
-        detected,
-        truth == positive,
-        Quantity(f"recall[{positive}]", share=True),
-        level,
-        problem=SHARE,
-    )
+    return _share(estimator, sample, predicted == positive, truth == positive, f"recall[{positive}]", level)
+
+
+def _share(
+    estimator: LinearEstimator, sample: Sample, holds: Members, members: Members, name: str, level: float
+) -> Estimate:
+    """The share of ``members`` of which something holds."""
+    values = holds.astype(np.float64)
+    return ratio(estimator, sample, values, members, Quantity(name, share=True), level, problem=SHARE)

@@ -12,6 +12,7 @@ from opmon.estimators._known import Known
 from opmon.estimators._linear import LinearEstimator
 from opmon.estimators._parts import share_bounds_of
 from opmon.types import Floats, Labelled, Sample
+from opmon.wording import none_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def reliability(
     """
     usable = sample.answered & rows.scored
     if not usable.any():
-        raise InputError(f"a reliability table needs scores, and none of the {len(rows)} draws has any")
+        none = none_of(len(rows), "draw", "has any", "has none")
+        raise InputError(f"a reliability table needs scores, and {none}")
     known = Known(estimator, Sample(sample.draw, np.where(usable, 0.0, np.nan)), rows.only(usable), usable)
     confidence, right = _sureness(known.rows)
     place = np.clip((confidence * bins).astype(np.int64), 0, bins - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from scipy.special import ndtri
@@ -15,6 +16,7 @@ from opmon.estimators.ratio_tallies import HIDDEN_NOTE, hidden_note, ratio_bound
 from opmon.estimators.tally import Tally, together
 from opmon.quantities import Quantity
 from opmon.types import Estimate
+from opmon.wording import counted
 
 FEW_FAILURES = 3.0
 """The fewest failures that show what a design gains."""
@@ -34,6 +36,7 @@ def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | Non
       to 99 %, that covered 87 to 95 % instead of 95 %, and this 93 % or more.
     - Ratios whose draws aimed at them (:mod:`.ratio_tallies`) are ``Σ W_r n_r / Σ W_r d_r`` with one interval from all
       draws: the recall over all inputs, not the mean of the rounds' recalls.
+    - A RMSE is the root of what is made so of the squares: the RMSE over all inputs.
     - Other quantities, such as mean squared errors, move each bound by what the rounds' own allow,
       ``low = v − sqrt(Σ W_r² (v_r − low_r)²)`` and likewise above (Zou and Donner, Statistics in Medicine 27, 2008),
       which keeps the lopsidedness of the parts.
@@ -51,6 +54,8 @@ def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | Non
         if len(values) > 1:
             listed = ", ".join(sorted(value.title if isinstance(value, Quantity) else f"{value:g}" for value in values))
             raise InputError(f"rounds must have one {name} to be combined; got {listed}")
+    if estimates[0].quantity.of_squares and len(estimates) > 1:
+        return _rooted(combine([_squared(each) for each in estimates], tallies), estimates[0].quantity)
     N = sum(estimate.frame_size for estimate in estimates)
     n = sum(estimate.n for estimate in estimates)
     W = [estimate.frame_size / N for estimate in estimates]
@@ -59,7 +64,7 @@ def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | Non
     ratios = [tally for tally in drawn if tally is not None and tally.is_ratio]
     if len(ratios) == len(estimates) > 1:
         value, low, high = ratio_bounds(ratios, W, estimates[0].level)
-        notes = hidden_note(ratios, W, n, estimates[0].level)
+        notes = hidden_note(ratios, W, n, N, estimates[0].level)
         stale = {note for e in estimates for note in e.notes if note.startswith(HIDDEN_NOTE)}
     else:
         low, high, notes = _bounds(estimates, drawn, W, value)
@@ -73,13 +78,33 @@ def combine(estimates: Sequence[Estimate], tallies: Sequence[Tally | None] | Non
         n=n,
         frame_size=N,
         response=sum(e.response * e.n for e in estimates) / n if n else 0.0,
-        method=f"rolling over {len(estimates)} rounds",
+        method=f"rolling over {counted(len(estimates), 'round')}",
         level=estimates[0].level,
         quantity=estimates[0].quantity,
         standard_error=math.sqrt(math.fsum(squares)) if len(squares) == len(errors) else None,
         provisional=any(e.provisional for e in estimates),
         notes=tuple(dict.fromkeys((*notes, *(note for e in estimates for note in e.notes if note not in stale)))),
     )
+
+
+def _squared(estimate: Estimate) -> Estimate:
+    """The estimate of the mean of which this one is the root."""
+    error, value = estimate.standard_error, estimate.value
+    return replace(
+        estimate,
+        value=value**2,
+        low=max(estimate.low, 0.0) ** 2,
+        high=estimate.high**2,
+        standard_error=None if error is None else 2 * value * error,
+        quantity=replace(estimate.quantity, of_squares=False),
+    )
+
+
+def _rooted(estimate: Estimate, quantity: Quantity) -> Estimate:
+    """The estimate of the root of a mean, from that of the mean."""
+    value, low, high = (math.sqrt(max(bound, 0.0)) for bound in (estimate.value, estimate.low, estimate.high))
+    error = None if estimate.standard_error is None or value == 0 else estimate.standard_error / (2 * value)
+    return replace(estimate, value=value, low=low, high=high, standard_error=error, quantity=quantity)
 
 
 def _bounds(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from opmon.errors import InputError
 from opmon.estimators._ratios import TELLING
+from opmon.estimators.changes import Interval, change
 from opmon.quantities import Quantity
 from opmon.types import Estimate
 
@@ -51,11 +51,14 @@ def behind(
     on. It assumes nothing of how slices overlap. How many answers a slice has does not depend on what they are, so
     leaving out the small ones costs nothing. ``at_least`` is the bound at the level at which the slice was rejected.
     Where ``among`` names draws for a slice, it is compared with the others among these.
+
+    Where the lower is better the signs are turned. What is best at 0 is compared by its distance from 0, with bounds of
+    intervals of level ``1 − α``: near 0 a distance can be taken for too large on either side.
     """
     known_of = among or {}
     left = {name: own for name, own in slices.items() if _enough(own, answered & known_of.get(name, answered))}
     known: dict[tuple[str, bool, float], Estimate] = {}
-    sign = 1 if better.better == "higher" else -1
+    sides = 1 if better.better == "zero" else 2
 
     def of(name: str, members: Members, inside: bool, level: float) -> Estimate:
         key = (name, inside, level)
@@ -65,14 +68,15 @@ def behind(
 
     found: dict[str, Behind] = {}
     while left:
-        level = 1 - 2 * error / len(left)
+        level = 1 - sides * error / len(left)
         bounds = {}
         for name, members in left.items():
             try:
-                bounds[name] = _gap(of(name, members, True, level), of(name, members, False, level), sign)
+                own, others = of(name, members, True, level), of(name, members, False, level)
             except InputError:  # nothing can be said of one side: there is no reason to call it worse
                 continue
-        rejected = {name: gap for name, gap in bounds.items() if gap.at_least > 0}
+            bounds[name] = change(_interval(own), [_interval(others)], better.better)
+        rejected = {name: Behind(gap.worse_by, gap.low) for name, gap in bounds.items() if gap and gap.is_loss}
         if not rejected:
             return found
         found |= rejected
@@ -85,10 +89,5 @@ def _enough(members: Members, answered: Members) -> bool:
     return min(inside, int(answered.sum()) - inside) >= TELLING
 
 
-def _gap(own: Estimate, others: Estimate, sign: int) -> Behind:
-    """By how much a slice is worse than the others: positive where it is."""
-    if sign > 0:
-        by, reach = others.value - own.value, math.hypot(own.high - own.value, others.value - others.low)
-    else:
-        by, reach = own.value - others.value, math.hypot(own.value - own.low, others.high - others.value)
-    return Behind(by, by - reach)
+def _interval(estimate: Estimate) -> Interval:
+    return Interval(estimate.value, estimate.low, estimate.high)

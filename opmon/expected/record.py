@@ -68,7 +68,8 @@ class Record:
     def text(self, quantity: Quantity) -> str:
         """In a sentence."""
         missed = {0: "never missed", 1: "missed once"}.get(self.missed, f"missed {self.missed} times")
-        off = f"off by {quantity.difference(self.error)} on average over {counted(self.rounds, 'round')}"
+        error = quantity.difference(self.error, quantity.digits(0.0, self.error))
+        off = f"off by {error} on average over {counted(self.rounds, 'round')}"
         return f"such predictions were {off}, and their intervals {missed}"
 
 
@@ -84,6 +85,7 @@ def _lately(told: Sequence[Told], quantity: Quantity) -> str:
     if len(old) >= LATELY // 2:
         now, before = (sum(abs(each.off) for each in some) / len(some) for some in (new, old))
         if now > GREW * before:
-            grew = f"{quantity.difference(now)} on average, from {quantity.difference(before)} before"
+            after, first = (quantity.difference(error, quantity.digits(0.0, error)) for error in (now, before))
+            grew = f"{after} on average, from {first} before"
             said.append(f"the error grew in the last {len(new)} rounds to {grew}")
     return f"They were wrong lately: {'; '.join(said)}." if said else ""

@@ -32,6 +32,12 @@ def runners_up(given: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.arange(given.shape[1]) == second[:, None])
 
 
+def doubts(given: Floats, rows: Labelled) -> Floats:
+    """The probability that the model does not give to its own answer; to its likeliest class, where it has none."""
+    own = rows.predicted[:, None] == np.array(rows.classes)
+    return np.asarray(1 - np.where(own.any(axis=1), (given * own).sum(axis=1), given.max(axis=1)))
+
+
 def truths(rows: Labelled, measure: str) -> NDArray[np.bool_]:
     """Which of the classes each row truly is of, one column per class; an error where one is of none of them."""
     if rows.truth.ndim == 2:

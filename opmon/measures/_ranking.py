@@ -75,9 +75,10 @@ class Ranking(Measure):
         if columns:
             return columns
         of = f"{name} of {self.class_}" if self.class_ is not None else name
+        sides = "the only answer is of one side" if len(rows) == 1 else f"the {len(rows):,} answers are all of one side"
         raise InputError(
-            f"{of} is undefined: it sets inputs of a class against others, and the {len(rows)} answers are all of one "
-            "side. Label more inputs, or such as are likely to be on the other"
+            f"{of} is undefined: it sets inputs of a class against others, and {sides}. Label more inputs, or such as "
+            "are likely to be on the other"
         )
 
     @abstractmethod

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from opmon.abc import Measure, Ratio
-from opmon.measures._probabilities import probabilities, runners_up, truths
+from opmon.measures._probabilities import doubts, probabilities, runners_up, truths
 from opmon.quantities import BRIER, Problem, Quantity
 from opmon.types.labelled import Labelled
 
@@ -35,4 +35,5 @@ class Brier(Measure):
         squares = part * ((given - true) ** 2).sum(axis=1)
         feared = part * ((given - runners_up(given)) ** 2).sum(axis=1)
         wrong = rows.truth != rows.predicted
-        return Ratio(squares, np.ones(len(rows)), 0.0, 2 * part, failed=wrong, feared=feared)
+        doubt = doubts(given, rows)
+        return Ratio(squares, np.ones(len(rows)), 0.0, 2 * part, failed=wrong, feared=feared, doubt=doubt)

@@ -18,7 +18,8 @@ class F1Score(OfClass):
     `average: macro` is its plain mean over all classes; `average: weighted` gives each class the share of inputs that
     are truly of it.
     The interval holds the F1 on all inputs of the round in 95 of 100 rounds, as far as ten answers or more are of the
-    class or said to be; with fewer it is wider, and a note tells so.
+    class or said to be; with fewer it is wider, and a note tells so. Estimates are then low on average over rounds, by
+    up to a third of their standard error.
     It assumes that labels are right.
     """
 

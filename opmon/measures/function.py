@@ -13,8 +13,12 @@ from opmon.errors import InputError, PluginError
 from opmon.quantities import PROBLEMS, Problem, Quantity
 from opmon.types import Array, Floats, Numbers
 from opmon.types.labelled import Labelled
+from opmon.wording import counted
 
 Own = Callable[[Array, Array, Numbers | None, Floats], float]
+
+
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,21 @@ class Function(Measure):
         try:
             number = float(function(rows.truth, rows.predicted, rows.scores, weights))
         except Exception as exc:  # a function of the user's may fail in any way
-            raise InputError(
-                f"the measure {self.path!r} fails on {len(rows)} labelled inputs: {type(exc).__name__}: {exc}"
-            ) from exc
+            on = counted(len(rows), "labelled input")
+            raise InputError(f"the measure {self.path!r} fails on {on}: {type(exc).__name__}: {exc}") from exc
         if not math.isfinite(number):
             raise InputError(
-                f"the measure {self.path!r} gives {number} for {len(rows)} labelled inputs, which is no finite number"
+                f"the measure {self.path!r} gives {number} for {counted(len(rows), 'labelled input')}, which is no "
+                "finite number"
             )
-        return number
+        if not self.share:
+            return number
+        if not -_ROUNDING <= number <= 1 + _ROUNDING:
+            raise InputError(
+                f"the measure {self.path!r} gives {number:g}, and a share lies between 0 and 1: divide it, or leave "
+                "'share' out"
+            )
+        return min(max(number, 0.0), 1.0)
 
     def _function(self) -> Own:
         module, _, name = self.path.partition(":")

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from opmon.abc import Measure, Ratio
-from opmon.measures._probabilities import probabilities, runners_up, truths
+from opmon.measures._probabilities import doubts, probabilities, runners_up, truths
 from opmon.quantities import LOG_LOSS, Problem, Quantity
 from opmon.types import Floats
 from opmon.types.labelled import Labelled
@@ -36,11 +36,14 @@ class LogLoss(Measure):
         return LOG_LOSS
 
     def ratio(self, rows: Labelled) -> Ratio:
-        losses = np.maximum(-np.log(np.maximum(self._of_truth(rows), LEAST)), 0.0)
-        rounded = bool((probabilities(rows, "log loss") < LEAST).any())
-        feared = -np.log(np.maximum(self._of_runner_up(rows), LEAST))
+        losses, given = (
+            np.maximum(-np.log(np.maximum(self._of_truth(rows), LEAST)), 0.0),
+            probabilities(rows, "log loss"),
+        )
+        rounded = bool((given < LEAST).any())
+        feared, doubt = -np.log(np.maximum(given[runners_up(given)], LEAST)), doubts(given, rows)
         wrong, highest = rows.truth != rows.predicted, -math.log(LEAST) if rounded else math.inf
-        return Ratio(losses, np.ones(len(rows)), 0.0, highest, failed=wrong, feared=feared, atom=rounded)
+        return Ratio(losses, np.ones(len(rows)), 0.0, highest, failed=wrong, feared=feared, doubt=doubt, atom=rounded)
 
     def notes(self, rows: Labelled) -> tuple[str, ...]:
         none = int((self._of_truth(rows) < LEAST).sum())
@@ -48,10 +51,6 @@ class LogLoss(Measure):
             return ()
         times = "1 answer" if none == 1 else f"{none} answers"
         return (f"the model gave the truth of {times} no probability at all: each counts as a loss of 34.5",)
-
-    def _of_runner_up(self, rows: Labelled) -> Floats:
-        given = probabilities(rows, "log loss")
-        return np.asarray(given[runners_up(given)])
 
     def _of_truth(self, rows: Labelled) -> Floats:
         given, true = probabilities(rows, "log loss"), truths(rows, "log loss")

@@ -46,5 +46,6 @@ def _squares(rows: Labelled, weights: Floats) -> tuple[Floats, Floats]:
     truth, predicted = truth_numbers(rows)
     centred = truth - float(weights @ truth) / float(weights.sum())
     if np.ptp(truth) <= 1e-12 * np.abs(truth).max(initial=0.0):
-        raise InputError(f"R² is undefined: the truth of all {len(rows)} answers is the same; take the MAE")
+        same = "there is one answer alone" if len(rows) == 1 else f"the truth of all {len(rows):,} answers is the same"
+        raise InputError(f"R² is undefined: {same}; take the MAE")
     return np.asarray((truth - predicted) ** 2), np.asarray(centred**2)

@@ -32,3 +32,6 @@ class RootMeanSquaredError(Measure):
 
     def told(self, ratio: float) -> float:
         return math.sqrt(max(ratio, 0.0))
+
+    def as_ratio(self, told: float) -> float:
+        return told * abs(told)

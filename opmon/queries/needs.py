@@ -15,7 +15,7 @@ from opmon.store.outbox import Dead
 from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
 from opmon.types import Document
-from opmon.wording import counted
+from opmon.wording import counted, spans
 
 NeedKind = Literal["silent", "hangs", "cycle", "inputs", "alarm", "delivery", "provider", "round", "full", "labels"]
 
@@ -103,9 +103,9 @@ def _full(waiting: Sequence[Unfinished], max_open: int) -> str:
 
 
 def _unlabelled(waiting: Sequence[Unfinished]) -> str:
-    count, numbers = sum(each.open for each in waiting), ", ".join(str(each.number) for each in waiting)
-    tasks = "1 task" if count == 1 else f"{count} tasks"
-    return f"{tasks} of round{'s' * (len(waiting) > 1)} {numbers} wait{'s' * (count == 1)} for annotators"
+    count, numbers = sum(each.open for each in waiting), spans(each.number for each in waiting)
+    tasks = f"{counted(count, 'task')} of round{'s' * (len(waiting) > 1)} {numbers}"
+    return f"{tasks} wait{'s' * (count == 1)} for annotators"
 
 
 def _alarm(rule: str, event: Document | None) -> list[NeedView]:

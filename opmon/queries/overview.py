@@ -165,7 +165,7 @@ def _line(
         rounds=rounds,
         queue=books.queue_of(name),
         latest=None if final is None else _latest(final),
-        past=tuple(_point(each) for each in past if each.quantity == (like.name, like.unit)),
+        past=tuple(_point(each) for each in past if each.is_of(like)),
         needs=needs,
         last_success_at=None if ended is None else ended.succeeded_at,
         next_at=books.next_at(watch),

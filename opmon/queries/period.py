@@ -16,6 +16,7 @@ from opmon.queries.planning import Known
 from opmon.queries.rounds import RoundView, round_views
 from opmon.queries.savings import LabelsView, goes_by_tallies, labels_of
 from opmon.queries.timeline import TimelinePoint, timeline
+from opmon.queries.versions import VersionView, version_views
 from opmon.queries.watch import Watch
 from opmon.store import outbox, revisions, rounds, tallies
 from opmon.store.engine import Connection
@@ -57,6 +58,8 @@ class PeriodView:
     points: tuple[TimelinePoint, ...]
     """Their estimates, oldest first."""
     labels: LabelsView
+    versions: tuple[VersionView, ...]
+    """The model versions of these rounds, the newest first."""
     raised: tuple[RaisedView, ...]
     """What was raised in the time or stood at its beginning, newest first."""
     quiet: str = ""
@@ -80,6 +83,7 @@ def period_view(
         shown=len(own),
     )
     first = own[-1].number if own else math.inf
+    versions = version_views(connection, watch.name, watch.quantity, since=own[-1].number) if own else []
     return PeriodView(
         since=since,
         until=now,
@@ -88,6 +92,7 @@ def period_view(
         rounds=tuple(views),
         points=tuple(point for point in points if point.round >= first),
         labels=labels_of(views, sum(round_.gold_spoken for round_ in own), known, _tallies(connection, own, known)),
+        versions=tuple(versions),
         raised=_raised(newest_events(connection, watch.name, _EVENTS), stands, since),
         quiet=quiet,
     )

@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from scipy.special import ndtri
+
 from opmon.errors import InputError
+from opmon.estimators.plain_labels import spread_told
 from opmon.estimators.ratio_planning import plan_ratio
 from opmon.estimators.tally import Tally
 from opmon.problems import traits
@@ -20,6 +23,17 @@ from opmon.types import Estimate
 
 ROUNDS = 10
 """Rounds that tell how wide the intervals of the monitor's sampler are."""
+
+
+WHOLE = (
+    "by the interval of the newest round, which allows for what its draws did not show, only labelling all is enough"
+)
+
+
+WORST = (
+    "no labels tell yet how much inputs differ in it: this is the worst case, as if each counted 0 or 1; the first "
+    "round will tell, and mostly fewer are enough"
+)
 
 
 @dataclass(frozen=True)
@@ -42,12 +56,14 @@ class Known:
     """The main measure, where it is not the usual one of the problem."""
     of_all: bool = False
     """Whether the main measure is a mean over all inputs: what is said of an accuracy holds of such a share."""
+    all_or_nothing: bool = True
+    """Whether every input counts 0 or 1 for what is estimated; a score may count in part."""
     tally: Tally | None = None
     """What the newest round tells of a main measure that is a ratio, such as recall."""
     labels: int = 0
     """The draws of that round."""
     shown: Shown | None = None
-    """How wide the newest round's interval of the main measure was, beside simple random sampling."""
+    """How wide the newest round's interval was, beside simple random sampling, of what is no share of inputs."""
     aims: bool = True
     """Whether a sampler can aim at the main measure."""
 
@@ -58,6 +74,11 @@ class Known:
             return "regression"
         return "classification" if traits(self.problem).of_numbers else self.problem
 
+    @property
+    def is_share_of_inputs(self) -> bool:
+        """Whether the value alone tells how much inputs differ."""
+        return self.quantity.share and self.all_or_nothing
+
 
 def learned(connection: Connection, monitor: str, known: Known) -> Known:
     """What is configured, with what the newest rounds of the monitor tell."""
@@ -66,19 +87,18 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         return known
     lately = revisions.latest_estimates(connection, monitor, limit=ROUNDS)
     estimates = [revision.estimate for revision in lately]
-    numbers = traits(known.problem).of_numbers or not known.quantity.share
     main = known.main is not None
-    tally = _tally(connection, latest) if main else None
+    tally = _tally(connection, latest) if main or not known.is_share_of_inputs else None
     return replace(
         known,
         inputs=latest.estimate.frame_size,
         expected=latest.estimate.value,
         gain=gain_of(estimates),
-        telling=telling_of(estimates, known.aim),
-        spread=spread_of(latest.estimate, known.aim) if numbers else None,
-        tally=tally if tally is not None and tally.is_ratio else None,
+        telling=telling_of(estimates, known.aim) if known.is_share_of_inputs else None,
+        spread=None if known.is_share_of_inputs else _spread(latest.estimate, known, tally),
+        tally=tally if main and tally is not None and tally.is_ratio else None,
         labels=latest.estimate.n,
-        shown=None if tally is None else _shown(latest.estimate, tally.gain),
+        shown=None if tally is None else _shown(latest.estimate, known, tally),
     )
 
 
@@ -86,28 +106,47 @@ def _tally(connection: Connection, latest: Revision) -> Tally | None:
     return tallies.read(connection, [latest.key]).get(latest.key)
 
 
-def _shown(estimate: Estimate, gain: float) -> Shown | None:
-    labels = round(estimate.n * estimate.response)
-    wide = 0 < estimate.half_width < math.inf
-    if not (math.isfinite(gain) and wide and 0 < labels < estimate.frame_size):
+def _spread(estimate: Estimate, known: Known, tally: Tally | None) -> float | None:
+    """How much inputs differ in what they count: as the draws tell, else as the width of the interval does."""
+    told = None if tally is None or known.main is not None else spread_told(tally)
+    return spread_of(estimate, known.aim, known.planned_as) if told is None or told == 0 else told
+
+
+def _shown(estimate: Estimate, known: Known, tally: Tally) -> Shown | None:
+    """How wide the interval was beside that of as many simple random draws."""
+    labels, size = round(estimate.n * estimate.response), estimate.frame_size
+    if not (0 < estimate.half_width < math.inf and 0 < labels < size):
         return None
-    return Shown(estimate.half_width, labels, estimate.frame_size, gain)
+    simple, gain = estimate.method.startswith("srs"), tally.gain
+    if known.main is None:
+        spread = spread_told(tally) or 0.0
+        plain = float(ndtri(0.5 + estimate.level / 2)) * spread * math.sqrt(1 / labels - 1 / size)
+        gain = math.nan if plain == 0 else 1.0 if simple else estimate.half_width / plain
+    if not math.isfinite(gain):
+        return None
+    aim = known.aim if known.main is None and estimate.method.startswith("adaptive/") else None
+    return Shown(estimate.half_width, labels, size, gain, aim, simple)
 
 
 def budget_for(known: Known, half_width: float, size: int, expected: float | None, aim: float) -> Plan:
     """The labels that the main measure needs: by the draws of the newest round where it is a ratio, such as recall."""
     if known.tally is not None:
-        found = plan_ratio(known.tally, half_width, known.labels, size, known.level)
-        whole = ("only labelling the whole frame is enough",) if found.budget == size else ()
-        return Plan(found.budget, found.half_width, found.plain_budget, None, whole)
+        aimed = plan_ratio(known.tally, half_width, known.labels, size, known.level)
+        whole = (WHOLE,) if aimed.budget == size else ()
+        return Plan(aimed.budget, aimed.half_width, aimed.plain_budget, None, whole)
     if known.shown is not None:
-        return known.shown.plan(half_width, size)
-    if known.main is not None and known.quantity.share and not known.of_all:
+        return known.shown.aiming(aim, known.problem).plan(half_width, size)
+    if known.spread is None and not known.quantity.share:
+        raise InputError(
+            f"the labels that {known.quantity.name} needs depend on how much inputs differ in it, which labels alone "
+            "tell: have one round labelled, and ask again"
+        )
+    if known.main is not None and known.quantity.share and not known.of_all and known.spread is None:
         raise InputError(
             f"the labels that {known.quantity.name} needs depend on how rare its inputs are and how well scores tell "
             "them apart: let the sampler adaptive draw one round, have it labelled, and ask again"
         )
-    return plan(
+    found = plan(
         half_width,
         size,
         problem=known.planned_as,
@@ -118,3 +157,6 @@ def budget_for(known: Known, half_width: float, size: int, expected: float | Non
         aim=aim,
         telling=known.telling,
     )
+    if known.spread is None and not known.all_or_nothing:
+        return replace(found, notes=(*found.notes, WORST))
+    return found

@@ -10,15 +10,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from opmon import quantities
+from opmon.estimators.measured import BY_PARTS
 from opmon.estimators.rolling import combine, window
 from opmon.estimators.tally import Tally
+from opmon.problems import PROBLEMS
 from opmon.quantities import Quantity
+from opmon.scales import Scale
 from opmon.store import revisions, rolled, tallies
 from opmon.store.engine import Connection
 from opmon.store.measured import Measured
 from opmon.store.revisions import Revision
+from opmon.store.rolled import Main
 from opmon.types import Estimate
 from opmon.types.slicing import Sliced
+
+_SCALES: tuple[Scale | None, ...] = (None, "pass_fail")
+_USUAL = frozenset(quantities.of(problem, None, scale).name for problem in PROBLEMS for scale in _SCALES)
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,8 @@ def rolling_as_of(
     """
     around = revisions.finals_around(connection, monitor, entry, count=rounds, within=within, as_of=as_of, later=False)
     until = [each for each in around if each.round_number <= entry.round_number]
-    points = joined(connection, _windows(until, rounds=rounds, within=within, since=entry.round_number))
+    windows = _windows(until, rounds=rounds, within=within, since=entry.round_number)
+    points = joined(connection, monitor, windows, as_of)
     return points[0] if points else None
 
 
@@ -102,11 +111,35 @@ def windows_with(
     return [each for each in windows if entry.round_number in each.numbers]
 
 
-def joined(connection: Connection, windows: Iterable[Window]) -> list[RollingPoint]:
-    """The rolling estimate of each window, from the draws of all its rounds where these are known."""
+def joined(
+    connection: Connection, monitor: str, windows: Iterable[Window], as_of: int | None = None
+) -> list[RollingPoint]:
+    """The rolling estimate of each window, from the draws of all its rounds where these are known.
+
+    ``as_of`` is the key of an estimate after which none counts.
+    """
     windows = list(windows)
     known = tallies.read(connection, (each.key for one in windows for each in one.kept))
-    return [_point(each, known) for each in windows]
+    pooled = _pooled(connection, monitor, windows, as_of)
+    return [_point(each, known, pooled.get(each.entry.round_number)) for each in windows]
+
+
+def rolling_values(
+    connection: Connection,
+    monitor: str,
+    history: Sequence[Revision],
+    *,
+    rounds: int | None,
+    within: timedelta | None,
+    since: int,
+) -> list[RollingPoint]:
+    """As :func:`rolling_points`, with the values of :func:`joined`: its intervals are wider, and draws are looked at
+    only where they make the value too."""
+    windows = list(_windows(history, rounds=rounds, within=within, since=since))
+    by_parts = any(each.estimate.method.endswith(BY_PARTS) for one in windows for each in one.kept)
+    known = tallies.read(connection, (each.key for one in windows for each in one.kept)) if by_parts else {}
+    pooled = _pooled(connection, monitor, windows, None)
+    return [_point(each, known, pooled.get(each.entry.round_number)) for each in windows]
 
 
 def _windows(
@@ -124,6 +157,20 @@ def _windows(
             yield Window(newest, tuple(like[i] for i in kept))
 
 
-def _point(of: Window, known: Mapping[int, Tally]) -> RollingPoint:
+def _pooled(connection: Connection, monitor: str, windows: Sequence[Window], as_of: int | None) -> Mapping[int, Main]:
+    """The main measure from the draws of all rounds as of each, where it was made so; of a usual one it never is."""
+    numbers = [each.entry.round_number for each in windows]
+    if not numbers or windows[-1].entry.estimate.quantity.name in _USUAL:
+        return {}
+    return rolled.mains(connection, monitor, min(numbers), max(numbers), as_of)
+
+
+def _point(of: Window, known: Mapping[int, Tally], pooled: Main | None = None) -> RollingPoint:
+    if pooled is not None and set(pooled[0]) <= set(of.numbers) and _like(pooled[1], of.entry.estimate):
+        return RollingPoint(of.entry.round_number, *pooled)
     found = combine([each.estimate for each in of.kept], [known.get(each.key) for each in of.kept])
     return RollingPoint(of.entry.round_number, of.numbers, found)
+
+
+def _like(one: Estimate, other: Estimate) -> bool:
+    return one.quantity == other.quantity and one.level == other.level

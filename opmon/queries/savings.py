@@ -84,7 +84,8 @@ def _why_not(view: RoundView, known: Known) -> str:
 
 def goes_by_tallies(known: Known) -> bool:
     """Whether what simple random sampling needs is told by the draws, and not by the value alone as of a share."""
-    return not known.quantity.share or known.quantity.decimal or (known.main is not None and not known.of_all)
+    by_value = known.is_share_of_inputs and not known.quantity.decimal
+    return not by_value or (known.main is not None and not known.of_all)
 
 
 def _plain(estimate: Estimate, spoken: int, known: Known, tally: Tally | None) -> int | None:
@@ -93,7 +94,7 @@ def _plain(estimate: Estimate, spoken: int, known: Known, tally: Tally | None) -
         return spoken  # it is one
     size, level = estimate.frame_size, estimate.level
     if goes_by_tallies(known):
-        told = None if tally is None else plain_labels(tally, estimate.half_width, size, level)
+        told = None if tally is None else plain_labels(tally, _half_width(estimate), size, level)
         if told is None:
             return None
         answers = told
@@ -102,3 +103,10 @@ def _plain(estimate: Estimate, spoken: int, known: Known, tally: Tally | None) -
         answers = plan(estimate.half_width, size, accuracy=value, variables=0, level=level).plain_budget
     answered = min(estimate.n * estimate.response / spoken, 1.0)
     return min(math.ceil(answers / answered - 1e-9), estimate.frame_size) if answered > 0 else answers
+
+
+def _half_width(estimate: Estimate) -> float:
+    """The half-width of the mean that a tally is of: for a RMSE that of the mean squared error."""
+    if not estimate.quantity.of_squares:
+        return estimate.half_width
+    return (estimate.high**2 - max(estimate.low, 0.0) ** 2) / 2

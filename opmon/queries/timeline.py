@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from opmon.quantities import Quantity
-from opmon.queries.rolling import rolling_points
+from opmon.queries.rolling import rolling_values
 from opmon.store import revisions, verdicts
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
@@ -75,6 +75,7 @@ def _rolling(
     for own in alike.values():
         around = revisions.finals_around(connection, monitor, own[0], count=rounds, within=within)
         before = [entry for entry in around if entry.round_number < own[0].round_number]
-        points = rolling_points([*before, *own], rounds=rounds, within=within, since=own[0].round_number)
+        since = own[0].round_number
+        points = rolling_values(connection, monitor, [*before, *own], rounds=rounds, within=within, since=since)
         found |= {point.round_number: point.estimate.value for point in points}
     return found

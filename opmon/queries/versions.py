@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from opmon.estimators.changes import Interval, distance
 from opmon.estimators.rolling import combine
 from opmon.estimators.tally import Tally
 from opmon.quantities import Quantity
@@ -39,7 +40,7 @@ class VersionView:
 
 @dataclass(frozen=True)
 class DifferenceView:
-    """How much another version's estimate is higher."""
+    """How much higher another version's estimate is; of what is best at 0, how much farther from 0."""
 
     value: float
     low: float
@@ -51,9 +52,15 @@ class DifferenceView:
         return not self.low <= 0 <= self.high
 
 
-def version_views(connection: Connection, monitor: str, quantity: Quantity) -> list[VersionView]:
-    """The versions of which the newest rounds have a final estimate of ``quantity``, the newest version first."""
-    entries = revisions.latest_estimates(connection, monitor, quantity=quantity, limit=LOOKED_AT)
+def version_views(
+    connection: Connection, monitor: str, quantity: Quantity, since: int | None = None
+) -> list[VersionView]:
+    """The versions of which the newest rounds have a final estimate of ``quantity``, the newest version first.
+
+    ``since`` is the number of the first round that counts; without it, as many are looked at as usual.
+    """
+    limit = LOOKED_AT if since is None else None
+    entries = revisions.latest_estimates(connection, monitor, quantity=quantity, limit=limit, since=since)
     by_model: dict[tuple[tuple[str, str], float], list[Revision]] = {}
     for entry in reversed(entries):
         if not entry.estimate.provisional:
@@ -81,7 +88,7 @@ def _view(own: Sequence[Revision], known: Sequence[Tally | None]) -> VersionView
 
 
 def difference(first: Estimate, second: Estimate) -> DifferenceView:
-    """By how much the second is higher, from two estimates of different inputs.
+    """By how much the second is higher, or farther from 0 where 0 is best, from two estimates of different inputs.
 
     Their intervals are joined as Zou and Donner do (Statistics in Medicine 27, 2008, equation 11), which needs no
     symmetry: ``low = d − √((v₂ − l₂)² + (h₁ − v₁)²)``, ``high = d + √((h₂ − v₂)² + (v₁ − l₁)²)``.
@@ -91,7 +98,10 @@ def difference(first: Estimate, second: Estimate) -> DifferenceView:
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3), found.tells
     (-0.1, -0.142, -0.058, True)
     """
-    value = second.value - first.value
-    below = math.hypot(second.value - second.low, first.high - first.value)
-    above = math.hypot(second.high - second.value, first.value - first.low)
+    one, two = (Interval(each.value, each.low, each.high) for each in (first, second))
+    if second.quantity.better == "zero":
+        one, two = distance(one), distance(two)
+    value = two.value - one.value
+    below = math.hypot(two.value - two.low, one.high - one.value)
+    above = math.hypot(two.high - two.value, one.value - one.low)
     return DifferenceView(value, value - below, value + above)

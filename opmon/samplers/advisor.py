@@ -64,8 +64,12 @@ def advise(
         raise InputError(f"a frame has at least one input; got size={size}")
     checked_problem(problem)
     if size <= budget:
-        return Advice("srs", {}, (f"the budget covers all {size} inputs: label them all, the estimate is then exact",))
+        return Advice(
+            "srs", {}, (f"the budget covers all {size:,} inputs: label them all, the estimate is then exact",)
+        )
     if not variables:
+        if not traits(problem).of_classes:
+            return Advice("srs", {}, (_WITHOUT_VARIABLES[0], _NUMBERS_OF_THE_LOG))
         return Advice("srs", {}, _WITHOUT_VARIABLES, _WITHOUT_VARIABLES_EITHER)
     parameters: dict[str, Json] = {"aim": aim}
     if not waves:
@@ -84,6 +88,10 @@ _WITHOUT_VARIABLES = (
     "the confidence costs nothing where the model gives probabilities, and would shorten the interval",
 )
 
+_NUMBERS_OF_THE_LOG = (
+    "a number of the log that foretells trouble, such as a doubt or a length, would shorten the interval: "
+    "variables: {risk: column}"
+)
 _WITHOUT_VARIABLES_EITHER = (
     Suggestion("ces", {}, "for a network: it looks at a hidden layer and needs no variable; its estimate is biased"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
 
@@ -45,10 +45,11 @@ def plan(
     """The least budget whose interval is expected to have at most ``half_width``, for a frame of ``size`` inputs.
 
     Classification: Wilson's interval with the finite-population correction at the expected ``accuracy`` (without one:
-    at 0.5, which needs the most labels). Regression: ``z · spread / sqrt(n) · sqrt(1 − n/N)`` with the standard
-    deviation ``spread`` of the squared errors, as an earlier round shows it. With ``variables`` to sample by, the
-    intervals of the adaptive sampler at ``aim`` are :func:`~.widths.gain` times as wide, by how much the variables are
-    ``telling`` of failures: 0 nothing, 1 as much as those of other models. Earlier rounds show it
+    at 0.5, which needs the most labels), which is that of the worst case where inputs may count in part, as with
+    scores. Regression, and what counts in part: ``z · spread / sqrt(n) · sqrt(1 − n/N)`` with the standard deviation
+    ``spread`` of the squared errors, or of what an input counts, as an earlier round shows it. With ``variables`` to
+    sample by, the intervals of the adaptive sampler at ``aim`` are :func:`~.widths.gain` times as wide, by how much the
+    variables are ``telling`` of failures: 0 nothing, 1 as much as those of other models. Earlier rounds show it
     (:func:`~.widths.telling_of`); before the first one it is taken for nothing, so that no more is promised than kept.
 
     >>> plan(0.05, 100_000, accuracy=0.9).plain_budget
@@ -74,13 +75,25 @@ def plan(
 
 @dataclass(frozen=True)
 class Shown:
-    """What a round showed of the main measure: ``labels`` of ``inputs`` gave ``half_width``; its standard error was
+    """What a round showed of what is estimated: ``labels`` of ``inputs`` gave ``half_width``; its standard error was
     ``gain`` times that of as many simple random draws."""
 
     half_width: float
     labels: int
     inputs: int
     gain: float
+    aim: float | None = None
+    """The aim of the draws, where another one would have made the interval wider or narrower; None where that is not
+    known."""
+    simple: bool = False
+    """Whether they were simple random draws themselves."""
+
+    def aiming(self, aim: float, problem: Problem) -> Shown:
+        """What draws with another aim would have shown: see :func:`~.widths.gain`."""
+        if self.aim is None or aim == self.aim:
+            return self
+        wider = gain(self.labels, aim, 0.0, problem) / gain(self.labels, self.aim, 0.0, problem)
+        return replace(self, half_width=wider * self.half_width, gain=wider * self.gain, aim=aim)
 
     def width(self, n: int, size: int) -> float:
         """The half-width that ``n`` labels of ``size`` inputs are expected to give."""
@@ -97,14 +110,14 @@ class Shown:
             raise InputError(f"the half-width is a number above 0, such as 0.03; got {half_width}")
         budget = _least(lambda n: self.width(n, size) <= half_width, size)
         plain = _least(lambda n: self.width(n, size) <= self.gain * half_width, size)
-        notes = (NOTHING_GAINED,) if self.gain >= NO_GAIN else ()
+        notes = (NOTHING_GAINED,) if self.gain >= NO_GAIN and not self.simple else ()
         return Plan(budget, self.width(budget, size), plain, None, (*notes, *_whole(budget, size)))
 
 
 NO_GAIN = 0.98
 NOTHING_GAINED = (
     "the draws of the newest round were no better than simple random ones for this measure: the sampler's labels are "
-    "worth more for failures and for the accuracy"
+    "worth more for other ends, such as finding failures"
 )
 
 
@@ -137,7 +150,7 @@ def _plain(
     problem: Problem, size: int, accuracy: float | None, spread: float | None, level: float
 ) -> tuple[Callable[[int], float], list[str]]:
     """The half-width of simple random sampling by budget, and what must be said of it."""
-    if traits(problem).is_share:
+    if traits(problem).is_share and spread is None:
         notes = (
             [] if accuracy is not None else ["no accuracy was expected: planned for 0.5, which needs the most labels"]
         )
@@ -145,12 +158,13 @@ def _plain(
         return lambda n: plain_half_width(p, n, size, level), notes
     if spread is None or not (spread > 0 and math.isfinite(spread)):
         raise InputError(
-            f"planning for regression needs the standard deviation of the squared errors, a number above 0 (an "
-            f"earlier round shows it); got spread={spread}"
+            f"spread is a standard deviation, a number above 0 which an earlier round shows: of the squared errors of "
+            f"a regression, or of what an input counts; got spread={spread}"
         )
     unit = float(ndtri(0.5 + level / 2)) * spread
-    note = "for long-tailed errors and small budgets the interval is wider than planned"
-    return lambda n: unit / math.sqrt(n) * math.sqrt(max(1 - n / size, 0.0)), [note]
+    long_tailed = ["for long-tailed errors and small budgets the interval is wider than planned"]
+    notes = [] if traits(problem).is_share else long_tailed
+    return lambda n: unit / math.sqrt(n) * math.sqrt(max(1 - n / size, 0.0)), notes
 
 
 def _whole(budget: int, size: int) -> tuple[str, ...]:

@@ -93,8 +93,8 @@ def telling_of(estimates: Sequence[Estimate], aim: float) -> float | None:
     return min(max(sum(worths) / len(worths), -1.0), 1.5) if worths else None
 
 
-def spread_of(estimate: Estimate, aim: float) -> float | None:
-    """The standard deviation of the squared errors that would make a round's interval as wide as it is; None without.
+def spread_of(estimate: Estimate, aim: float, problem: Problem = "regression") -> float | None:
+    """The standard deviation of the losses that would make a round's interval as wide as it is; None without.
 
     Of an interval of the adaptive sampler drawn at ``aim`` what the design does to it is taken out, for :func:`plan`
     puts in what another aim does.
@@ -103,7 +103,7 @@ def spread_of(estimate: Estimate, aim: float) -> float | None:
     left = 1 - heard / estimate.frame_size
     if heard < 1 or left <= 0 or not 0 < estimate.half_width < math.inf:
         return None
-    design = gain(round(heard), aim, 0.0, "regression") if estimate.method.startswith("adaptive/") else 1.0
+    design = gain(round(heard), aim, 0.0, problem) if estimate.method.startswith("adaptive/") else 1.0
     return estimate.half_width * math.sqrt(heard / left) / float(ndtri(0.5 + estimate.level / 2)) / design
 
 

@@ -8,6 +8,7 @@ robustness) looks here.
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,25 +21,31 @@ from opmon.adjudication import Asked
 from opmon.config import MonitorSettings
 from opmon.errors import NotFoundError
 from opmon.scoring.inputs.columns import decoded
-from opmon.scoring.inputs.encoded import encoded_all
+from opmon.scoring.inputs.encoded import encoded_all, unreadable
 from opmon.stages.toolbox import Toolbox
 from opmon.store import attachments
 from opmon.store.rounds import Round
 from opmon.types import Json
 
+log = logging.getLogger(__name__)
+
 POSITION = "opmon.position"
 """The column with the place of an input in the round's frame."""
 
 
-def capture(work: Toolbox, round_: Round, positions: NDArray[np.int64], rows: pa.Table) -> None:
-    """Keep the rows of the inputs that the next wave has drawn; done again, it gives the same file."""
-    kept = _with_pictures(work.settings, rows).append_column(POSITION, pa.array(positions))
+def capture(work: Toolbox, round_: Round, positions: NDArray[np.int64], rows: pa.Table) -> pa.Table:
+    """Keep the rows of the inputs that the next wave has drawn; done again, it gives the same file.
+
+    Gives the rows as they are kept: with the pictures themselves, and nothing where one cannot be had.
+    """
+    kept = _with_pictures(work.settings, round_, rows)
     path = work.round_folder(round_) / name_of(round_.waves)
     partial = path.with_suffix(".partial")
-    pq.write_table(kept, partial, compression="zstd")
+    pq.write_table(kept.append_column(POSITION, pa.array(positions)), partial, compression="zstd")
     partial.replace(path)
     if round_.run_id is not None:
         work.registry.log_artifact(round_.run_id, path)
+    return kept
 
 
 def captured(work: Toolbox, round_: Round, positions: NDArray[np.int64]) -> pa.Table | None:
@@ -99,17 +106,34 @@ def name_of(wave: int) -> str:
     return f"drawn-{wave:03}.parquet"
 
 
-def _with_pictures(settings: MonitorSettings, rows: pa.Table) -> pa.Table:
-    """The rows with the pictures themselves where a column names their files."""
+def _with_pictures(settings: MonitorSettings, round_: Round, rows: pa.Table) -> pa.Table:
+    """The rows with the pictures themselves where a column names their files, or holds them as text; those that there
+    are not are told of here alone."""
+    folder = None if settings.inputs.image is None else settings.inputs.image.folder
+    for column in picture_columns(settings, rows):
+        cells = decoded(rows[column].combine_chunks()).to_pylist()
+        if not named_pictures(cells):
+            continue
+        read = encoded_all(cells, column, folder)
+        missing = unreadable(read)
+        if missing is not None:
+            log.warning("the drawn inputs of round %s are shown as far as possible: %s", round_.number, missing)
+        found = [cell if isinstance(cell, bytes) else None for cell in read]
+        if any(found):  # else the names are all there is
+            rows = rows.set_column(rows.column_names.index(column), column, pa.array(found, pa.binary()))
+    return rows
+
+
+def picture_columns(settings: MonitorSettings, rows: pa.Table) -> list[str]:
+    """The columns that hold pictures, as configured."""
     image = settings.inputs.image
-    if image is None or image.column not in rows.column_names:
-        return rows
-    cells = decoded(rows[image.column].combine_chunks()).to_pylist()
-    if not any(_is_path(cell) for cell in cells):
-        return rows
-    found = encoded_all(cells, image.column, image.folder)
-    pictures = pa.array([cell if isinstance(cell, bytes) else None for cell in found], pa.binary())
-    return rows.set_column(rows.column_names.index(image.column), image.column, pictures)
+    named = dict.fromkeys((settings.columns.image, None if image is None else image.column))
+    return [column for column in named if column is not None and column in rows.column_names]
+
+
+def named_pictures(cells: Sequence[object]) -> bool:
+    """Whether cells name the files of pictures, or hold them as text."""
+    return any(isinstance(cell, str | Mapping) for cell in cells)
 
 
 def _is_path(cell: object) -> bool:

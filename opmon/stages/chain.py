@@ -137,7 +137,7 @@ class _Version:
         if before is None:
             return cls(identity, 1, None)
         details = before.verdict.details
-        number = int(details.get("version", 1))
+        number = _number(before)
         if details.get("closed") or details.get("rule", identity) != identity:
             return cls(identity, number + 1, details.get("rule") or {})
         return cls(identity, number, None)
@@ -147,8 +147,13 @@ class _Version:
         return self.before is None
 
     def is_of(self, entry: Entry) -> bool:
-        """Whether the verdict is this version's; older opmons did not say whose it is."""
-        return bool(entry.verdict.details.get("rule", self.identity) == self.identity)
+        """Whether the verdict is this version's; older opmons did not say whose it is.
+
+        A rule that was changed and changed back is not what it was: its bound, and its alarms, are new.
+        """
+        details = entry.verdict.details
+        same = details.get("rule", self.identity) == self.identity
+        return bool(same and int(details.get("version", self.number)) == self.number)
 
     def stamped(self, verdict: Verdict) -> Verdict:
         return replace(verdict, details={**verdict.details, "rule": dict(self.identity), "version": self.number})
@@ -166,6 +171,8 @@ class _Version:
         told = chain.before is not None and chain.before.verdict.details.get("closed")
         if self.before is None or not first or told or chain.stood is None or not chain.stood.alarmed:
             return []
+        if chain.before is not None and _number(chain.stood) != _number(chain.before):
+            return []  # it is of a version before that one, and was closed when that one began
         message = (
             f"the rule was changed while its alarm stood ({self._difference()}): the alarm is closed as 'rule "
             f"changed', which is no recovery. The rule {self._anew(verdict)}"
@@ -182,3 +189,8 @@ class _Version:
         bound = verdict.details.get("bound")
         each = f", and each version has a bound of its own: {bound}" if bound else ""
         return f"begins anew as version {self.number} of this rule{each}"
+
+
+def _number(entry: Entry) -> int:
+    """The how-manyeth version of its rule a verdict is of."""
+    return int(entry.verdict.details.get("version", 1))

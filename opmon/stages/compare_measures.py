@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from opmon import label_sets
 from opmon.adjudication import Asked
 from opmon.config.measures import MeasureSettings
 from opmon.decisions.measure_comparison import MeasureComparison, SliceDifference
-from opmon.errors import InputError
+from opmon.errors import InputError, ModelError
 from opmon.estimators.paired import FEWEST, Pair, holm, paired_difference
 from opmon.problems import traits
 from opmon.queries.versions import difference, version_views
@@ -62,15 +63,31 @@ def _pair(work: Toolbox, round_: Round, last: Round, first: ModelVersion, second
     if estimator is None:
         raise InputError(f"the design {draw.design!r} does not tell what its draws stand for")
     labelled = [task.position for task in answers.tasks if task.truth is not None]
-    one, two = (
-        rows_of(round_, _as_said(answers.tasks, *answers_of(work, round_, model, labelled)), draw)
-        for model in (first, second)
-    )
+    asked = [_as_said(answers.tasks, *answers_of(work, round_, model, labelled)) for model in (first, second)]
+    for model, tasks in zip((first, second), asked, strict=True):
+        require_classes(round_, model, tasks)
+    one, two = (rows_of(round_, each, draw) for each in asked)
     slicing = round_.slicing
     slices = {} if slicing is None else {each.name: members_of(slicing, each, draw) for each in slicing.slices}
     both = one.answered & two.answered
     sample = replace(answers.sample, outcomes=np.where(both, answers.sample.outcomes, np.nan))
     return Pair(estimator, sample, one, two, slices)
+
+
+def require_classes(round_: Round, model: ModelVersion, tasks: Sequence[Asked]) -> None:
+    """Raise an error where a version says a class that nobody was asked about: in a set of several it would be lost,
+    and what is wrong would count as right. Where an answer is one class, such a one is wrong as any other."""
+    if round_.plan.problem != "multilabel":
+        return
+    said = {name for task in tasks for name in label_sets.members(task.prediction)}
+    other = sorted(said - set(round_.classes or ()))
+    if other:
+        named = ", ".join(other[:5]) + (", …" if len(other) > 5 else "")
+        raise ModelError(
+            f"{model.uri} says classes that the labels of round {round_.number} know nothing of: {named}. Its measures "
+            "cannot be compared on them: name no measure, so that versions are compared by which is right, or compare "
+            "on rounds that it answered itself"
+        )
 
 
 def _as_said(tasks: Sequence[Asked], said: dict[int, str], scores: dict[int, Numbers]) -> list[Asked]:

@@ -39,18 +39,20 @@ def asked_of_both(
     if fresh:
         chosen = [round_ for round_ in chosen if round_.opened_at > registered]
     found: list[T] = []
-    before = 0
+    before, why = 0, ""
     for number, round_ in enumerate(chosen):
         work.progress(f"comparing {first.uri} with {second.uri}", number, len(chosen))
         try:
             found.append(ask(round_, chosen[-1]))
         except (SourceError, NotFoundError, InputError) as exc:
             log.warning("round %d is left out: %s", round_.number, exc)
+            why = f". Of round {round_.number}: {exc}"
         else:
             before += round_.opened_at <= registered
     if not found:
         since = f" since {registered:%Y-%m-%d %H:%M} UTC, when the later version was registered," if fresh else ""
         raise InputError(
-            f"monitor {work.name!r} has no round{since} with labels whose inputs can be read again; label a round first"
+            f"monitor {work.name!r} has no round{since} with labels on which both can be asked; label a round "
+            f"first{why}"
         )
     return found, before

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from opmon import disk
+from opmon.ceiling import shortage
 from opmon.errors import LeaseLost, OpmonError
 from opmon.logs.place import within
 from opmon.stages.toolbox import Toolbox
@@ -91,10 +92,10 @@ def _attempt(work: Toolbox, cycle: Cycle, step: Callable[[], T], round_: Round |
     except Exception as exc:  # the other rounds go on, and what was decided is delivered, before it is raised
         with work.write():  # LeaseLost where another process has taken over: it may have cleared what this one needed
             pass
-        full = disk.trouble(exc, work.folder)
-        if full is not None:
-            cycle.problems.append(full)
-            problem = str(full)
+        lacking = disk.trouble(exc, work.folder) or shortage(exc)
+        if lacking is not None:
+            cycle.problems.append(lacking)
+            problem = str(lacking)
         else:
             cycle.faults.append(exc)
             problem = f"a fault in opmon, please report it: {type(exc).__name__}: {exc}"

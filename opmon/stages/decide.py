@@ -21,6 +21,7 @@ from opmon.adjudication import Asked
 from opmon.config import RuleSettings
 from opmon.decisions.case import Case
 from opmon.errors import OpmonError
+from opmon.quantities import Quantity
 from opmon.stages import census
 from opmon.stages.beside import frame_path
 from opmon.stages.census import Whole
@@ -96,7 +97,7 @@ def decide_round(work: Toolbox, round_: Round) -> bool:
             ground,
             estimates=known.estimates if here else (),
             numbers=known.numbers if here else (),
-            why="" if here else f"the {known.measure} is not known of round {round_.number}",
+            why="" if here else f"the {known.measure.title} is not known of round {round_.number}",
             measure=measure,
             rows=rows,
             rival=rival,
@@ -156,7 +157,7 @@ def _hear(work: Toolbox, round_: Round, tasks: Sequence[Asked], sample: Sample) 
 class Known:
     """The estimates that a rule looks back on, with the numbers of their rounds."""
 
-    measure: str
+    measure: Quantity
     numbers: tuple[int, ...]
     estimates: tuple[Estimate, ...]
 
@@ -168,21 +169,22 @@ def _history(work: Toolbox, connection: Connection, round_: Round, chains: Chain
         limit: revisions.finals_until(connection, work.name, round_.model, round_.number, limit)
         for limit in set(wanted.values())
     }
-    watched = {rule.name: work.settings.watched(rule.plugin.watches()).key for rule in work.settings.rules}
+    settings = work.settings
+    watched = {rule.name: settings.watched(rule.plugin.watches()).quantity(settings.unit) for rule in settings.rules}
     some = max(known.values(), key=len, default=[])
-    aside = [each.key for each in some if any(each.estimate.quantity.name != key for key in watched.values())]
+    aside = [each.key for each in some if any(not each.estimate.quantity.same(of) for of in watched.values())]
     beside = measured.read(connection, aside) if aside else {}
     return {name: _of(watched[name], known[limit], beside) for name, limit in wanted.items()}
 
 
-def _of(key: str, known: Sequence[Revision], beside: Mapping[int, Sequence[Measured]]) -> Known:
+def _of(of: Quantity, known: Sequence[Revision], beside: Mapping[int, Sequence[Measured]]) -> Known:
     """The estimates of one measure among these revisions, main or beside the main one."""
     found = []
     for each in known:
         others = (other.estimate for other in beside.get(each.key, ()))
-        of_it = [one for one in (each.estimate, *others) if one is not None and one.quantity.name == key]
+        of_it = [one for one in (each.estimate, *others) if one is not None and one.quantity.same(of)]
         found += [(each.round_number, one) for one in of_it[:1]]
-    return Known(key, tuple(number for number, _ in found), tuple(estimate for _, estimate in found))
+    return Known(of, tuple(number for number, _ in found), tuple(estimate for _, estimate in found))
 
 
 def _case(connection: Connection, round_: Round, answers: Answers) -> Case:

@@ -116,14 +116,14 @@ def _queue(work: Toolbox, round_: Round, path: Path, drawn: Draw, chosen: NDArra
     ordered = np.sort(chosen)
     inputs = read_inputs(path, ordered)
     rows = fetch_table(work, round_, inputs)
-    capture(work, round_, ordered, rows)
+    kept = capture(work, round_, ordered, rows)
     truth, known = work.settings.truth, dict[int, Known]()
     if truth is not None:
         known = truths_of_drawn(work, round_, truth, inputs.append_column(POSITION, pa.array(ordered)), rows)
     scores: Mapping[int, Numbers] = {}
     if round_.plan.measures:
         scores = chances_of_drawn(round_, ordered, inputs, scores_of_drawn(work, round_, ordered, rows))
-    tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows, scores), strict=True))
+    tasks = dict(zip(ordered.tolist(), _tasks(work, ordered, inputs, rows, kept, scores), strict=True))
     order = generator(round_, wave=1_000_000 + round_.waves).permutation(len(chosen))
     in_order = [tasks[int(chosen[k])] for k in order]
     asked = as_met(work, round_, in_order, generator(round_, wave=2_000_000 + round_.waves))
@@ -160,13 +160,22 @@ def _asks_at(work: Toolbox, round_: Round, now: datetime) -> datetime | None:
 
 
 def _tasks(
-    work: Toolbox, positions: NDArray[np.int64], inputs: pa.Table, rows: pa.Table, scores: Mapping[int, Numbers]
+    work: Toolbox,
+    positions: NDArray[np.int64],
+    inputs: pa.Table,
+    rows: pa.Table,
+    kept: pa.Table,
+    scores: Mapping[int, Numbers],
 ) -> Iterator[Asked]:
-    """A task for each of the drawn inputs."""
+    """A task for each of the drawn inputs; a picture is shown as it is ``kept``, or by its name where it is not."""
     hidden, timestamp = work.settings.hidden, work.settings.columns.timestamp
     shows = work.settings.labels.show_prediction and work.settings.judged_column is None
     moments = [None] * rows.num_rows if timestamp is None else answered_at(rows, timestamp)
-    listed = zip(positions.tolist(), inputs.to_pylist(), rows.to_pylist(), moments, strict=True)
+    pictured = [
+        {name: cell if own[name] is None else own[name] for name, cell in row.items()}
+        for row, own in zip(rows.to_pylist(), kept.to_pylist(), strict=True)
+    ]
+    listed = zip(positions.tolist(), inputs.to_pylist(), pictured, moments, strict=True)
     for position, known, row, at in listed:
         prediction = str(known["prediction"])
         shown = {queue.SHOWN: prediction} if shows else {}

@@ -18,6 +18,7 @@ from opmon.estimators.lagged import Arrived
 from opmon.estimators.model_assisted import assisted
 from opmon.estimators.propensity import weighed
 from opmon.estimators.proxies import Proxy
+from opmon.estimators.scores import of_scores
 from opmon.estimators.worst_case import worst_case
 from opmon.jobs.thinning import Thinning
 from opmon.problems import Problem, loss, traits
@@ -207,6 +208,8 @@ def _of_design(round_: Round, answers: Answers) -> Estimate:
         estimate = assisted(base, answers.sample, round_.plan.level, named(round_))
     else:
         estimate = estimator.estimate(answers.sample, round_.plan.level)
+    if round_.plan.problem == "judged":
+        estimate = of_scores(estimator, answers.sample, estimate)
     if round_.plan.proxy is not None and not known:
         estimate = replace(estimate, notes=(*estimate.notes, UNASSISTED))
     return estimate

@@ -229,7 +229,7 @@ def _losses(round_: Round, answers: Answers) -> tuple[Floats | None, tuple[float
         return answers.sample.outcomes[answers.sample.answered], (0.0, 1.0 if share else np.inf)
     rows = rows_of(round_, answers.tasks, answers.sample.draw)
     ratio = None if main.measure.needs_scores else main.measure.ratio(rows.only(rows.answered))
-    if ratio is None or not ratio.is_mean:
+    if ratio is None or not (ratio.is_mean and main.measure.tells_ratio):
         return None, (-np.inf, np.inf)
     if share:
         return 1 - ratio.numerator, (0.0, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +12,6 @@ from opmon.reports.pictures import MAX_TILES, picture_grid
 from opmon.scoring.inputs.encoded import encoded
 from opmon.stages.payloads import row_of
 from opmon.types import Json
-
-log = logging.getLogger(__name__)
 
 _FEWEST = 64
 """A flat list of fewer numbers is no picture, square as it may be."""
@@ -29,7 +26,7 @@ def draw_failures(settings: MonitorSettings, failures: Sequence[Failure], path: 
     if column is None:
         return None, 0
     some = failures[:MAX_TILES]
-    pictures = [picture_of(settings, column, failure.payload, failure.input_id) for failure in some]
+    pictures = [picture_of(settings, column, failure.payload) for failure in some]
     if all(picture is None for picture in pictures):
         return None, 0
     shown = picture_grid(pictures, [failure.caption for failure in some], path)
@@ -57,14 +54,11 @@ def _looks_like_one(value: object) -> bool:
     return isinstance(value[0], list) or (len(value) >= _FEWEST and math.isqrt(len(value)) ** 2 == len(value))
 
 
-def picture_of(settings: MonitorSettings, column: str, payload: Mapping[str, Json], input_id: str) -> object:
-    """What the picture is made of; None where it cannot be had."""
+def picture_of(settings: MonitorSettings, column: str, payload: Mapping[str, Json]) -> object:
+    """What the picture is made of; None where it cannot be had, which was told when the input was drawn."""
     cell = row_of(payload).get(column)
     if isinstance(cell, list):
         return cell
     image = settings.inputs.image
     found = encoded(cell, column, None if image is None else image.folder)
-    if isinstance(found, str):
-        log.warning("the input %s is shown without its picture: %s", input_id, found)
-        return None
-    return found
+    return None if isinstance(found, str) else found

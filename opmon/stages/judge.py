@@ -123,14 +123,14 @@ def _raise(work: Toolbox, connection: Connection, judged: Round, call: Call) -> 
     log.warning("%s: %s", kind, call.verdict.message, extra={"opmon_event": body["id"]})
 
 
-def _watched(work: Toolbox, name: str, latest: Revision) -> Estimate:
-    """The estimate that a rule watches: the main one, or one beside it."""
+def _watched(work: Toolbox, name: str, latest: Revision) -> Estimate | None:
+    """The estimate that a rule watches: the main one, or one beside it; None where the round has none of that."""
     rule = next((each for each in work.settings.rules if each.name == name), None)
-    if rule is None:
+    if rule is None or rule.plugin.watches() is None:
         return latest.estimate
-    key = work.settings.watched(rule.plugin.watches()).key
-    beside = (each.estimate for each in latest.further if each.quantity.name == key)
-    return next((each for each in beside if each is not None), latest.estimate)
+    of = work.settings.watched(rule.plugin.watches()).quantity(work.settings.unit)
+    some = (latest.estimate, *(each.estimate for each in latest.further))
+    return next((each for each in some if each is not None and each.quantity.same(of)), None)
 
 
 _STATES = {"alarm": "alarm", "recovered": "ok", "changed": "changed"}

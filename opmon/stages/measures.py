@@ -27,6 +27,7 @@ from opmon.store.rounds import Round
 from opmon.types import Draw, Estimate, Floats, Numbers, Sample
 from opmon.types.labelled import Labelled
 from opmon.waiting import Asking
+from opmon.wording import none_of
 
 if TYPE_CHECKING:
     from opmon.stages.estimate import Answers
@@ -116,6 +117,8 @@ def _tally_of_main(sample: Sample, main: Planned, rows: Labelled) -> Tally | Non
     ratio = main.measure.ratio(rows.only(rows.answered))
     if ratio is None or main.measure.needs_scores:
         return None
+    if not (main.measure.tells_ratio or main.quantity.of_squares):
+        return None
     if not ratio.is_mean:
         estimator = linear(sample)
         return None if estimator is None else measured_tally(estimator, sample, rows, main.measure)
@@ -131,7 +134,8 @@ def _tally_of_main(sample: Sample, main: Planned, rows: Labelled) -> Tally | Non
 
 
 def _losses(ratio: Ratio, quantity: Quantity) -> Floats | None:
-    """The losses whose mean is the quantity, or for a share what it lacks to 1; None where it is none of the two."""
+    """The losses whose mean is the quantity, or its square, or for a share what it lacks to 1; None where there are
+    none such."""
     if quantity.share and ratio.binary:
         return np.asarray(1 - ratio.numerator)
     if not quantity.share and ratio.lowest == 0:
@@ -208,7 +212,8 @@ def of_all(rows: Labelled, measure: Measure, quantity: Quantity, plan: RoundPlan
     size = len(rows)
     ratio = measure.ratio(rows)
     if ratio is not None and not ratio.denominator.any():
-        raise InputError(f"{quantity.name} is undefined: none of the {size:,} inputs counts for it")
+        why = none_of(size, "input", "counts for it", "does not count for it")
+        raise InputError(f"{quantity.name} is undefined: {why}")
     value = _asking(quantity).call(lambda: measure.value(rows, np.full(size, 1 / size)))
     return Estimate(
         *(value, value, value),

@@ -38,7 +38,7 @@ def note_of(work: Toolbox, round_: Round, revision: Revision, tasks: Sequence[As
         asked=len(tasks),
         answered=sum(task.truth is not None for task in tasks),
         failures=revision.failures if counts else None,
-        threshold=threshold_of(work),
+        threshold=work.settings.threshold,
         rules=[RuleNote(each.rule, each.state, each.message, each.rule in advising) for each in said],
         drift=() if drift is None else drift.words,
         page=None if work.settings.pages is None else f"{work.settings.pages}/monitors/{quote(work.name)}",
@@ -46,11 +46,3 @@ def note_of(work: Toolbox, round_: Round, revision: Revision, tasks: Sequence[As
         run=work.registry.page_of(round_.run_id or ""),
         picture=None if revision.estimate.provisional else work.registry.picture_of(timeline, picture),
     )
-
-
-def threshold_of(work: Toolbox) -> float | None:
-    """The line to draw into the figure: that of the first rule on the main measure which has one."""
-    main = work.settings.quantity.name
-    of_main = (each.plugin for each in work.settings.rules if work.settings.watched(each.plugin.watches()).key == main)
-    lines = (rule.line() for rule in of_main)
-    return next((line for line in lines if line is not None), None)

@@ -19,7 +19,7 @@ from opmon.stages.decide import is_decided
 from opmon.stages.drift_slices import estimates_by_class
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.failure_groups import group_failures
-from opmon.stages.notes import note_of, threshold_of
+from opmon.stages.notes import note_of
 from opmon.stages.packages import installed
 from opmon.stages.points import estimate_points
 from opmon.stages.rolled import rolled_of
@@ -153,7 +153,7 @@ def _figure(work: Toolbox, round_: Round, quantity: Quantity, points: Sequence[E
     """The history of what is estimated, in the timeline's run."""
     path = folder / f"{quantity.key}.png"
     title = f"{quantity.caption} of {work.name} in production"
-    estimate_figure(points, path, quantity=quantity, threshold=threshold_of(work), title=title)
+    estimate_figure(points, path, quantity=quantity, threshold=work.settings.threshold, title=title)
     work.registry.log_artifact(round_.timeline_run_id or "", path)
 
 

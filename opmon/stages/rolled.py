@@ -1,13 +1,15 @@
-"""The last rounds of a model version together, beyond their main measure: their slices and further measures.
+"""The last rounds of a model version together, beyond their main measure: their slices and further measures; and the
+main one, where rounds cannot be joined by what each of them tells, as those of an AUC cannot.
 
 They are estimated from the draws of all rounds in the window with their newest labels, when a round of it gets an
-estimate, and kept with that. Reading them needs no labels.
+estimate, and kept with that. Reading them needs no labels. A label that comes late changes several windows: the main
+measure is estimated of each, from rounds that are read once; the rest of the newest alone, for nobody is shown others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,17 +18,17 @@ from opmon.estimators.census import METHOD as CENSUS
 from opmon.estimators.joined import Joined, OneRound, joined_rows, joined_sample
 from opmon.estimators.measured import measured, measured_tally
 from opmon.estimators.ratio_tallies import hidden_note, ratio_bounds
-from opmon.queries.rolling import windows_with
+from opmon.queries.rolling import Window, windows_with
 from opmon.stages.estimate import Answers, read_answers
-from opmon.stages.measures import Planned, measures_of, parts_of, rows_of, why_not
+from opmon.stages.measures import Planned, main_of, measures_of, parts_of, rows_of, why_not
 from opmon.stages.slices import Part, estimating, members_of, told_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
-from opmon.store import rounds
+from opmon.store import rounds, tallies
 from opmon.store.engine import Connection
 from opmon.store.measured import Measured
 from opmon.store.revisions import Revision
-from opmon.store.rolled import Rolled
+from opmon.store.rolled import Main, Rolled
 from opmon.store.rounds import Round
 from opmon.types import Estimate
 from opmon.types.slicing import OneSlice, Sliced, Slicing
@@ -54,29 +56,54 @@ def rolled_of(
     if not (plan.measures or (round_.slicing is not None and round_.slicing.slices)):
         return None
     windows = windows_with(connection, work.name, revision, rounds=limits.rounds, within=limits.within)
-    counted = bool(windows) and windows[-1].entry.estimate.method == CENSUS
-    lived = _lived(connection, windows[-1].numbers[-MOST:], round_, answers) if windows and not counted else []
+    read = _Rounds(connection, round_, answers)
+    lived = read.of(windows[-1]) if windows else []
     if len(lived) < 2:
         return None
-    newest = windows[-1].entry.estimate
-    return Rolled(tuple(each.round_.number for each in lived), _slices(lived, newest), _measures(lived))
+    newest, before = windows[-1], windows[:-1] if main_of(plan) is not None else []
+    main = _main(connection, lived, newest)
+    earlier = [known for each in before if (known := _main(connection, read.of(each), each)) is not None]
+    slices, measures = _slices(lived, newest.entry.estimate), _measures(lived)
+    return Rolled(_numbers(lived), slices, measures, None if main is None else main[1], tuple(earlier))
 
 
-def _lived(connection: Connection, numbers: Sequence[int], round_: Round, answers: Answers) -> list[Lived]:
-    """The rounds with their answers, those that are estimated like the newest one; in order."""
-    found: list[Lived] = []
-    for number in numbers:
-        same = number == round_.number
-        other = round_ if same else rounds.get(connection, round_.monitor, number)
+@dataclass(frozen=True, eq=False)
+class _Rounds:
+    """Rounds with their draws, each of which is read once."""
+
+    connection: Connection
+    round_: Round
+    """One of them, whose answers are known."""
+    answers: Answers
+    read: dict[int, Lived | None] = field(default_factory=dict)
+
+    def of(self, window: Window) -> list[Lived]:
+        """Those of a window that are estimated like its newest one, in order; none where that has every truth."""
+        if window.entry.estimate.method == CENSUS:
+            return []
+        found = [each for number in window.numbers[-MOST:] if (each := self._one(number)) is not None]
+        return [each for each in found if _alike(each.round_, found[-1].round_)]
+
+    def _one(self, number: int) -> Lived | None:
+        if number not in self.read:
+            self.read[number] = self._lived(number)
+        return self.read[number]
+
+    def _lived(self, number: int) -> Lived | None:
+        same = number == self.round_.number
+        other = self.round_ if same else rounds.get(self.connection, self.round_.monitor, number)
         if other.labels_pruned_at is not None:
-            continue  # which rounds are joined is told with what they make
-        said = answers if same else read_answers(connection, other, payloads=False)
+            return None  # which rounds are joined is told with what they make
+        said = self.answers if same else read_answers(self.connection, other, payloads=False)
         estimator = linear(said.sample)
         if estimator is None or not said.sample.answered.any():
-            continue
+            return None
         rows = rows_of(other, said.tasks, said.sample.draw) if other.plan.measures else None
-        found.append(Lived(other, said, OneRound(estimator, said.sample, rows)))
-    return [each for each in found if _alike(each.round_, found[-1].round_)]
+        return Lived(other, said, OneRound(estimator, said.sample, rows))
+
+
+def _numbers(lived: Sequence[Lived]) -> tuple[int, ...]:
+    return tuple(each.round_.number for each in lived)
 
 
 def _alike(one: Round, newest: Round) -> bool:
@@ -136,6 +163,19 @@ def _measures(lived: Sequence[Lived]) -> tuple[Measured, ...]:
     return tuple(found for each in planned for found in _of_one(lived, how, each))
 
 
+def _main(connection: Connection, lived: Sequence[Lived], window: Window) -> Main | None:
+    """The main measure from the draws of all rounds; None where their tallies join them, where it is the usual, and
+    where there is one round only."""
+    planned = main_of(lived[-1].round_.plan) if len(lived) > 1 else None
+    known = {} if planned is None else tallies.read(connection, [each.key for each in window.kept])
+    if planned is None or all(each.key in known and known[each.key].has_parts for each in window.kept):
+        return None
+    estimate = next((each.estimate for each in _of_one(lived, _known(lived), planned)), None)
+    if estimate is None:
+        return None
+    return _numbers(lived), replace(estimate, method=f"rolling over {len(lived)} rounds")
+
+
 def _of_one(lived: Sequence[Lived], how: OneRound, planned: Planned) -> list[Measured]:
     """A measure over the rounds, each of its cells where it is a table."""
     rows, plan = how.rows, lived[-1].round_.plan
@@ -161,12 +201,12 @@ def _joined(lived: Sequence[Lived], how: OneRound, measure: Measure) -> Estimate
     assert how.rows is not None
     plan = lived[-1].round_.plan
     estimate = measured(how.estimator, how.sample, how.rows, measure, plan.unit, plan.level)
-    tallies = [measured_tally(own.estimator, own.sample, own.rows, measure) for own in (each.own for each in lived)
-               if own.rows is not None]  # fmt: skip
-    ratios = [tally for tally in tallies if tally is not None and tally.is_ratio]
+    told = [measured_tally(own.estimator, own.sample, own.rows, measure) for own in (each.own for each in lived)
+            if own.rows is not None]  # fmt: skip
+    ratios = [tally for tally in told if tally is not None and tally.is_ratio]
     if len(ratios) < len(lived):
         return estimate
     weights = [each.own.sample.draw.frame_size / estimate.frame_size for each in lived]
     value, low, high = ratio_bounds(ratios, weights, plan.level)
-    notes = hidden_note(ratios, weights, estimate.n, plan.level)
+    notes = hidden_note(ratios, weights, estimate.n, estimate.frame_size, plan.level)
     return replace(estimate, value=value, low=min(low, value), high=max(high, value), notes=notes)

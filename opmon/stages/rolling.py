@@ -57,7 +57,7 @@ def _to_tell(connection: Connection, work: Toolbox, revision: Revision) -> list[
     first, last = windows[0].entry.round_number, windows[-1].entry.round_number
     became_final = revisions.became_final(connection, work.name, first, last)
     told = []
-    for window, point in zip(windows, joined(connection, windows), strict=True):
+    for window, point in zip(windows, joined(connection, work.name, windows), strict=True):
         own, final, at = point.round_number == first, became_final[point.round_number], window.entry.ended_at
         late = window.changed - final
         then = _then(connection, work, window.entry, final) if late > 0 else point

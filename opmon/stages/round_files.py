@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from opmon.adjudication import Asked
-from opmon.problems import traits
+from opmon.problems import Problem, traits
 from opmon.queries.plain import plain
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint
@@ -30,7 +30,6 @@ from opmon.stages.drift import summary_of
 from opmon.stages.estimate import Answers
 from opmon.stages.failure_pictures import draw_failures
 from opmon.stages.measure_figures import measure_figures
-from opmon.stages.notes import threshold_of
 from opmon.stages.timeline import facts_as_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import weight_of
@@ -109,7 +108,7 @@ def write_report(
             sampler=round_.plan.sampler,
             design=_design(round_),
             points=points,
-            threshold=threshold_of(work),
+            threshold=work.settings.threshold,
             failures=failures,
             groups=groups,
             pictures=pictures,
@@ -165,13 +164,15 @@ def kind_of(plan: RoundPlan) -> FailureKind:
 
 
 def _failures(answers: Answers, plan: RoundPlan) -> list[Failure]:
-    weights, numbers = weight_of(answers.sample), traits(plan.problem).of_numbers
+    weights = weight_of(answers.sample)
     return [
-        _failure(task, None if weights is None else weights[task.position], numbers) for task in answers.failures(plan)
+        _failure(task, None if weights is None else weights[task.position], plan.problem)
+        for task in answers.failures(plan)
     ]
 
 
-def _failure(task: Asked, weight: float | None, numbers: bool) -> Failure:
+def _failure(task: Asked, weight: float | None, problem: Problem) -> Failure:
+    numbers = traits(problem).of_numbers
     return Failure(
         input_id=task.input_id,
         truth=task.truth or "",
@@ -181,6 +182,7 @@ def _failure(task: Asked, weight: float | None, numbers: bool) -> Failure:
         weight=None if weight is None else max(weight, 1e-9),
         annotators=task.annotators,
         payload=task.payload,
+        problem=problem,
     )
 
 

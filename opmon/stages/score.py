@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from opmon.errors import OpmonError, SourceError, UnavailableError
+from opmon.errors import OpmonError, OutOfMemory, SourceError, UnavailableError
 from opmon.jobs.parts import Part
 from opmon.jobs.score import heard, score
 from opmon.scoring.scorer import Scorer
@@ -105,10 +105,14 @@ def _scored(work: Toolbox, round_: Round, slices: Sequence[Slice], folder: Path)
         done += rows
         work.progress(f"scoring round {round_.number}", min(done, round_.received), round_.received)
 
-    with heard(hear):
-        for summaries in work.executor.run(score, jobs):
-            parts += summaries
-            hear(max(0, sum(part.stop - part.start for part in parts) - done))
+    try:
+        with heard(hear):
+            for summaries in work.executor.run(score, jobs):
+                parts += summaries
+                hear(max(0, sum(part.stop - part.start for part in parts) - done))
+    except OutOfMemory:
+        work.drop(round_)
+        raise
     work.hold(round_)
     return parts
 

@@ -42,7 +42,8 @@ def _asked(work: Toolbox, round_: Round, positions: NDArray[np.int64], rows: pa.
     for scored in scorer.score(_batches(rows)):
         order = order_of(scored.classes, round_.classes)
         if scored.scores is None or order is None:
-            log.warning("round %d of %s: it is not known which class each score is of", round_.number, work.name)
+            lacks = "there are no scores that can be read" if order else "it is not known which class each score is of"
+            log.warning("round %d of %s: %s", round_.number, work.name, lacks)
             return {}
         known = zip(scored.rows.tolist(), scored.scores[:, order], strict=True)
         found |= {int(positions[row]): values for row, values in known if np.isfinite(values).all()}

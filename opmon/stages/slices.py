@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ from opmon.types.slicing import DrawnCut, OneSlice, Sliced, Slicing
 if TYPE_CHECKING:
     from opmon.stages.census import Whole
     from opmon.stages.estimate import Answers
+
+log = logging.getLogger(__name__)
 
 Members = NDArray[np.bool_]
 
@@ -118,7 +121,7 @@ def _counting(round_: Round, everything: Sample, rows: Labelled | None) -> Told:
     further = {
         each.key: of_measure(rows, each.measure, each.quantity).exact
         for each in _beside(round_, main)
-        if not each.measure.needs_scores and _is_sum(each.measure, rows)
+        if not each.measure.needs_scores and _tells_of_parts(each, rows)
     }
     return (counted.exact, further), counted.by_chance
 
@@ -146,9 +149,20 @@ def estimating(round_: Round, estimator: LinearEstimator | None, sample: Sample,
 
     if rows is None:
         return (usual, {}), usual
-    further = {each.key: of(each, rows) for each in _beside(round_, main) if _is_sum(each.measure, rows)}
+    further = {each.key: of(each, rows) for each in _beside(round_, main) if _tells_of_parts(each, rows)}
     of_main = usual if main is None else of(main, rows)
     return (of_main, further), of_main
+
+
+def _tells_of_parts(planned: Planned, rows: Labelled) -> bool:
+    """Whether a measure is told of parts: it is a sum over the draws, and not undefined for all of them."""
+    try:
+        return _is_sum(planned.measure, rows)
+    except InputError:  # such as an AUC where all answers are of one class
+        return False
+    except Exception:  # a measure may be anybody's, and stops no other
+        log.exception("the measure %s failed, and is told of no part", planned.key)
+        return False
 
 
 def _is_sum(measure: Measure, rows: Labelled) -> bool:
@@ -170,6 +184,9 @@ def _further(
         try:
             one = estimate(members, level)
         except InputError:  # such as a recall where none of the answers is of the class
+            continue
+        except Exception:
+            log.exception("the measure %s failed, and is not told of a part", key)
             continue
         found[key] = (one.value, _bound(one.low), _bound(one.high))
     return found

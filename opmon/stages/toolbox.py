@@ -15,7 +15,8 @@ from opmon import plugins
 from opmon.abc import Executor, Registry, Sampler, Source
 from opmon.config import MonitorSettings
 from opmon.errors import OpmonError
-from opmon.jobs.model import Answering, Way, held, opened
+from opmon.jobs.model import Answering, Way, forget, held, opened
+from opmon.kept_quantities import as_kept
 from opmon.registry import cache
 from opmon.scoring.scorer import Scorer
 from opmon.stages.models import way_of
@@ -115,6 +116,11 @@ class Toolbox:
         if scorer is not None:
             self._hold(round_.model_uri, scorer)
 
+    def drop(self, round_: Round) -> None:
+        """Keep the model of a round no longer: it has taken all memory, and may still have some of it."""
+        self.scorers.clear()
+        forget(self.way(round_))
+
     def _hold(self, uri: str, scorer: Answering) -> None:
         self.scorers.clear()  # one model in memory is enough: rounds come in order
         self.scorers[uri] = scorer
@@ -192,5 +198,5 @@ def plan_of(settings: MonitorSettings) -> RoundPlan:
         experts=settings.labels.experts,
         measures=[measure.stored for measure in settings.measures] or None,
         main=None if main is None else main.key,
-        main_quantity=None if main is None else main.quantity(settings.unit).kept(),
+        main_quantity=None if main is None else as_kept(main.quantity(settings.unit)),
     )

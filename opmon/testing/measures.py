@@ -67,6 +67,7 @@ def _check(measure: Measure, frame: Labelled) -> None:
     rows = frame.only(np.arange(len(frame)) < DRAWS)
     _says_one_thing(measure, rows)
     _knows_what_is_possible(measure, rows)
+    _takes_back_what_it_tells(measure, rows)
     if not measure.needs_scores:
         without = Labelled(rows.answered, rows.truth, rows.predicted, None, rows.classes)
         same = measure.value(without, np.ones(DRAWS)), measure.value(rows, np.ones(DRAWS))
@@ -86,6 +87,17 @@ def _knows_what_is_possible(measure: Measure, rows: Labelled) -> None:
     ]
     name = measure.quantity().name
     assert np.any(found, axis=0).all(), f"{name} has a value that possible() leaves out"
+
+
+def _takes_back_what_it_tells(measure: Measure, rows: Labelled) -> None:
+    ratio = measure.ratio(rows)
+    if ratio is None or not ratio.counts:
+        return
+    value, name = ratio.value(np.ones(len(rows))), measure.quantity().name
+    again = measure.as_ratio(measure.told(value))
+    assert math.isclose(again, value, rel_tol=1e-6, abs_tol=1e-9), (
+        f"{name}: as_ratio() is no inverse of told(): {value:.6g} became {again:.6g}"
+    )
 
 
 def _says_one_thing(measure: Measure, rows: Labelled) -> None:

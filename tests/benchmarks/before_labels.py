@@ -7,8 +7,10 @@
 One line per stream. Errors are means of absolute errors, in points, over all rounds but the first: ``confidence`` of
 the mean of the model's own scores, ``ours``, ``rolling`` of the mean of the last five rounds' estimates, ``noise`` of
 somebody who knows each input's chance to be wrong by the model's scores (a round is right on more or fewer of its
-inputs by chance). ``coverage`` is that of the interval of 95 %, ``half_width`` its mean. Each round is labelled by
-opmon's own sampler and estimator; ``--delay`` is how many rounds later its labels are there.
+inputs by chance). ``ratio`` is ``ours`` in errors of ``confidence``, ``least_ratio`` is ``noise`` in them: where scores
+are right, no method gets below it, and where it is above one half, none meets the bar. ``coverage`` is that of the
+interval of 95 %, ``half_width`` its mean. Each round is labelled by opmon's own sampler and estimator; ``--delay`` is
+how many rounds later its labels are there.
 The bar: ``ours`` at most half of ``confidence``, coverage at least 90 %. ``--speed`` times a round of a million inputs.
 """
 
@@ -93,12 +95,14 @@ def measured(name: str, streams: list[Stream], sampler: str, labels: int, delay:
     truth, value, low, high, own, rolling, noise = found.T
     off = {"confidence": own, "ours": value, "rolling": rolling}
     errors = {key: 100 * float(np.abs(each - truth).mean()) for key, each in off.items()}
+    chance = 100 * float(np.sqrt(2 / np.pi * noise).mean())
     return {
         "data": name,
         "rounds": len(found),
         **errors,
         "ratio": errors["ours"] / errors["confidence"],
-        "noise": 100 * float(np.sqrt(2 / np.pi * noise).mean()),
+        "noise": chance,
+        "least_ratio": chance / errors["confidence"],
         "coverage": float(((low <= truth) & (truth <= high)).mean()),
         "half_width": 50 * float((high - low).mean()),
         "accuracy": [100 * float(truth.min()), 100 * float(truth.max())],
@@ -153,7 +157,8 @@ def main() -> None:
             continue
         holds = row["ratio"] <= 0.5 and row["coverage"] >= 0.9
         print(
-            f"{name:20s} confidence {row['confidence']:5.2f}  ours {row['ours']:5.2f} (x {row['ratio']:.2f})  "
+            f"{name:20s} confidence {row['confidence']:5.2f}  ours {row['ours']:5.2f} (x {row['ratio']:.2f}, "
+            f"at best {row['least_ratio']:.2f})  "
             f"rolling {row['rolling']:5.2f}  noise {row['noise']:4.2f}  coverage {row['coverage']:.3f}  "
             f"half width {row['half_width']:5.2f}{'' if holds else '  below the bar'}",
             flush=True,

@@ -102,8 +102,9 @@ def _unmoved(pool: Any, window: Any, seed: int) -> tuple[NDArray[Any], NDArray[A
     return handled(chosen.pictures, USUAL, rng), chosen.truth
 
 
-def digits(seed: int) -> Scene:
-    """The demo's pictures, nearly half of them turned, blurred or noisy, each by chance."""
+def digits(seed: int, rounds: int = 1) -> Scene:
+    """The demo's pictures, nearly half of them turned, blurred or noisy, each by chance; of several rounds, in the
+    second half of them."""
     from opmon.demo.digits import Handling, handled, load
 
     rng = np.random.default_rng([seed, 4])
@@ -111,6 +112,8 @@ def digits(seed: int) -> Scene:
     pool = before.joined(after)
     chosen = pool.take(rng.choice(len(pool), POOL))
     harms = rng.choice([NONE, "turned", "blurred", "noisy"], POOL, p=[0.55, 0.15, 0.15, 0.15]).astype(object)
+    number = np.arange(POOL) * rounds // POOL
+    harms[number < rounds // 2] = NONE
     clean = handled(chosen.pictures, Handling(), rng)
     pictures = clean.copy()
     for harm, how in (("turned", Handling(angle=35)), ("noisy", Handling(noise=0.25))):
@@ -126,6 +129,8 @@ def digits(seed: int) -> Scene:
         *scores(model, pictures.reshape(POOL, 64)),
         chosen.truth,
         (8, 8),
+        rounds=number,
+        labels=600 if rounds == 1 else 150,
     )
 
 

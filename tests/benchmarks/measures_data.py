@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,11 @@ class Case:
     def answer(self, draw: Draw) -> tuple[Sample, Labelled]:
         """The draw with all its answers."""
         return Sample(draw, self.losses[draw.positions], self.problem), self.rows.only(draw.positions)
+
+    @cached_property
+    def truths(self) -> Mapping[str, float]:
+        """Each measure of the whole frame."""
+        return {name: self.truth(measure) for name, measure in self.measures.items()}
 
     def truth(self, measure: Measure) -> float:
         """The measure of the whole frame."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from aiming import Population, aimed
 
 from opmon import plugins
 from opmon.abc import Measure
@@ -23,6 +22,7 @@ from opmon.estimators.measured import measured
 from opmon.problems import Problem
 from opmon.types import Floats, Frame, Sample
 from opmon.types.labelled import Labelled
+from tests.benchmarks.aiming import Population, aimed
 
 QUALITIES = ("0.9", "0.7", "0.5", "0", "half missing 0.7", "wrong 0.7", "two phases 0.7")
 BUDGET = 200
@@ -75,6 +75,13 @@ class Assisted:
     """Relative to the labels alone: the median over the draws."""
     error: float
     """The root mean squared error relative to that of the labels alone."""
+    correlation: float
+    """Of what the proxy tells of the linearised values with what they are, over the frame."""
+
+    @property
+    def limit(self) -> float:
+        """The least width that a linear correction by it can reach, relative to the labels alone."""
+        return math.sqrt(1 - max(self.correlation, 0.0) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +188,16 @@ def guessed_by(place: World, quality: str, measure: Measure, truth: float) -> Gu
     return Guessed(predicted, wrong, None if place.problem == "judged" else answer, known, rows.scores)
 
 
+def told_by(place: World, of: Guessed, measure: Measure, truth: float) -> float:
+    """The correlation of the proxy, as the estimator uses it, with the linearised values of all inputs."""
+    size = len(place.rows)
+    proxy = Guesses.of(place.problem, of, of, size, place.rows.classes).proxy(measure, truth)
+    values = place.linearised(measure, place.rows.truth, truth)
+    if proxy is None or np.ptp(proxy.value) <= 0:
+        return 0.0
+    return float(np.corrcoef(values, proxy.value)[0, 1])
+
+
 def drawn(design: str, place: World, measure: Measure, budget: int, rng: np.random.Generator) -> Sample:
     """A sample by a design; ``aimed`` is the sampler adaptive that aims at the measure."""
     if design == "aimed":
@@ -249,6 +266,7 @@ def study_measure(
             float(own_held.mean()),
             float(np.median(width) / np.median(own_width)),
             float(np.sqrt((errors**2).mean() / (own**2).mean())),
+            told_by(place, proxies[quality], measure, inner),
         )
 
 
@@ -263,5 +281,6 @@ def told_measure(line: Assisted) -> str:
     return (
         f"{line.design:9} {line.problem:14} {line.measure:22} {line.proxy:20} bias {line.bias:+5.2f} "
         f"(alone {line.without_bias:+5.2f}) s.e.  covers {line.coverage:6.1%} (alone {line.without:6.1%})  "
-        f"width {line.width:5.3f}  error {line.error:5.3f}"
+        f"width {line.width:5.3f}  error {line.error:5.3f}  "
+        f"correlation {line.correlation:5.3f} (limit {line.limit:5.3f})"
     )

@@ -51,7 +51,7 @@ ELSEWHERE = re.compile(
     "queries/|causes/|expected/|measures/|store/(tallies|grouped|seen)|jobs/identity"
     "|reports/(labels|summary|failures|estimate_figure|notes)"
     "|stages/(rolling|drift|expecting|points|weights|correction|decide|judge|version_tags|captured|notes|round_files)"
-    "|stages/(rolled|measures|slices|failing|failure_groups|failure_pictures|class_table):"
+    "|stages/(rolled|measures|slices|failing|failure_groups|looked_at|failure_pictures|class_table):"
     r"|estimators/.*\.tally$"
 )
 TOLD = ("ScoreJob", "Assembled", "Tally")

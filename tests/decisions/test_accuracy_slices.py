@@ -46,6 +46,15 @@ def test_the_alarm_names_the_slice(by: str) -> None:
     assert "accuracy under 90 % in 1 of 3 slices: shop north: " in verdict.message
 
 
+def test_a_class_is_named_as_the_predicted_one() -> None:
+    one = case(1, "north", ("north", "south"))
+    taken = np.where(one.cuts[0].members["shop north"], "leaves", "stays")
+    rule = AccuracySlices(0.9, classes=("leaves", "stays"))
+    verdict = judged(rule, *(replace(one, classes=taken) for _ in range(3)))
+    assert "in 1 of 2 slices: predicted leaves: " in verdict.message
+    assert verdict.details["slices_alarmed"] == ["leaves"], "what is remembered keeps its name"
+
+
 def test_a_slice_is_remembered_while_it_is_not_there() -> None:
     rule = AccuracySlices(0.9, by="shop")
     first = judged(rule, case(1, "north", ("north", "south")))

@@ -24,6 +24,7 @@ from opmon.decisions.robustness_level import RobustnessLevel
 from opmon.errors import InputError
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.plugins import make
+from opmon.quantities import MEAN_SCORE
 from opmon.testing.designs import design_of
 from opmon.types import Draw, Estimate, Sample, Verdict
 
@@ -124,6 +125,13 @@ def test_level_tells_how_many_labels_are_missing() -> None:
     found = judged(AccuracyLevel(0.9), cases([0.19] * 3, seed=3))
     waiting = [verdict for verdict in found if verdict.state == "ok"]
     assert "more labels like these would make an alarm" in waiting[0].message
+
+
+def test_level_says_why_a_round_out_of_line_is_no_alarm() -> None:
+    fine, out = judged(AccuracyLevel(0.9), cases([0.05, 0.2]))
+    assert out.state == "ok"
+    assert "the whole interval is below the line, as that of 1 round in 40 of a model at the line" in out.message
+    assert "the whole interval" not in fine.message
 
 
 def test_level_with_a_yearly_rate_says_how_many_rounds_that_is() -> None:
@@ -320,3 +328,17 @@ def test_level_of_a_regression_whose_errors_are_skewed() -> None:
 
     assert {verdict.state for verdict in judged(rule, rounds(1.4, 40))} == {"ok"}
     assert judged(rule, rounds(2.5, 10))[-1].state == "alarm"
+
+
+@pytest.mark.parametrize("rule", [AccuracyLevel(0.9975), AccuracyBelow(0.9975)])
+def test_the_line_is_told_with_all_of_its_digits(rule: Rule) -> None:
+    assert "99.75 %" in judged(rule, cases([0.1]))[0].message
+
+
+@pytest.mark.parametrize("rule", [AccuracyLevel(0.9)])
+def test_the_line_of_a_mean_score_is_written_as_the_score_is(rule: Rule) -> None:
+    (case,) = cases([0.1])
+    assert case.estimate is not None
+    message = rule.judge(replace(case, estimates=[replace(case.estimate, quantity=MEAN_SCORE)])).message
+    assert "0.9 or better" in message
+    assert "90 %" not in message

@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from opmon.errors import InputError
 from opmon.estimators._skewed_score import skewed_score_bounds
+from opmon.estimators._weighted_score import score_bounds
 from opmon.estimators.intervals import wilson
 
 
@@ -48,6 +49,18 @@ def test_skewed_score_covers_many_small_cells() -> None:
     found = [skewed_score_bounds(share, np.full(12, 5.0), x, 0.95) for x in failures]
     covered = np.mean([low <= share @ rates <= high for low, high in found])
     assert covered > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 1000)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 7])
+@pytest.mark.parametrize("draws", [1_000, 2_000, 20_000, 1_000_000])
+def test_many_draws_without_a_failure_leave_room_for_a_few(cells: int, draws: int) -> None:
+    """By the rule of three about three failures are possible, however many draws there are; never none."""
+    share, n, none = np.full(cells, 1 / cells), np.full(cells, draws / cells), np.zeros(cells)
+    for bounds in (skewed_score_bounds(share, n, none, 0.95), score_bounds(share, n, none, 0.95)):
+        assert bounds[0] == 0
+        assert 3 < draws * bounds[1] < 4.2
+    _, high = score_bounds(share, n, none, 0.95)
+    assert high == pytest.approx(wilson(0.0, draws).high, rel=0.03)
 
 
 def test_skewed_score_exchanges_right_and_wrong() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from opmon import plugins
+from opmon.abc import Measure
 from opmon.errors import InputError
 from opmon.estimators.measured import measured
 from opmon.estimators.paired import Pair, PairedDifference, holm, paired_difference
@@ -103,7 +104,7 @@ def test_a_slice_has_a_difference_of_its_own_and_one_without_answers_says_so() -
     assert even.low > 0.1
     assert odd.difference == 0
     assert even.labels + odd.labels == len(pairs[0].first)
-    with pytest.raises(InputError, match="accuracy in none cannot be compared: 0 labelled draws count for it"):
+    with pytest.raises(InputError, match="accuracy in none cannot be compared: no labelled draw counts for it"):
         paired_difference(pairs, measure, quantity, within="none")
 
 
@@ -111,3 +112,26 @@ def test_holm_names_what_differs_with_one_error() -> None:
     assert holm({"a": 0.001, "b": 0.02, "c": 0.03, "d": 0.5}, 0.05) == ("a",)
     assert holm({"a": 0.001, "b": 0.012, "c": 0.02, "d": 0.5}, 0.05) == ("a", "b", "c")
     assert holm({}, 0.05) == ()
+
+
+class Broken(Measure):
+    """A mean that is no number where somebody forgot to look."""
+
+    def quantity(self, unit: str | None = None) -> Quantity:
+        return Quantity("broken")
+
+    def value(self, rows: Labelled, weights: Any) -> float:
+        return float("nan")
+
+
+def test_what_is_no_number_names_no_winner() -> None:
+    with pytest.raises(InputError, match="broken cannot be compared: it is nan of the first and nan of the second"):
+        paired_difference(drawn(1), Broken(), Quantity("broken"))
+
+
+def test_one_labelled_draw_is_counted_as_one() -> None:
+    one = [pair(np.array([3]), TRUTH, FIRST, SECOND)]
+    with pytest.raises(InputError, match="cannot be compared: 1 labelled draw counts for it"):
+        paired_difference(one, plugins.make("measure", "accuracy"), Quantity("accuracy", share=True))
+    with pytest.raises(InputError, match="no labelled draw counts for it; it wants the scores of both"):
+        paired_difference(drawn(1), plugins.make("measure", "auc"), Quantity("AUC"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from opmon.measures.f1 import F1Score
 from opmon.measures.precision import Precision
 from opmon.measures.recall import Recall
 from opmon.store.tallies import pack, unpack
-from opmon.types import Draw, Labelled, Sample
+from opmon.types import Draw, Estimate, Labelled, Sample
 from opmon.types.draw import KIND
 
 CLASSES = ("ok", "fraud")
@@ -76,6 +78,36 @@ def test_misses_that_may_hide_reach_down_and_are_told_with_what_would_end_them()
     sample, rows = drawn(found=55, wrong=5, missed=20, right=40, said=1_000, rest=99_000)
     estimate = measured(AdaptiveEstimator(), sample, rows, Recall("fraud"))
     assert not [note for note in estimate.notes if note.startswith(HIDDEN_NOTE)]
+
+
+def note_of(estimate: Estimate) -> str:
+    [note] = [note for note in estimate.notes if note.startswith(HIDDEN_NOTE)]
+    return note
+
+
+def test_of_few_predictions_all_can_be_labelled_instead_of_many_rounds() -> None:
+    sample, rows = drawn(found=6, wrong=0, missed=4, right=110, said=30, rest=9_970)
+    estimate = measured(AdaptiveEstimator(), sample, rows, Precision("fraud"))
+    assert estimate.value == 1.0
+    assert estimate.low < 0.8
+    assert "30 inputs of which all labels so far say the same" in note_of(estimate)
+    assert "labelling all 30 would end that" in note_of(estimate)
+    assert "rounds" not in note_of(estimate)
+    sample, rows = drawn(found=30, wrong=0, missed=4, right=110, said=30, rest=9_970)
+    assert not measured(AdaptiveEstimator(), sample, rows, Precision("fraud")).notes
+
+
+def test_the_rounds_that_it_takes_are_counted_over_all_that_are_joined() -> None:
+    """Four rounds need as many labels as one of four times the draws: those of the note are all rounds together."""
+    once = drawn(found=10, wrong=0, missed=2, right=20, said=50_000, rest=50_000)
+    estimate = measured(AdaptiveEstimator(), *once, Precision("fraud"))
+    assert "labels, would end that" in note_of(estimate)
+    tally = measured_tally(AdaptiveEstimator(), *once, Precision("fraud"))
+    four = combine([estimate] * 4, [tally] * 4)
+    rounds, labels = (int(each.replace(",", "")) for each in re.findall(r"about ([0-9]+) .* or ([0-9,]+) labels",
+                                                                         note_of(four))[0])  # fmt: skip
+    assert rounds * 32 == labels
+    assert "rounds like these" in note_of(four)
 
 
 def tally_of(sample: Sample, rows: Labelled) -> Tally:

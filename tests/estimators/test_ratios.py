@@ -114,7 +114,7 @@ def test_slice_of_a_single_loss_has_no_upper_bound(loss: float) -> None:
     assert (found.low, found.value, found.high) == (0.0, loss, np.inf)
     assert found.quantity == MEAN_SQUARED_ERROR.of("x")
     assert found.notes[0] == UNBOUNDED
-    assert found.notes[1].startswith("too few to say: only 1 answered draw is in this slice")
+    assert found.notes[1].startswith("too few to say: only 1 answered draw counts for it")
 
 
 def test_slice_of_equal_losses_has_no_upper_bound() -> None:

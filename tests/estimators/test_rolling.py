@@ -10,7 +10,8 @@ from opmon.errors import InputError
 from opmon.estimators.intervals import wilson
 from opmon.estimators.rolling import combine, rolling
 from opmon.estimators.srs import SimpleRandomEstimator
-from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, Quantity, mean_squared_error
+from opmon.kept_quantities import kept
+from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR, RMSE, Quantity, mean_squared_error
 from opmon.samplers.srs import SimpleRandom
 from opmon.testing.populations import classifier
 from opmon.types import Draw, Estimate, Sample
@@ -139,3 +140,38 @@ def test_rolling_interval_covers_accurate_models_on_both_sides(accuracy: float, 
         found = combine([known[one] for one in failures.tolist()])
         misses += (1 - wrong / N < found.low, 1 - wrong / N > found.high)
     assert misses.sum() <= 28  # binomial, 300 at 0.05: above this once in 1600
+
+
+def test_a_rmse_is_that_of_all_inputs_and_not_the_mean_of_the_rounds() -> None:
+    one = Estimate(2.0, 1.5, 2.5, 50, 1000, 1.0, "srs", quantity=RMSE, standard_error=0.2)
+    two = replace(one, value=4.0, low=3.5, high=4.6, frame_size=3000)
+    found = combine([one, two])
+    assert found.value == pytest.approx(np.sqrt(0.25 * 4 + 0.75 * 16))
+    assert found.quantity == RMSE
+    squares = [
+        replace(each, value=each.value**2, low=each.low**2, high=each.high**2, quantity=MEAN_SQUARED_ERROR)
+        for each in (one, two)
+    ]
+    of_squares = combine(squares)
+    assert (found.low, found.high) == pytest.approx((of_squares.low**0.5, of_squares.high**0.5))
+    assert found.standard_error == pytest.approx(np.hypot(0.25 * 4 * 0.2, 0.75 * 8 * 0.2) / (2 * found.value))
+    alone = combine([one])
+    assert (alone.value, alone.low, alone.high) == (2.0, 1.5, 2.5)
+    assert combine([replace(one, value=0.0, low=0.0), replace(two, value=0.0, low=0.0)]).value == 0.0
+    assert kept({"quantity": "RMSE[night]", "unit": "days"}).of_squares, "also one that was kept before"
+
+
+def test_the_draws_of_rounds_make_the_interval_of_their_rmse() -> None:
+    rng = np.random.default_rng(3)
+    estimates, tallies, every = [], [], []
+    for scale in (1.0, 3.0):
+        draw = SimpleRandom().draw(classifier().frame, 60, rng)
+        sample = Sample(draw, (scale * rng.normal(size=60)) ** 2, "regression")
+        of_squares = SimpleRandomEstimator().estimate(sample)
+        root = [float(bound**0.5) for bound in (of_squares.value, of_squares.low, of_squares.high)]
+        estimates.append(replace(of_squares, value=root[0], low=root[1], high=root[2], quantity=RMSE))
+        tallies.append(SimpleRandomEstimator().tally(sample))
+        every.append(of_squares)
+    joined = combine(every, tallies)
+    found = combine(estimates, tallies)
+    assert (found.value, found.low, found.high) == pytest.approx((joined.value**0.5, joined.low**0.5, joined.high**0.5))

@@ -7,6 +7,7 @@ import pytest
 
 from opmon.estimators import SimpleRandomEstimator
 from opmon.estimators.rolling import combine
+from opmon.estimators.scores import of_scores
 from opmon.problems import is_binary
 from opmon.quantities import MEAN_SCORE
 from opmon.types import Draw, Estimate, Floats, Sample
@@ -69,3 +70,18 @@ def test_passes_get_the_interval_of_a_share() -> None:
     estimate, sample = estimated(passed, 50, np.random.default_rng(0))
     share = SimpleRandomEstimator().estimate(Sample(sample.draw, sample.outcomes, "classification"))
     assert (estimate.low, estimate.high) == (share.low, share.high)
+
+
+@pytest.mark.parametrize("others", [0.0, 0.02])
+def test_scores_that_are_nearly_all_the_same_have_two_ends(others: float) -> None:
+    rng = np.random.default_rng(1)
+    scores = np.where(rng.random(SIZE) < others, rng.choice(STARS, SIZE), 0.5)
+    widths, covered = [], []
+    for _ in range(ROUNDS):
+        estimate, sample = estimated(scores, 60, rng)
+        told = of_scores(SimpleRandomEstimator(), sample, estimate)
+        assert estimate.low <= told.low <= told.value <= told.high <= estimate.high
+        widths.append(told.high - told.low)
+        covered.append(told.low <= scores.mean() <= told.high)
+    assert np.mean(covered) >= 0.93
+    assert np.mean(widths) < 0.08, "0.30 to 0.53 by the spread of the scores alone"

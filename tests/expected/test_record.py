@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opmon.expected import Record
 from opmon.expected.record import Told
-from opmon.quantities import ACCURACY
+from opmon.quantities import ACCURACY, Quantity
 
 
 def told(round_: int, off: float, half: float = 0.04, noise: float = 0.03) -> Told:
@@ -22,6 +22,13 @@ def test_it_says_how_far_off_predictions_were() -> None:
     assert found.text(ACCURACY) == (
         "such predictions were off by 1 point on average over 3 rounds, and their intervals never missed"
     )
+
+
+def test_errors_have_the_digits_that_they_bear() -> None:
+    error = Quantity("MAE", "days", better="lower")
+    found = Record.of([Told(1, 1.05717, 0.9, 1.2, 0.95, 1.0, 0.9, 1.1)], error)
+    assert found is not None
+    assert "off by 0.057 days on average" in found.text(error)
 
 
 def test_a_miss_is_further_than_both_intervals_bear() -> None:

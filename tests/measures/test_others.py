@@ -128,6 +128,10 @@ def test_what_a_function_does_wrong_is_told(own: types.ModuleType) -> None:
         estimate(ROWS, measure("function", path="own_measures:nan"))
     with pytest.raises(InputError, match="'own_measures:words' fails on 40 labelled inputs: ValueError"):
         estimate(ROWS, measure("function", path="own_measures:words"))
+    own.percentage = lambda truth, predicted, scores, weight: 93.0  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="gives 93, and a share lies between 0 and 1: divide it, or leave 'share' out"):
+        estimate(ROWS, measure("function", path="own_measures:percentage", share=True))
+    assert measure("function", path="own_measures:percentage").value(ROWS, np.ones(len(ROWS))) == 93
     for path, why in (
         ("own_measures:gone", "there is no measure"),
         ("right", "module:function"),

@@ -126,6 +126,24 @@ def test_calibration_error_of_few_draws_is_not_that_of_chance() -> None:
     assert covered >= 54
 
 
+def test_calibration_error_below_zero_is_told_and_holds_zero() -> None:
+    sure = np.tile(np.linspace(0.55, 0.95, 5), 40)
+    right = np.concatenate([np.arange(40) < round(40 * each) for each in np.linspace(0.55, 0.95, 5)])
+    truth = np.where(right.reshape(5, 40).T.ravel(), "a", "b")
+    rows = classified(truth.tolist(), ["a"] * 200, np.column_stack((sure, 1 - sure)).tolist())
+    found = estimate(rows, measure("calibration_error"))
+    assert found.low == found.value < 0 < found.high
+    assert any("falls below 0 by chance; read it as 0" in note for note in found.notes)
+
+
+def test_clear_gaps_of_changing_signs_are_found_whole() -> None:
+    sure = np.tile(np.linspace(0.55, 0.95, 5), 200)
+    off = np.tile([-0.2, 0.2, -0.2, 0.1, -0.2], 200)
+    truth = np.where((np.arange(1000) // 5 + 0.5) / 200 < sure + off, "a", "b")
+    rows = classified(truth.tolist(), ["a"] * 1000, np.column_stack((sure, 1 - sure)).tolist())
+    assert estimate(rows, measure("calibration_error")).value == pytest.approx(0.18, abs=0.01)
+
+
 def test_calibration_error_finds_what_is_there() -> None:
     rng = np.random.default_rng(2)
     sure = rng.uniform(0.6, 1, 800)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opmon.checks import check_monitor
+from opmon.config import Settings
 from opmon.errors import SourceError
+from opmon.labels.queue import LabelQueue
 from opmon.stages import captured
-from opmon.store import revisions, rounds, verdicts
+from opmon.store import handing_out, revisions, rounds, verdicts
 from opmon.stores import open_filesystem
 from opmon.types import ModelVersion
+from opmon.web.shown import parts_of
 from tests.test_stores import put
 
 ROBUSTNESS = {"kind": "image", "perturbations": ["zoom"], "every": 1, "min_inputs": 10, "half_width": 0.2}
@@ -102,6 +107,76 @@ def test_a_log_that_vanishes_after_the_draw_is_no_problem(workbench: Any, tmp_pa
     assert monitor.compare("models:/photos/1", "models:/photos/2").disagreements > 0
 
 
+def test_pictures_that_cannot_be_had_are_told_once_in_a_round_and_by_the_check(
+    workbench: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    window = workbench.write_window()
+    table = pq.read_table(window)
+    names = [f"https://photos.example.com/{name}" for name in table["input_id"].to_pylist()]
+    table = table.drop_columns("pixels").append_column("photo", pa.array(names))
+    pq.write_table(table.append_column("answer", pa.array(["cat", "dog"] * (table.num_rows // 2))), window)
+    changes = {
+        "scoring": {"by": "logged"},
+        "classes": ["cat", "dog"],
+        "sampler": {"type": "srs", "budget": 40},
+        "columns": {"id": "input_id", "prediction": "answer", "image": "photo"},
+        "inputs": {"features": ["photo"]},
+        "rules": [],
+    }
+    store = f"sqlite:///{tmp_path / 'opmon.db'}"
+    settings = Settings.from_mapping(workbench.configuration(store, **changes), workbench.folder)
+    (said,) = (one for one in check_monitor(settings, workbench.name) if one.about.endswith("pictures"))
+    assert said.level == "warning"
+    assert said.message.startswith("8 of 8 pictures cannot be read; of the first: column 'photo' holds an address")
+    assert said.message.endswith("With opmon run inputs without their picture are drawn all the same, and shown "
+                                 "without one")  # fmt: skip
+    monitor = workbench.monitor(store, **changes)
+    assert monitor.advance().problems == []
+    workbench.truth = dict.fromkeys(workbench.truth, "cat")
+    workbench.answer(monitor)
+    assert monitor.advance().closed == 1
+    (warning,) = (each.getMessage() for each in caplog.records if "picture" in each.getMessage())
+    assert "40 of 40 pictures cannot be read; of the first: column 'photo' holds an address" in warning
+
+
+@pytest.mark.parametrize("by", ["path", "base64", "address"])
+def test_annotators_see_the_picture_however_the_log_holds_it(workbench: Any, tmp_path: Path, by: str) -> None:
+    window, photos = workbench.write_window(), workbench.folder / "photos"
+    as_files(workbench, window)
+    table = pq.read_table(window)
+    names = table["photo"].to_pylist()
+    cells = {
+        "path": names,
+        "base64": [base64.b64encode((photos / name).read_bytes()).decode() for name in names],
+        "address": [f"https://photos.example.com/{name}" for name in names],
+    }[by]
+    table = table.drop_columns("photo").append_column("photo", pa.array(cells))
+    rng = np.random.default_rng(0)
+    table = table.append_column("answer", pa.array(rng.choice(["cat", "dog"], table.num_rows)))
+    pq.write_table(table, window)
+    changes = {
+        "scoring": {"by": "logged"},
+        "classes": ["cat", "dog"],
+        "sampler": {"type": "srs", "budget": 20},
+        "columns": {"id": "input_id", "prediction": "answer", "image": "photo"},
+        "inputs": {"image": {"column": "photo", "folder": "photos/"}} if by == "path" else {"features": ["photo"]},
+        "rules": [],
+    }
+    monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    assert monitor.advance().problems == []
+
+    (task,) = LabelQueue(monitor.store).take("ann", monitor.settings.name).tasks
+    (shown,) = (part for part in parts_of(monitor.settings, task.payload) if part.name == "photo")
+    if by == "address":  # it is never fetched
+        assert (shown.kind, str(shown.value).startswith("https://")) == ("value", True)
+    else:
+        assert shown.kind == "picture"
+        with monitor.store.read() as connection:
+            found = handing_out.cell(connection, task.key, "photo")
+        assert found is not None
+        assert found.value == (photos / f"{task.input_id}.png").read_bytes()
+
+
 def test_pictures_of_a_store_may_vanish_after_the_draw_too(workbench: Any, tmp_path: Path, bucket: str) -> None:
     workbench.register(network(workbench, 900), "stored")
     workbench.model = "models:/stored/1"
@@ -150,7 +225,7 @@ def test_what_an_earlier_release_drew_is_asked_of_the_log(
     path = workbench.write_window()
     monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}")
     with monkeypatch.context() as patch:
-        patch.setattr("opmon.stages.draw.capture", lambda *given: None)
+        patch.setattr("opmon.stages.draw.capture", lambda *given: given[-1])
         assert monitor.advance().problems == []
     from opmon.stages.rivals import predictions_of
 

@@ -252,6 +252,26 @@ def test_the_end_of_a_changed_rule_is_told_once_though_the_new_one_knows_nothing
     assert len(world.calls) == 2
 
 
+def test_a_rule_changed_and_changed_back_is_a_third_one() -> None:
+    """Its alarm of before is neither closed twice nor taken for one of the rule as it is now."""
+    world = World([BAD] * 8, rule_of(LEVEL))
+    world.label(1)
+    changed = rule_of(LEVEL | {"threshold": 0.8})
+    for number, rule in ((2, changed), (3, rule_of(LEVEL)), (4, rule_of(LEVEL))):
+        world.rule = rule
+        world.answered[number] = 0.0
+        world.rates = [*world.rates]
+        unknown = conclude(rule, world.chain(number), number, lambda before: Verdict("floor", "unknown", "no answers"))
+        world._write(number, unknown)
+    assert world.calls == [("alarm", 1), ("changed", 2)], "closed once, by the first change"
+    del world.answered[2], world.answered[3], world.answered[4]
+    world.given_up |= {2, 3, 4}
+    for number in (5, 6):
+        world.label(number)
+    assert world.calls[2:] == [("alarm", 5)], "the rule as it is now begins an alarm of its own"
+    assert world.said[5].verdict.details["version"] == 3
+
+
 def test_the_alarm_of_a_rule_that_is_configured_no_more_is_closed_once() -> None:
     world = World([BAD] * 2, rule_of(LEVEL))
     world.label(1)

@@ -126,11 +126,7 @@ def test_it_can_be_switched_off(workbench: Any, sqlite: str) -> None:
 def test_a_measure_that_is_no_mean_is_not_told_and_says_why(workbench: Any, sqlite: str) -> None:
     main = {"measures": ["balanced_accuracy"], "main": "balanced_accuracy", "rules": []}
     monitor = workbench.monitor(sqlite, sampler={"type": "srs", "budget": 40}, **main)
-    for _ in range(2):
-        workbench.write_window()
-        assert monitor.advance().problems == []
-        workbench.answer(monitor)
-        assert monitor.advance().closed == 1
+    workbench.live(monitor, 2)
     with monitor.store.read() as connection:
         kept = [rounds.get(connection, workbench.name, number).expected for number in (1, 2)]
     assert "no round of this model version" in kept[0]["why"]

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from opmon.errors import DatabaseUnavailable
 from opmon.queries.rounds import round_views
+from opmon.stages.estimate import read_answers
+from opmon.stages.failure_groups import group_failures
 from opmon.store import rounds
 
 
@@ -64,3 +68,14 @@ def test_told_twice_groups_are_there_once(workbench: Any, sqlite: str) -> None:
         round_ = rounds.get(connection, workbench.name, 1)
         ((view,),) = round_views(connection, [(monitor.settings.watch, [round_])], datetime.now(UTC))
     assert view.failure_groups
+
+
+def test_groups_are_not_left_out_because_the_database_was_away(workbench: Any, sqlite: str) -> None:
+    monitor = closed_round(workbench, sqlite)
+    with monitor._at_work() as work, work.store.read() as connection:
+        round_ = rounds.get(connection, workbench.name, 1)
+        answers = read_answers(connection, round_)
+    with monitor.store.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE rounds RENAME TO away")
+    with pytest.raises(DatabaseUnavailable):
+        group_failures(work, round_, answers)

@@ -15,7 +15,7 @@ from opmon.cli import group
 from opmon.config.files import load
 from opmon.errors import ConfigError
 from opmon.scales import score_of
-from opmon.store import queue, revisions, rounds
+from opmon.store import queue, revisions, rounds, verdicts
 from opmon.types import Label
 from tests.outputs import judged, registered, write_answers
 
@@ -117,7 +117,10 @@ def test_scores_have_a_mean_with_an_interval(
     workbench: Any, sqlite: str, tmp_path: Path, scale: str, better: str, worse: str
 ) -> None:
     good = write_answers(workbench.folder / "answers")
-    changes = judged(workbench, labels={"scale": scale, "overlap": 2}, rules=[])
+    kinds = {"accuracy_level": {}, "accuracy_mean": {"rounds": 2}, "accuracy_slices": {"by": "slices"}}
+    rules = [{"type": kind, "threshold": 0.25, **more} for kind, more in kinds.items()]
+    labels = {"scale": scale, "overlap": 2}
+    changes = judged(workbench, labels=labels, rules=rules, slices=[{"prompt": {"most": 2}}])
     monitor = workbench.monitor(sqlite, **changes)
     assert monitor.advance().problems == []
     said = {key: better if fine else worse for key, fine in good.items()}
@@ -130,6 +133,10 @@ def test_scores_have_a_mean_with_an_interval(
     assert estimate.quantity.name == "mean score"
     with monitor.store.read() as connection:
         answers = queue.answers(connection, round_.id)
+        messages = [verdict.message for verdict in verdicts.latest_verdicts(connection, round_.id)]
+    assert len(messages) == 3
+    assert not [each for each in messages if "25 %" in each or "accuracy" in each], "a score is no percentage"
+    assert sum("0.25" in each for each in messages) >= 2
     middle = {True: (0.9 + 0.5) / 2 if scale == "score" else 0.75, False: 0.25}
     assert estimate.value == pytest.approx(sum(middle[good[each.input_id]] for each in answers) / len(answers))
     truth = sum(middle[fine] for fine in good.values()) / len(good)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from opmon.stages.labelling import Desk
 from opmon.store import queue, rounds
 from opmon.types import Task
 from opmon.waiting import hanging
+from tests.patience import until
 
 
 @dataclass(frozen=True)
@@ -159,13 +159,6 @@ def test_a_provider_that_fails_is_shown_with_its_last_failure_and_since_when(mon
     clock.pass_(hours=2)
     monitor.advance()
     assert provider_needs(monitor, clock) == []
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert holds()
 
 
 def test_a_provider_that_hangs_is_not_waited_for_and_not_called_twice(monitor, pile, clock, monkeypatch) -> None:

@@ -214,7 +214,7 @@ def test_while_annotators_have_enough_to_do_inputs_gather_for_one_round(workbenc
         full, wait = monitor_view(connection, monitor.settings.watch, monitor.clock(), shown=1).needs[-2:]
     rule = "until there are fewer than 70 (labels.max_open) new inputs gather for one larger round"
     assert (full.kind, full.message) == ("full", f"80 tasks wait; {rule}")
-    assert (wait.kind, wait.message) == ("labels", "80 tasks of rounds 1, 2 wait for annotators")
+    assert (wait.kind, wait.message) == ("labels", "80 tasks of rounds 1 and 2 wait for annotators")
     workbench.answer(monitor, only=1)
     monitor.advance()
     assert round_of(monitor, 3).received == 800

@@ -215,6 +215,8 @@ def test_a_round_whose_labels_do_not_tell_its_main_measure_says_why_and_tells_th
     assert monitor.advance().problems == [], "and says it once"
     assert "its labels do not tell its recall[none]: there is no class 'none'" in str(round_.problem)
     assert re.search(r"What they do tell: accuracy \d+\.\d % \[.*\]; a late one will be estimated", str(round_.problem))
+    told = asked("status", "-c", str(workbench.write_yaml(sqlite, **changes)))
+    assert "round 1 has no estimate: its labels do not tell its recall[none]" in told
     metrics = monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
     assert metrics["measure/accuracy_low"] < metrics["measure/accuracy"] < 1
     assert "recall_none/estimate" not in metrics
@@ -239,3 +241,21 @@ def test_a_measure_that_fails_stops_no_other(workbench: Any, sqlite: str, caplog
     assert "fails on 100 labelled inputs: ZeroDivisionError" in why["gain"]
     assert "there is no class 'none'" in why["precision[none]"]
     assert "measure/gain" not in monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
+
+
+@pytest.mark.parametrize("main", ["accuracy", "recall[3]"])
+def test_a_round_whose_answers_are_all_of_one_class_closes(main: str, workbench: Any, sqlite: str) -> None:
+    """An AUC is undefined there, of the round and of every part of it: it says so, and stops nothing else."""
+    measures = ["accuracy", {"recall": {"class": "3"}}, {"auc": {"class": "8"}}, {"average_precision": {"class": "8"}}]
+    changes = {**CHANGES, "measures": measures, "main": main, "slices": ["prediction"]}
+    monitor = workbench.monitor(sqlite, **changes)
+    workbench.write_window()
+    monitor.advance()
+    workbench.truth = dict.fromkeys(workbench.truth, "3")
+    workbench.answer(monitor)
+    assert (cycle := monitor.advance()).problems == []
+    assert cycle.closed == 1
+    _, revision = of_round(workbench, monitor)
+    why = {each.quantity.name: each.why for each in revision.further}
+    assert "all of one side" in why["AUC[8]"]
+    assert "is undefined" in why["average precision[8]"]

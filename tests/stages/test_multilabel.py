@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neural_network import MLPClassifier
 
-from opmon.errors import ConfigError
+from opmon.errors import ConfigError, ModelError
 from opmon.label_sets import members, text_of
+from opmon.stages.compare_measures import require_classes
 from opmon.stages.draw import frame_path
 from opmon.stages.frames import read_frame
 from opmon.store import draws, queue, revisions, rounds
-from opmon.types import Label
+from opmon.types import Label, ModelVersion
 from opmon.types.draw import KIND
 from tests.conftest import point_mlflow_at
 from tests.outputs import registered
@@ -52,6 +54,8 @@ def logged(folder: Path, kind: str) -> dict[str, set[str]]:
             "text": {"tags": "; ".join(names(said[k]))},
             "json": {"tags": json.dumps(names(said[k]))},
             "object": {"tags": {name: bool(holds) for name, holds in zip(TOPICS, said[k], strict=True)}},
+            "places": {"tags": [int(holds) for holds in said[k]]},
+            "places in text": {"tags": str(said[k].astype(int))},
             "columns": {f"is_{name}": int(holds) for name, holds in zip(TOPICS, said[k], strict=True)},
             "scores": {"tags": names(said[k]), "scores": scores[k].tolist()},
         }[kind]
@@ -99,7 +103,7 @@ def expected(truth: dict[str, set[str]], said: list[str]) -> float:
     return float(np.mean([set(members(text)) == truth[f"r{k}"] for k, text in enumerate(said)]))
 
 
-@pytest.mark.parametrize("kind", ["list", "text", "json", "object", "columns", "scores"])
+@pytest.mark.parametrize("kind", ["list", "text", "json", "object", "places", "places in text", "columns", "scores"])
 def test_sets_are_logged_in_many_ways(workbench: Any, sqlite: str, tmp_path: Path, kind: str) -> None:
     truth = logged(workbench.folder / "reviews", kind)
     columns: dict[str, Any] = {"id": "id", "prediction": "tags"}
@@ -174,6 +178,12 @@ def test_two_annotators_count_class_by_class(workbench: Any, sqlite: str) -> Non
     with monitor.store.read() as connection:
         answers = read_answers(connection, round_)
     assert {task.truth for task in answers.tasks} == {'["delivery", "price"]'}
+    version = ModelVersion("reviews", "2", ())
+    require_classes(round_, version, answers.tasks)
+    with pytest.raises(
+        ModelError, match="models:/reviews/2 says classes that the labels of round 1 know nothing of: tas"
+    ):
+        require_classes(round_, version, [replace(answers.tasks[0], prediction='["price", "taste"]')])
 
 
 @pytest.mark.parametrize("model", [NETWORK, LINEAR], ids=["network", "linear"])
@@ -270,7 +280,8 @@ def test_lists_of_classes_that_arrive_by_themselves_are_a_census(workbench: Any,
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for k, row in enumerate(rows):
         own = sorted(truth[row["id"]])
-        row["checked"] = json.dumps(own) if k % 2 else "; ".join(own) or "none"
+        places = str([int(name in own) for name in TOPICS])
+        row["checked"] = (json.dumps(own), "; ".join(own) or "none", places)[k % 3]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     changes = keys(
         workbench,

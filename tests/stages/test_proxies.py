@@ -219,21 +219,19 @@ def test_answers_of_a_judge_are_labels_where_the_user_says_so(workbench, sqlite,
     assert len(paid(workbench)) == 40
 
 
-def test_a_larger_registered_model_judges_the_whole_frame(workbench, sqlite, clock) -> None:
-    import mlflow
-
-    version = workbench.new_version()
-    mlflow.MlflowClient(workbench.tracking_uri).set_registered_model_alias("digits", "champion", "1")
-    workbench.write_window()
+def test_a_larger_registered_model_judges_the_whole_frame(workbench, sqlite, clock, tmp_path) -> None:
+    own = workbench.sibling(tmp_path / "own")
+    version = own.new_version()
+    own.write_window()
     judge = {"type": "model", "model": f"models:/digits/{version}"}
-    monitor = workbench.monitor(sqlite, clock, judge=judge, model="models:/digits/1", **SRS)
+    monitor = own.monitor(sqlite, clock, judge=judge, model="models:/digits/1", **SRS)
     assert monitor.advance().problems == []
     proxy = proxy_of(monitor)
     assert proxy is not None
     assert proxy.mean_variance == 0
     assert ((proxy.value >= 0) & (proxy.value <= 1)).all()
     assert len(np.unique(proxy.value)) > 10  # it says how sure it is
-    workbench.answer(monitor)
+    own.answer(monitor)
     monitor.advance()
     assert estimate_of(monitor).method == "srs/model-assisted"
 

@@ -18,6 +18,7 @@ from opmon.config import Settings
 from opmon.errors import ConfigError, InputError
 from opmon.quantities import mean_squared_error
 from opmon.queries.expected import ExpectedView
+from opmon.queries.rolling import rolling_as_of
 from opmon.store import outbox, queue, revisions, rounds, verdicts
 from opmon.types import Label
 
@@ -77,11 +78,7 @@ def test_a_regression_is_told_by_its_error_and_unit(watched: Any, tmp_path: Path
     monitor = watched.monitor(database, **CHANGES)
     watched.write_window()
     monitor.advance()
-    with monitor.store.read() as connection:
-        tasks = queue.open_tasks(connection, watched.name)
-    with monitor.store.write() as connection:
-        given = [Label(task.id, "ann", watched.truth[task.input_id], monitor.clock()) for task in tasks]
-        queue.record(connection, given, monitor.clock())
+    watched.answer(monitor)
     assert (cycle := monitor.advance()).problems == []
     assert cycle.closed == 1
 
@@ -124,6 +121,8 @@ def test_a_forecaster_is_watched_by_the_mean_absolute_error_in_days(
             {"type": "measure_worse", "threshold": 0.5},
             {"type": "measure_level", "threshold": 8.0, "name": "never-so-far"},
             {"type": "measure_worse", "threshold": 5.0, "of": "bias", "name": "bias"},
+            {"type": "measure_worse", "threshold": 0.01, "of": "within_tolerance", "name": "within"},
+            {"type": "measure_worse", "threshold": 0.99, "of": "within_tolerance", "name": "hardly-within"},
         ],
     }
     config = str(watched.write_yaml(database, **changes))
@@ -150,7 +149,10 @@ def test_a_forecaster_is_watched_by_the_mean_absolute_error_in_days(
         "measure-worse": "alarm",
         "never-so-far": "ok",
         "bias": "ok",
+        "within": "ok",
+        "hardly-within": "alarm",
     }
+    assert said["within"].message.startswith("share within 1 days ")
     assert "days above the line of 0.5 days" in said["measure-worse"].message
     assert "8 days or better" in said["never-so-far"].message
     found = {each.quantity.title: each.estimate for each in revision.further}
@@ -167,9 +169,12 @@ def test_a_forecaster_is_watched_by_the_mean_absolute_error_in_days(
         "status", "-c", config
     )
     with monitor.store.read() as connection:
-        (event,) = outbox.listing(connection, watched.name, 10)
-    assert event["body"]["estimate"]["quantity"] == "MAE"
-    assert event["body"]["estimate"]["unit"] == "days"
+        events = {event["rule"]: event["body"]["estimate"] for event in outbox.listing(connection, watched.name, 10)}
+    assert {rule: (of["quantity"], of["unit"]) for rule, of in events.items()} == {
+        "measure-worse": ("MAE", "days"),
+        "hardly-within": ("share within 1 days", ""),
+    }
+    assert events["hardly-within"]["value"] == within.value
 
 
 @pytest.mark.parametrize(
@@ -250,11 +255,7 @@ def test_a_network_of_a_regression_has_a_reference(watched: Any, tmp_path: Path)
 def test_the_error_that_is_expected_stands_on_labels_of_rounds_before(watched: Any, tmp_path: Path) -> None:
     """Scores say nothing of it: of the first round nothing is told, with the reason; then it is, in its unit."""
     monitor = watched.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **CHANGES)
-    for _ in range(2):
-        watched.write_window()
-        assert monitor.advance().problems == []
-        watched.answer(monitor)
-        assert monitor.advance().closed == 1
+    watched.live(monitor, 2)
     with monitor.store.read() as connection:
         first, second = (rounds.get(connection, watched.name, number) for number in (1, 2))
         found = ExpectedView.of(second)
@@ -265,3 +266,26 @@ def test_the_error_that_is_expected_stands_on_labels_of_rounds_before(watched: A
     assert found.name == "expected mean squared error"
     assert found.text.split(" [")[0].endswith("days²")
     assert found.low <= estimate.value <= found.high
+
+
+def test_a_root_mean_squared_error_is_never_told_as_its_square(watched: Any, tmp_path: Path) -> None:
+    """Of the last rounds together the interval is of days too, and nothing is expected that would be days²."""
+    changes = {**CHANGES, "measures": ["root_mean_squared_error"], "main": "RMSE"}
+    monitor = watched.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", **changes)
+    watched.live(monitor, 2)
+    with monitor.store.read() as connection:
+        first, second = (each.estimate for each in reversed(revisions.latest_estimates(connection, watched.name)))
+        point = rolling_as_of(
+            connection, watched.name, revisions.latest_estimates(connection, watched.name)[0], rounds=2, within=None
+        )
+        newest = revisions.latest_estimates(connection, watched.name)[1]
+        both = rolling_as_of(connection, watched.name, newest, rounds=2, within=None)
+        expected = rounds.get(connection, watched.name, 2).expected
+    assert both is not None
+    assert both.estimate.value == pytest.approx(((first.value**2 + second.value**2) / 2) ** 0.5), "of all inputs"
+    assert both.estimate.half_width < max(first.half_width, second.half_width)
+    assert point is not None
+    assert min(first.low, second.low) <= point.estimate.low < point.estimate.value
+    assert point.estimate.value < point.estimate.high <= max(first.high, second.high)
+    assert expected is not None
+    assert "the RMSE is no mean over all inputs" in expected["why"]

@@ -69,3 +69,46 @@ def test_measures_are_right_on_average_and_their_intervals_cover(problem: Proble
         assert abs(value.mean() - truth) < (0.2 + 4 / math.sqrt(REPETITIONS)) * spread, name
         covered = int(((low <= truth) & (truth <= high)).sum())
         assert covered >= binom.ppf(1e-4, REPETITIONS, 0.94), f"{name}: {covered} of {REPETITIONS}"
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.015, 0.1])
+def test_calibration_error_is_right_on_average_whatever_the_gap(gap: float) -> None:
+    rng = np.random.default_rng(4)
+    size, repetitions = 100_000, 500
+    sure = rng.uniform(0.5, 0.99, size)
+    truth = np.where(rng.random(size) < sure - gap, "a", "b")
+    rows = Labelled(np.ones(size, np.bool_), truth, np.full(size, "a"), np.column_stack((sure, 1 - sure)), ("a", "b"))
+    measure = plugins.make("measure", "calibration_error", {})
+    sampler, estimator = plugins.make("sampler", "srs"), plugins.make("estimator", "srs")
+    frame, found = Frame({}, size=size), []
+    for seed in range(repetitions):
+        draw = sampler.draw(frame, BUDGET, np.random.default_rng(seed))
+        one = measured(estimator, Sample(draw, np.zeros(BUDGET), "classification"), rows.only(draw.positions), measure)
+        found.append((one.value, one.low, one.high))
+    value, low, high = np.array(found).T
+    real = measure.value(rows, np.full(size, 1 / size))
+    assert abs(value.mean() - real) < (0.2 + 4 / math.sqrt(repetitions)) * value.std(ddof=1)
+    assert ((low <= real) & (real <= high)).mean() >= 0.93
+
+
+def test_a_log_loss_whose_dearest_failures_were_not_drawn_is_bounded_all_the_same() -> None:
+    """1 % is fraud; nearly all failures are drawn where the model doubts, and few inputs of less doubt fail dearly."""
+    rng, size = np.random.default_rng(1), 20_000
+    fraud = rng.permutation(size) < size // 100
+    chance = 1 / (1 + np.exp(-(rng.normal(size=size) * 1.4 + np.where(fraud, 0.8, -5.0))))
+    truth, said = np.where(fraud, "fraud", "other"), np.where(chance > 0.5, "fraud", "other")
+    scores = np.column_stack((chance, 1 - chance))
+    rows = Labelled(np.ones(size, np.bool_), truth, said, scores, ("fraud", "other"))
+    frame, wrong = Frame({"confidence": np.minimum(chance, 1 - chance)}, predictions=said), (truth != said) * 1.0
+    measure, found = plugins.make("measure", "log_loss", {}), []
+    sampler, estimator = plugins.make("sampler", "adaptive"), plugins.make("estimator", "adaptive")
+    for seed in range(80):
+        rng = np.random.default_rng([seed, 800])
+        draw = sampler.draw(frame, 800, rng)
+        while len(draw) < 800:
+            draw = sampler.next_batch(frame, 800, Sample(draw, wrong[draw.positions], "classification"), rng)
+        sample = Sample(draw, wrong[draw.positions], "classification")
+        found.append(measured(estimator, sample, rows.only(draw.positions), measure))
+    real = measure.value(rows, np.full(size, 1 / size))
+    assert np.mean([one.low <= real <= one.high for one in found]) >= 0.95
+    assert np.median([one.high - one.low for one in found]) < 0.35 * real

@@ -1,0 +1,60 @@
+"""What a plan of labels goes by: the value alone of a share of inputs, else how much inputs differ."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from opmon.errors import InputError
+from opmon.quantities import MAE, MEAN_SCORE, PASS_RATE, Quantity
+from opmon.queries.planning import Known, budget_for
+from opmon.samplers.planning import NOTHING_GAINED, Shown
+
+SCORES = Known(MEAN_SCORE, "judged", variables=(), all_or_nothing=False)
+
+
+def test_scores_need_the_labels_that_their_spread_asks_for() -> None:
+    known = replace(SCORES, spread=0.16)
+    found = budget_for(known, 0.03, 20_000, 0.8, 0.5)
+    assert found.budget == pytest.approx((1.96 * 0.16 / 0.03) ** 2, abs=2)
+    assert found.half_width <= 0.03
+    worst = budget_for(SCORES, 0.03, 20_000, 0.8, 0.5)
+    assert worst.budget > 5 * found.budget
+    assert any("worst case" in note for note in worst.notes)
+    assert found.notes == ()
+
+
+def test_a_pass_rate_is_a_share_of_inputs() -> None:
+    passing = Known(PASS_RATE, "judged", variables=())
+    found = budget_for(passing, 0.03, 20_000, 0.8, 0.5)
+    assert found.budget == budget_for(Known(variables=()), 0.03, 20_000, 0.8, 0.5).budget
+    assert found.notes == ()
+
+
+def test_what_labels_alone_tell_is_not_planned_before_them() -> None:
+    with pytest.raises(InputError, match="MAE needs depend on how much inputs differ"):
+        budget_for(Known(MAE, "regression", main="MAE", all_or_nothing=False), 0.1, 1000, None, 0.5)
+    own = Quantity("gain", share=True)
+    unknown = Known(own, main="gain", all_or_nothing=False, variables=())
+    with pytest.raises(InputError, match="let the sampler adaptive draw one round"):
+        budget_for(unknown, 0.05, 20_000, None, 0.5)
+    assert budget_for(replace(unknown, spread=0.3), 0.05, 20_000, 0.7, 0.5).budget == pytest.approx(138, abs=2)
+
+
+def test_another_aim_makes_intervals_wider() -> None:
+    shown = Shown(0.04, 200, 10_000, gain=0.8, aim=0.5)
+    for_failures = shown.aiming(1.0, "judged")
+    assert for_failures.half_width == pytest.approx(0.04 * 1.7 / 1.1)
+    assert for_failures.plan(0.04, 10_000).budget > shown.plan(0.04, 10_000).budget
+    least = [each.plan(0.04, 10_000).plain_budget for each in (shown, for_failures)]
+    assert least[0] == pytest.approx(least[1], abs=1), "what simple random sampling needs is the same"
+    assert shown.aiming(0.5, "judged") is shown
+
+
+def test_nothing_is_said_against_a_sampler_that_draws_at_random() -> None:
+    shown = Shown(0.04, 200, 10_000, gain=1.0)
+    assert NOTHING_GAINED in shown.plan(0.02, 10_000).notes
+    assert replace(shown, simple=True).plan(0.02, 10_000).notes == ()
+    assert math.isclose(shown.width(200, 10_000), 0.04)
