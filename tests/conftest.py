@@ -6,6 +6,8 @@ import gc
 import itertools
 import logging
 import os
+import sqlite3
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,17 +15,32 @@ from pathlib import Path
 
 import httpx
 import pytest
+import sqlalchemy as sa
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import settings
 
-from opmon import redaction, tokens
+from opmon import monitor, redaction, tokens
 from opmon.store import _connections
 from tests.databases import Postgres, postgres_server
 from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store, new_opmon_database
+from tests.patience import LONGEST
 
 settings.register_profile("opmon", deadline=None, derandomize=True)  # the same cases every time, however busy
 settings.load_profile("opmon")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, and pytest-xdist uses both
+DEFAULT_TIMEOUT_CONFIG.read = DEFAULT_TIMEOUT_CONFIG.connect = LONGEST  # five seconds are nothing on a busy machine
+monitor.MLFLOW_SECONDS = LONGEST
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", f"{LONGEST / 3:.0f}")  # opmon waits three times as long
+sys.dont_write_bytecode = False  # each worker and hundreds of processes would compile all of opmon for themselves
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 tokens.LOG2_COST = 4  # what is checked is who is let in; tests/test_tokens.py checks what guessing costs
+
+
+@sa.event.listens_for(sa.pool.Pool, "connect")
+def _(connection: object, record: object) -> None:
+    """MLflow's stores need not outlive the machine; opmon says itself, after this, how its own are written."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous=OFF")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,6 +70,7 @@ def postgresql() -> Iterator[Postgres]:
     machine closes the folder of all runs to others, which ended the server in the middle of a test.
     """
     with postgres_server(Path(tempfile.mkdtemp(prefix="opmon-postgres-"))) as server:
+        server.hurry()
         yield server
 
 
@@ -94,11 +112,16 @@ _BUCKETS = itertools.count()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a database of each kind, with its tables: for what it decides (locks, SQL, what is stored)."""
     if request.param == "sqlite":
-        return new_opmon_database(tmp_path / "opmon.db")
-    return str(request.getfixturevalue("postgresql").with_tables())
+        yield new_opmon_database(tmp_path / "opmon.db")
+        return
+    monkeypatch.setitem(_connections._SESSION, "idle_in_transaction_session_timeout", f"{LONGEST:.0f}s")
+    server: Postgres = request.getfixturevalue("postgresql")
+    made = server.with_tables()
+    yield made
+    server.drop(made)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -157,6 +180,7 @@ class Workbench:
         from sklearn.datasets import load_digits
 
         self.folder, self.tracking_uri, self.name, self.model = folder, tracking_uri, name, model
+        self.is_alone = False
         self.images, self.targets = load_digits(return_X_y=True)
         self.truth: dict[str, str] = {}
         self.windows = 0
@@ -165,7 +189,9 @@ class Workbench:
     def sibling(self, folder: Path) -> Workbench:
         """The same world once more, with an MLflow of its own: a monitor there makes the very same choices."""
         folder.mkdir()
-        return Workbench(folder, new_digits(folder), self.name, self.model)
+        world = Workbench(folder, new_digits(folder), self.name, self.model)
+        world.is_alone = True
+        return world
 
     def register(self, model: object, name: str, columns: Sequence[str] = ()) -> None:
         """Watch another model, an ONNX one, registered under a name of its own; ``columns`` are its signature."""
@@ -184,6 +210,7 @@ class Workbench:
 
     def new_version(self) -> str:
         """Train and register ``digits`` once more, behind the alias; gives the version."""
+        assert self.is_alone, "other tests of this process use this MLflow: take a sibling()"
         return register_digits(self.tracking_uri)
 
     def with_network(self) -> Workbench:
@@ -256,6 +283,14 @@ class Workbench:
         settings = Settings.from_mapping(self.configuration(database, **changes), self.folder)
         options = {} if clock is None else {"clock": clock}
         return Monitor.from_settings(settings, self.name, **options)
+
+    def live(self, monitor, rounds: int, **answering: float) -> None:  # type: ignore[no-untyped-def]
+        """So many rounds, each with a window of its own, from the first input to the verdict."""
+        for _ in range(rounds):
+            self.write_window()
+            assert monitor.advance().problems == []
+            self.answer(monitor, **answering)
+            assert monitor.advance().closed == 1
 
     def answer(  # type: ignore[no-untyped-def]
         self, monitor, wrong: float = 0.0, skip: float = 0.0, limit: int | None = None, only: int | None = None

@@ -114,6 +114,7 @@ def test_a_token_is_sent(world: World, client_of: Callable[..., Client]) -> None
         "role": "annotator",
         "monitors": None,
         "by": "token",
+        "csrf": "",
     }
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from opmon import label_sets, scales
 from opmon.errors import InputError
+from opmon.kept_quantities import named
 from opmon.problems import PROBLEMS, loss, traits
-from opmon.quantities import named, of
+from opmon.quantities import of
 from opmon.replies import Replies
 from opmon.spellings import Spellings
 

@@ -11,6 +11,7 @@ import pytest
 
 import opmon
 from opmon.errors import InputError, NotFoundError
+from tests.patience import LONGEST
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_the_example_of_the_documentation_runs(known: Any, tmp_path: Path) -> No
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LONGEST,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 import pytest
@@ -14,17 +14,11 @@ from opmon.logs.place import Place, watched, within
 from opmon.outgoing import overdue
 from opmon.outgoing.breaker import left_alone
 from opmon.waiting import Asking, hanging
+from tests.patience import until
 
 
 def asking(name: str, seconds: float = 30.0, target: str = "") -> Asking:
     return Asking("source", name, f"the source {name}", target or name, seconds)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert holds()
 
 
 def test_what_is_asked_in_time_is_given_and_errors_are_as_they_were() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from opmon.config import Settings
 from opmon.ingest.endpoint import Endpoint
+from tests.patience import LONGEST
 
 Send = Callable[..., tuple[int, dict[str, Any]]]
 
@@ -63,7 +64,7 @@ def ask() -> Callable[..., tuple[int, dict[str, Any]]]:
 def ask_endpoint(
     endpoint: Endpoint, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
 ) -> tuple[int, dict[str, Any]]:
-    connection = http.client.HTTPConnection(*endpoint.address, timeout=20)
+    connection = http.client.HTTPConnection(*endpoint.address, timeout=LONGEST)
     try:
         connection.request(method, path, body, dict(headers or {}))
         response = connection.getresponse()

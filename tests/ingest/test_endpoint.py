@@ -16,6 +16,7 @@ from opmon.config import Settings
 from opmon.errors import ConfigError, LeaseHeld
 from opmon.ingest.endpoint import Endpoint, Standby
 from opmon.sources.ingest import Ingest
+from tests.patience import LONGEST
 
 Send = Callable[..., tuple[int, dict[str, object]]]
 TOKEN = "a-token-of-some-length"
@@ -66,7 +67,7 @@ def test_hostile_bodies_cost_one_answer_each(endpoint: Endpoint, send: Send) -> 
 
 def raw(endpoint: Endpoint, *pieces: bytes) -> bytes:
     """What a sender of these bytes is answered until the connection ends."""
-    with socket.create_connection(endpoint.address, timeout=20) as connection:
+    with socket.create_connection(endpoint.address, timeout=LONGEST) as connection:
         answer = b""
         try:
             for piece in pieces:

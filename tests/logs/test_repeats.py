@@ -71,3 +71,13 @@ def test_one_problem_of_many_monitors_is_told_once() -> None:
         "monitor digits: MLflow did not answer",
         "monitor faces: MLflow did not answer (2 times more in the last 10 min)",
     ]
+
+
+def test_one_problem_that_several_parts_meet_with_is_told_once() -> None:
+    handler, logger = reader()
+    handler.filters.insert(0, Placed())
+    logger.warning("the database postgresql://host/opmon is full")
+    with within(monitor="sql", round=3):
+        logger.warning("round 3 of sql: the database postgresql://host/opmon is full")
+        logger.getChild("monitor").warning("monitor sql: the database postgresql://host/opmon is full")
+    assert handler.lines == ["the database postgresql://host/opmon is full"]

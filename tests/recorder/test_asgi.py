@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from fastapi.testclient import TestClient
 import opmon
 from opmon.errors import InputError
 from opmon.recorder.asgi import RecordRequests
+from tests.patience import until
 
 
 def app() -> FastAPI:
@@ -194,10 +194,3 @@ def test_under_uvicorn_sigterm_loses_no_answer(tmp_path: Path, left: Any) -> Non
 def accepts(port: int) -> bool:
     with socket.socket() as connection:
         return connection.connect_ex(("127.0.0.1", port)) == 0
-
-
-def until(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import opmon
+from tests.patience import LONGEST
 
 COUNTER = """
 import mmap, os, signal, sys, threading, time
@@ -52,7 +53,7 @@ def counted(tmp_path: Path, places: int = 512) -> int:
 
 
 def ended(process: subprocess.Popen[str]) -> int:
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=LONGEST)
     assert "Traceback" not in errors, errors
     return process.returncode
 

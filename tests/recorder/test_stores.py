@@ -13,6 +13,7 @@ from pyarrow.fs import FileSelector
 
 import opmon
 from opmon.stores import open_filesystem
+from tests.patience import LONGEST
 
 
 def found(url: str) -> dict[str, dict[str, Any]]:
@@ -68,7 +69,7 @@ for number in range(2):
 assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
 recorder.record([3.0])
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=LONGEST)
 
     told = found(f"{bucket}/forked").values()
     assert sorted(each["rows"] for each in told) == [1, 1, 1, 1]

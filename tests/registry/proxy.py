@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from tests.patience import LONGEST
+
 LOSE = "the request goes through, and the answer is lost"
 STALL = "nothing is ever said"
 DRIP = "the answer comes, a byte now and then"
@@ -106,7 +108,7 @@ class Proxy:
 
     def _forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         to = urlsplit(self.server)
-        connection = http.client.HTTPConnection(to.hostname or "", to.port, timeout=60)
+        connection = http.client.HTTPConnection(to.hostname or "", to.port, timeout=LONGEST)
         headers = {name: value for name, value in handler.headers.items() if name.lower() != "accept-encoding"}
         connection.request(handler.command, handler.path, body, headers)
         response = connection.getresponse()

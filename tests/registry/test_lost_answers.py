@@ -20,6 +20,7 @@ from opmon.registry import MlflowRegistry
 from opmon.registry._calls import Calls, left_behind
 from opmon.store import rounds
 from tests.conftest import Workbench
+from tests.patience import LONGEST
 from tests.registry.proxy import DRIP, LATE, LOSE, STALL, Proxy, proxy_to
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -268,7 +269,7 @@ def test_a_process_ends_though_threads_of_a_call_hang() -> None:
         "except cli.OpmonError: cli._end(3)"
     )
     begun = time.monotonic()
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 3
+    assert subprocess.run([sys.executable, "-c", code], timeout=LONGEST, check=False).returncode == 3
     assert time.monotonic() - begun < 30
 
 

@@ -194,6 +194,21 @@ def test_server_that_refuses_says_how_to_give_credentials(answering, kind) -> No
         MlflowRegistry(answering(kind)).check()
 
 
+@pytest.mark.usefixtures("once")
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("unavailable", r"answered with the error 503 each time.*its own log tells why"),
+        ("too many", r"takes no more at the moment \(429\)"),
+        ("a page", r"something else answers .*page to sign in on: '<html>please log in</html>'.*MLFLOW_TRACKING_TOKEN"),
+    ],
+)
+def test_server_that_answers_wrongly_is_told_in_words(answering, kind, words) -> None:
+    with pytest.raises(RegistryUnavailable, match=words) as caught:
+        MlflowRegistry(answering(kind)).resolve("models:/digits@champion")
+    assert "HTTPConnectionPool" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "uri",
     [

@@ -37,6 +37,7 @@ def scored(columns: dict[str, Any], classes: tuple[str, ...] | None = CLASSES, p
         {name: np.concatenate([part.variables[name] for part in parts]) for name in parts[0].variables},
         {row: reason for part in parts for row, reason in part.rejected.items()},
         unlike=sum(part.unlike for part in parts),
+        unscored=sum(part.unscored for part in parts),
         classes=parts[-1].classes,
     )
 
@@ -65,6 +66,15 @@ def test_scores_in_every_form_say_the_same(form: str) -> None:
     for name, values in variables_of(SCORES).items():
         assert found.variables[name] == pytest.approx(values, rel=1e-5)
     assert found.rejected == {}
+
+
+@pytest.mark.parametrize(
+    "column", [["0,12", "0,9"] * 30, [12.5, 0.4, 0.9, 0.2] * 15, [None, 0.4] * 30], ids=["comma", "%", "none"]
+)
+def test_answers_beside_which_no_scores_can_be_read_are_counted(column: list[Any]) -> None:
+    found = scored({"p": column, "said": ["ok"] * 60}, classes=("ok", "fraud"), scores=("p",), prediction="said")
+    assert found.unscored == {"0,12": 60, 12.5: 15, None: 30}[column[0]]
+    assert len(found.rows) == 60
 
 
 def test_the_answer_may_be_another_than_the_greatest_score() -> None:

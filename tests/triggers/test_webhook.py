@@ -292,20 +292,20 @@ def test_repr_holds_no_secret() -> None:
 
 def test_tls_with_a_certificate_that_the_system_trusts(tls_receiver, event, monkeypatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tls_receiver.certificate))
-    hook = Webhook(f"https://localhost:{tls_receiver.port}/x", allow=("localhost",), timeout=5.0)
+    hook = Webhook(f"https://localhost:{tls_receiver.port}/x", allow=("localhost",), timeout=60.0)
     hook.act(event)
     assert tls_receiver.requests[0].json["data"]["id"] == event["id"]
 
 
 def test_tls_with_a_certificate_of_nobody(tls_receiver, event) -> None:
-    hook = Webhook(f"https://localhost:{tls_receiver.port}/x", allow=("localhost",), timeout=5.0)
+    hook = Webhook(f"https://localhost:{tls_receiver.port}/x", allow=("localhost",), timeout=60.0)
     assert "CERTIFICATE_VERIFY_FAILED" in str(refused(hook, event))
     assert tls_receiver.requests == []
 
 
 def test_tls_with_a_certificate_of_another_host(tls_receiver, event, monkeypatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tls_receiver.certificate))
-    hook = Webhook(f"https://127.0.0.1:{tls_receiver.port}/x", allow=LOOPBACK, timeout=5.0)
+    hook = Webhook(f"https://127.0.0.1:{tls_receiver.port}/x", allow=LOOPBACK, timeout=60.0)
     assert "CERTIFICATE_VERIFY_FAILED" in str(refused(hook, event))
     assert tls_receiver.requests == []
 

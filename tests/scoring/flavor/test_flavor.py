@@ -32,6 +32,7 @@ from opmon.scoring.flavor.scorer import FlavorScorer
 from opmon.scoring.scored import Scored
 from opmon.spellings import Spellings
 from opmon.types import Batch, Signature
+from tests.patience import until
 
 RNG = np.random.default_rng(1)
 NUMBERS = pd.DataFrame(RNG.normal(size=(300, 4)), columns=["a", "b", "c", "d"])
@@ -145,7 +146,6 @@ class Custom(mlflow.pyfunc.PythonModel):
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> Any:  # type: ignore[override]
         import os
-        import time
 
         first, does = model_input["a"].to_numpy(), int(model_input["d"].iloc[0])
         p = 1 / (1 + np.exp(-np.clip(first, -9, 9)))
@@ -248,10 +248,7 @@ def test_a_model_that_prints_or_forks_does_no_harm(folder: Path) -> None:
     group = scorer.worker.process.pid
     assert sum(line.split()[4] == str(group) for line in _processes()) == 2
     scorer.close()
-    deadline = time.monotonic() + 30  # a killed process is gone a moment later
-    while any(line.split()[4] == str(group) for line in _processes()):
-        assert time.monotonic() < deadline, "what the model started is killed with it"
-        time.sleep(0.01)
+    until(lambda: not any(line.split()[4] == str(group) for line in _processes()))  # gone a moment later
 
 
 def test_a_model_that_always_fails_is_soon_given_up(custom: FlavorScorer) -> None:
