@@ -8,26 +8,65 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 ABSENT = "–"
 _MOST_DIGITS = 6
+_LARGE, _SMALL = 1e15, 1e-4
+"""Beyond these numbers are written with powers of ten."""
 
 
 def percent(share: float | None, digits: int | None = None) -> str:
     """A share in per cent: to one decimal, or to ``digits``; near none and near all to as many as tell it from them.
 
-    >>> percent(0.9234), percent(0.9), percent(0.9, 1), percent(0.99953), percent(None)
-    ('92.3 %', '90 %', '90.0 %', '99.95 %', '–')
+    >>> percent(0.9234), percent(0.9), percent(0.9, 1), percent(0.99953), percent(None), percent(-1e-9, 1)
+    ('92.3 %', '90 %', '90.0 %', '99.95 %', '–', '0.0 %')
     """
     if share is None or math.isnan(share):
         return ABSENT
     if math.isinf(share):
         return infinite(share)
     if digits is not None:
-        return f"{100 * share:.{digits}f} %"
-    text = f"{100 * share:.{share_digits(share)}f}"
+        return f"{100 * share:z.{digits}f} %"
+    text = f"{100 * share:z.{share_digits(share)}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def exactly(value: float, *, in_percent: bool = False) -> str:
+    """A number that somebody chose, such as a threshold: with all of its digits.
+
+    >>> exactly(0.9975, in_percent=True), exactly(0.9, in_percent=True), exactly(12345.25), exactly(2.5e10)
+    ('99.75 %', '90 %', '12,345.25', '25,000,000,000')
+    """
+    if not math.isfinite(value):
+        return percent(value) if in_percent else number(value)
+    size = 100 * value if in_percent else value
+    text = f"{size:.{10 if abs(size) < 1e10 else 15}g}"
+    if "e" not in text:
+        text = f"{float(text):z,.{len(text.partition('.')[2])}f}"
+    return f"{text} %" if in_percent else text
+
+
+def beside_axis(ticks: Sequence[float], *, in_percent: bool = False) -> list[str]:
+    """What stands beside the ticks of an axis: with as many digits as they need to be told apart, and no more.
+
+    >>> beside_axis([0.912, 0.9122, 0.9124], in_percent=True), beside_axis([0.0, 2.5, 5.0]), beside_axis([1e9, 1.5e9])
+    (['91.20 %', '91.22 %', '91.24 %'], ['0.0', '2.5', '5.0'], ['1,000,000,000', '1,500,000,000'])
+    """
+    sizes = [100 * tick if in_percent else tick for tick in ticks]
+    most = max((abs(size) for size in sizes), default=0.0)
+    near = 1e-3 * min((later - earlier for earlier, later in pairwise(sizes)), default=most)
+    unit = " %" if in_percent else ""
+    if not in_percent and (most >= _LARGE or 0 < most < _SMALL):
+        shapes = [f"z.{digits}g" for digits in range(1, 16)]
+    else:
+        shapes = [f"z,.{digits}f" for digits in range(10)]
+    for shape in shapes:
+        texts = [format(size, shape) for size in sizes]
+        if all(abs(float(text.replace(",", "")) - size) <= near for text, size in zip(texts, sizes, strict=True)):
+            break
+    return [f"{text}{unit}" for text in texts]
 
 
 def points(difference: float, digits: int = 1) -> str:
@@ -70,24 +109,27 @@ def points_between(low: float, high: float) -> str:
     return f"{signed_points(low).partition(' ')[0]} to {signed_points(high)}"
 
 
-def number(value: float, digits: int | None = None) -> str:
+def number(value: float, digits: int | None = None, beside: float = 0.0) -> str:
     """A number that is no share: with ``digits`` decimals, else with four that count.
 
-    >>> number(3.14159), number(12345.6), number(3.0, 1), number(2.3815e10, 0), number(float("inf"))
-    ('3.142', '12,346', '3.0', '2.382e+10', '∞')
+    Beside a larger one, such as an end of its interval, it is written as that one is, and not with a power of ten.
+
+    >>> number(3.14159), number(12345.6), number(3.0, 1), number(2.3815e10, 0), number(float("inf")), number(-0.0, 0)
+    ('3.142', '12,346', '3.0', '23,815,000,000', '∞', '0')
     """
     if math.isnan(value):
         return ABSENT
     if math.isinf(value):
         return infinite(value)
     size = abs(value)
-    if size >= 1e7 or 0 < size < 1e-4:
-        return f"{value:.4g}"
+    largest = max(size, beside)
+    if largest >= _LARGE or 0 < largest < _SMALL:
+        return f"{value:z.4g}"
     if digits is None:
         digits = 0 if size == 0 else max(0, 3 - math.floor(math.log10(size)))
-        text = f"{value:,.{digits}f}"
+        text = f"{value:z,.{digits}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{value:,.{digits}f}"
+    return f"{value:z,.{digits}f}"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -97,6 +139,31 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     ('1 failure', '12,345 failures')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def none_of(number: int, noun: str, does: str, does_not: str) -> str:
+    """That none of so many things does something, as one says it of many and of a single one.
+
+    >>> none_of(12, "draw", "has an answer", "has no answer"), none_of(1, "draw", "has an answer", "has no answer")
+    ('none of the 12 draws has an answer', 'the only draw has no answer')
+    """
+    return f"the only {noun} {does_not}" if number == 1 else f"none of the {counted(number, noun)} {does}"
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Whole numbers, those that follow each other as one span.
+
+    >>> spans([1, 2, 3, 5, 8, 7]), spans([4]), spans([1, 2])
+    ('1 to 3, 5, 7 and 8', '4', '1 and 2')
+    """
+    found: list[list[int]] = []
+    for each in sorted(set(numbers)):
+        if found and each == found[-1][-1] + 1:
+            found[-1].append(each)
+        else:
+            found.append([each])
+    parts = [f"{own[0]} to {own[-1]}" if len(own) > 2 else " and ".join(map(str, own)) for own in found]
+    return ", ".join(parts)
 
 
 def size(number: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opmon.quantities import ACCURACY, Quantity
+from opmon.reports._beside import beside
 from opmon.reports._estimate_marks import (
     draw_alarms,
     draw_estimates,
@@ -20,7 +21,6 @@ from opmon.reports._estimate_marks import (
 )
 from opmon.reports.palette import DARK, LIGHT, Palette
 from opmon.reports.text import shown
-from opmon.wording import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -121,21 +121,23 @@ def _limits(
     threshold: float | None,
     truth: Sequence[float | None],
 ) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     values = [v for p in points for v in (p.low, p.value, p.high)] + [t for t in truth if t is not None]
-    values = [v for v in [*values, *([] if threshold is None else [threshold])] if math.isfinite(v)] or [0.0, 1.0]
+    values = [v for v in [*values, *([] if threshold is None else quantity.sides(threshold))] if math.isfinite(v)] or [
+        0.0,
+        1.0,
+    ]
     low, high = min(values), max(values)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
     if quantity.share:
         pad = max(0.08 * (high - low), 0.01)
         axes.set_ylim(low - 1.4 * pad, min(high + pad, max(1.0, high) + 0.25 * pad))
-        digits = 0 if high - low > 0.05 else 1
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: percent(v, digits) if -1e-9 <= v <= 1 + 1e-9 else ""))
+        axes.yaxis.set_major_formatter(beside(quantity))
         return
     pad = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     axes.set_ylim(low - 1.4 * pad, high + pad)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: number(v)))
+    axes.yaxis.set_major_formatter(beside(quantity))
 
 
 def _rounds(axes: Axes, points: Sequence[EstimatePoint], width: int, colours: Palette) -> None:

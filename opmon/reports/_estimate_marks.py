@@ -36,11 +36,11 @@ def span(points: Sequence[EstimatePoint]) -> tuple[float, float]:
 
 
 def draw_threshold(axes: Axes, quantity: Quantity, threshold: float | None, colours: Palette) -> None:
-    if threshold is not None:
-        word = quantity.text(threshold)
-        axes.axhline(
-            threshold, color=colours.threshold, linewidth=1.4, linestyle=(0, (5, 3)), label=f"threshold {word}"
-        )
+    if threshold is None:
+        return
+    word = f"threshold {quantity.threshold(threshold)}"
+    for side in quantity.sides(threshold):
+        axes.axhline(side, color=colours.threshold, linewidth=1.4, linestyle=(0, (5, 3)), label=word)
 
 
 def draw_versions(axes: Axes, points: Sequence[EstimatePoint], width: int, colours: Palette) -> None:

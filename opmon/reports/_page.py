@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opmon import wording
+from opmon.binding import bound_page
 from opmon.reports import text
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: object) -> str:
-    """The page that ``template`` makes of ``values``."""
-    return _environment().get_template(template).render(**values)
+    """The page that ``template`` makes of ``values``; numbers stay with their units."""
+    return bound_page(_environment().get_template(template).render(**values))
 
 
 def write_page(path: Path, template: str, **values: object) -> Path:

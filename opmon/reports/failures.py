@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opmon.answers import readable
 from opmon.errors import InputError
+from opmon.problems import Problem
 from opmon.reports.failure_words import FAILURE_WORDS, FailureKind
 from opmon.types import Json
 from opmon.types.grouped import FailureGroup
@@ -40,6 +42,8 @@ class Failure:
     payload: Mapping[str, Json] = field(default_factory=dict)
     error: float | None = None
     """How far off a regression is."""
+    problem: Problem = "classification"
+    """What kind of answer it is, which says how it is read."""
 
     def __post_init__(self) -> None:
         if self.weight is not None and not self.weight > 0:
@@ -47,7 +51,15 @@ class Failure:
 
     @property
     def caption(self) -> str:
-        return f"said {self.prediction if self.prediction is not None else 'nothing'}, is {self.truth}"
+        return f"said {'nothing' if self.prediction is None else self.said()}, is {self.true()}"
+
+    def said(self, unit: str = "") -> str | None:
+        """What the model said, as people read it."""
+        return None if self.prediction is None else readable(self.prediction, self.problem, unit)
+
+    def true(self, unit: str = "") -> str:
+        """What is true, as people read it."""
+        return readable(self.truth, self.problem, unit)
 
 
 OVERVIEW = ("input_id", "truth", "prediction", "confidence", "weight", "annotators")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opmon import wording
+from opmon.binding import bound
 from opmon.types import Estimate, VerdictState
 
 LONGEST = 1_500
@@ -106,7 +107,7 @@ def model_note(note: RoundNote) -> str:
     """The section of a registered model's description: it changes only where the status does, or the version."""
     return _joined(
         f"opmon watches version {plain(note.version)} in production ({plain(note.monitor)}): "
-        f"**{STATUS[note.status].lower()}** as of round {note.round}, with inputs until {_moment(note.ended_at)}.",
+        f"**{STATUS[note.status].lower()}** since round {note.round}, with inputs until {_moment(note.ended_at)}.",
         _links(note, ("Timeline", note.timeline)),
     )
 
@@ -123,11 +124,11 @@ def with_section(description: str, monitor: str, text: str) -> str:
     """
     begin, end = f"<!-- opmon {monitor} -->", f"<!-- /opmon {monitor} -->"
     section = f"{begin}\n{text}\n{end}"
-    start = description.find(begin)
-    stop = description.find(end, start)
-    if start < 0 or stop < 0:
+    inner = rf"(?:(?!{re.escape(begin)}).)*?"  # a comment whose other half somebody has removed is no section
+    whole = re.compile(re.escape(begin) + inner + re.escape(end), re.DOTALL)
+    if whole.search(description) is None:
         return f"{description.rstrip()}\n\n{section}".lstrip()
-    return description[:start] + section + description[stop + len(end) :]
+    return whole.sub(lambda _: section, description)
 
 
 def plain(text: str) -> str:
@@ -141,7 +142,7 @@ def plain(text: str) -> str:
 
 
 def _joined(*parts: str | None) -> str:
-    return "\n\n".join(part.strip() for part in parts if part)
+    return bound("\n\n".join(part.strip() for part in parts if part))
 
 
 def _why(note: RoundNote) -> str | None:
@@ -167,7 +168,7 @@ def _table(note: RoundNote) -> str:
     name = plain(estimate.quantity.title[:1].upper() + estimate.quantity.title[1:])
     rows = [
         (f"{'Provisional ' if estimate.provisional else ''}{name}", f"**{value}**, {level} interval {low} to {high}"),
-        ("Threshold", None if note.threshold is None else estimate.quantity.text(note.threshold)),
+        ("Threshold", None if note.threshold is None else estimate.quantity.threshold(note.threshold)),
         ("Round", f"{note.round}, inputs until {_moment(note.ended_at)}"),
         ("Labels", f"{note.answered:,} of {note.asked:,} asked for, out of {wording.counted(note.inputs, 'input')}"),
         ("Failures among them", None if note.failures is None else f"{note.failures:,}"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opmon.reports._beside import beside
 from opmon.reports._estimate_marks import drawable
 from opmon.reports.estimate_figure import Format
 from opmon.reports.palette import LIGHT, Palette
@@ -15,7 +16,7 @@ from opmon.reports.slices import LONGEST, bounds_of
 from opmon.reports.text import shown
 from opmon.types import Estimate
 from opmon.types.slicing import Sliced
-from opmon.wording import number, percent
+from opmon.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,9 +64,8 @@ def slice_figure_bytes(slices: Sequence[Sliced], whole: Estimate, *, kind: Forma
 
 def in_order(slices: Sequence[Sliced], whole: Estimate) -> list[Sliced]:
     """The slices with an estimate: those known to be worse first, then by their estimate, the worst first."""
-    sign = 1 if whole.quantity.better == "higher" else -1
     known = [each for each in slices if each.value is not None]
-    return sorted(known, key=lambda each: (each.worse_by is None, sign * (each.value or 0.0)))
+    return sorted(known, key=lambda each: (each.worse_by is None, -whole.quantity.badness(each.value or 0.0)))
 
 
 def _name(found: Sliced, width: int) -> str:
@@ -87,11 +87,10 @@ def _frame(axes: Axes, whole: Estimate, names: Sequence[str], ticks: int, colour
     axes.set_ylim(len(names) - 0.4, -0.6)
     quantity = whole.quantity
     axes.set_xlabel(drawable(quantity.title), fontsize=9, color=colours.quiet)
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(nbins=ticks, steps=[1, 2, 2.5, 5, 10]))
-    text = (lambda value, _: percent(value, 0)) if quantity.percent else (lambda value, _: number(value))
-    axes.xaxis.set_major_formatter(FuncFormatter(text))
+    axes.xaxis.set_major_formatter(beside(quantity))
 
 
 def _limits(chosen: Sequence[Sliced], whole: Estimate) -> tuple[float, float]:

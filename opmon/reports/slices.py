@@ -101,7 +101,8 @@ def worse_of(found: Sliced, quantity: Quantity) -> str:
     """By how much it is worse than all other inputs, and by how much at least."""
     if found.worse_by is None or found.worse_at_least is None:
         return ""
-    by, least = quantity.difference(found.worse_by), quantity.difference(found.worse_at_least)
+    digits = quantity.digits(*bounds_of(found))
+    by, least = (quantity.difference(each, digits) for each in (found.worse_by, found.worse_at_least))
     return f"worse than the other inputs by {by}, at least {least}"
 
 

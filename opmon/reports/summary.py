@@ -19,7 +19,7 @@ from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.palette import darkened
 from opmon.reports.slice_figure import slice_figure_bytes
 from opmon.reports.slices import slice_rows
-from opmon.reports.text import percent, together
+from opmon.reports.text import percent
 from opmon.reports.timeline import RoundFacts
 from opmon.store.corrections import SETTLED, Corrected
 from opmon.store.measured import Measured
@@ -118,17 +118,19 @@ def _measure_row(one: Measured, main: Estimate | None) -> Mapping[str, object]:
     if one.estimate is None:
         return {"name": one.quantity.title, "value": "–", "interval": "", "notes": [f"not known: {one.why}"]}
     estimate, told = one.estimate, set(() if main is None else main.notes)
-    value, low, high = map(together, one.quantity.texts(estimate.value, estimate.low, estimate.high))
+    value, low, high = one.quantity.texts(estimate.value, estimate.low, estimate.high)
     notes = [note for note in estimate.notes if note not in told]
-    return {"name": one.quantity.title, "value": value, "interval": f"{low} to {high}", "notes": notes}
+    interval = "counted" if estimate.counted else f"{low} to {high}"
+    return {"name": one.quantity.title, "value": value, "interval": interval, "notes": notes}
 
 
 def _headline(estimate: Estimate | None) -> Mapping[str, str] | None:
     if estimate is None:
         return None
-    value, low, high = map(together, estimate.quantity.texts(estimate.value, estimate.low, estimate.high))
-    level = together(wording.percent(estimate.level))
-    return {"name": estimate.quantity.title, "value": value, "low": low, "high": high, "level": level}
+    value, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
+    level = wording.percent(estimate.level)
+    interval = "" if estimate.counted else f"{low} to {high}"
+    return {"name": estimate.quantity.title, "value": value, "interval": interval, "level": level}
 
 
 def _figures(summary: RoundSummary) -> Mapping[str, str] | None:
@@ -195,7 +197,7 @@ def _agreement(summary: RoundSummary) -> Iterator[tuple[str, str, str]]:
     elif found.alpha is not None:
         yield "Agreement", f"{found.alpha:.2f}", "Krippendorff's alpha"
     if found.interval is not None:
-        value, low, high = map(together, summary.quantity.texts(*found.interval))
+        value, low, high = summary.quantity.texts(*found.interval)
         same = summary.estimate is not None and not found.moves(summary.estimate)
         bounds = SETTLED if same else f"{low} to {high}"
         yield "Corrected for annotators who err", value, f"from {found.checks:,} checked answers: {bounds}"

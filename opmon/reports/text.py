@@ -26,27 +26,22 @@ def shown(value: object, limit: int = 120) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share in per cent as a table or page has it: ``digits`` decimals, more near none and all, on one line.
+    """A share in per cent as a table or page has it: ``digits`` decimals, more near none and all.
 
     >>> percent(0.9731), percent(0.9), percent(0.99953), percent(None)
-    ('97.3\xa0%', '90.0\xa0%', '99.95\xa0%', '–')
+    ('97.3 %', '90.0 %', '99.95 %', '–')
     """
     told = digits if value is None or digits == 0 else max(digits, wording.share_digits(value))
-    return together(wording.percent(value, told))
+    return wording.percent(value, told)
 
 
 def number(value: float | None, unit: str = "") -> str:
-    """A number with its unit, on one line.
+    """A number with its unit.
 
     >>> number(3.25, "days"), number(None)
-    ('3.25\xa0days', '–')
+    ('3.25 days', '–')
     """
-    return ABSENT if value is None else together(f"{wording.number(value)} {unit}".rstrip())
-
-
-def together(text: str) -> str:
-    """``text`` with blanks at which no line breaks, so that a number stays with its unit."""
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
+    return ABSENT if value is None else f"{wording.number(value)} {unit}".rstrip()
 
 
 def _plain(value: object, limit: int) -> str:

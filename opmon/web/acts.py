@@ -11,14 +11,14 @@ from opmon.web.refused import Refused
 from opmon.web.site import Site
 
 
-def acknowledged(site: Site, person: Person, event: str, note: str | None) -> bool:
-    """Say that somebody deals with an event; False where somebody did before."""
+def acknowledged(site: Site, person: Person, event: str, note: str | None) -> tuple[bool, str]:
+    """Say that somebody deals with an event; False where somebody did before, and who it is that does."""
     monitor, now = monitor_of(site, person, event), site.clock()
     with site.store.write() as connection:
         new = outbox.acknowledge(connection, event, person.name, note, now)
         if new:
             audit.note(connection, person.did(Act.ACKNOWLEDGED, now, event, monitor))
-    return new
+        return new, event_of(connection, event).acknowledged_by or ""
 
 
 def replayed(site: Site, person: Person, event: str) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opmon.adjudication import Asked
+from opmon.answers import readable
 from opmon.config import MonitorSettings
 from opmon.problems import traits
 from opmon.stages.estimate import Answers, read_answers
@@ -36,6 +37,9 @@ class FailureView:
     """How many inputs of the round it stands for; None where the design does not tell."""
     error: float | None
     """How far off a number is."""
+    said: str
+    true: str
+    """Prediction and truth as people read them."""
     annotators: tuple[str, ...]
     fields: Sequence[FieldOut]
 
@@ -87,6 +91,8 @@ def _failure(settings: MonitorSettings, round_: Round, task: Asked, weight: floa
         confidence=None if doubt is None else 1 - doubt,
         weight=weight,
         error=abs(float(task.truth) - float(task.prediction)) if numbers and task.truth else None,
+        said=readable(task.prediction, round_.plan.problem, round_.plan.unit),
+        true=readable(task.truth or "", round_.plan.problem, round_.plan.unit),
         annotators=task.annotators,
         fields=fields_of(settings, key, task.payload),
     )

@@ -11,7 +11,7 @@ from opmon.config.labels import LONGEST_GUIDE
 from opmon.labels.queue import Progress
 from opmon.problems import traits
 from opmon.store import handing_out
-from opmon.web.api.models import ClassOut, Form, MonitorLine, MonitorOut, ProgressOut
+from opmon.web.api.models import ClassOut, Form, Me, MonitorLine, MonitorOut, ProgressOut
 from opmon.web.class_keys import keys_of
 from opmon.web.identity import Person
 from opmon.web.markdown import html_of
@@ -43,6 +43,13 @@ def form_of(settings: MonitorSettings, classes: Sequence[str]) -> Form:
     return "several" if settings.problem == "multilabel" else "classes"
 
 
+def me_of(person: Person) -> Me:
+    """What somebody is told of themselves."""
+    monitors = None if person.monitors is None else list(person.monitors)
+    told = {"name": person.name, "role": person.role, "monitors": monitors, "by": person.by, "csrf": person.csrf}
+    return Me.model_validate(told)
+
+
 def guide_of(site: Site, settings: MonitorSettings, person: Person) -> MonitorOut:
     """All of it."""
     classes, guidelines = classes_of(site, settings), guidelines_of(settings)
@@ -55,6 +62,7 @@ def guide_of(site: Site, settings: MonitorSettings, person: Person) -> MonitorOu
         guidelines=guidelines,
         guidelines_html=None if guidelines is None else html_of(guidelines),
         shows_prediction=settings.labels.show_prediction or settings.judged_column is not None,
+        has_provider=settings.labels.provider is not None,
         progress=_progress(site, settings, person),
     )
 

@@ -68,7 +68,7 @@ def planned(known: Known, wish: Wish) -> Planned:
         if known.tally is not None:
             return ratio_widths(known.tally, budgets, known.labels, inputs, known.level)
         if known.shown is not None:
-            shown = known.shown
+            shown = known.shown.aiming(known.aim, known.problem)
             return [(n, shown.width(n, inputs), shown.width(n, inputs) / shown.gain) for n in budgets]
         return widths(
             budgets,

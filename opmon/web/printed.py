@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from opmon.quantities import Quantity
 from opmon.queries.period import PeriodView, RaisedView
@@ -12,6 +13,7 @@ from opmon.web import words
 from opmon.web.assets import assets
 from opmon.web.charts import NARROW, WIDE, marks_of, timeline, told
 from opmon.web.templating import rendered
+from opmon.web.versions import against
 from opmon.wording import counted, percent
 
 GENERATOR = "opmon report"
@@ -53,6 +55,7 @@ def printed(period: PeriodView, quantity: Quantity) -> str:
             else slice_rows(latest.slices, latest.estimate.quantity),
             "saved": saved_words(period.labels),
             "left_out": left_out_words(period.labels),
+            "compared": " ".join(against(one, two, quantity) for two, one in pairwise(period.versions)),
             "raised_words": raised_words(period.raised),
             "outcome_words": outcome_words,
         },
@@ -65,7 +68,7 @@ def saved_words(labels: LabelsView) -> str:
     >>> saved_words(LabelsView(700, 0, 5, 600, 1000, {}))
     '5 rounds took 600 labels; simple random sampling would have needed about 1,000: 400 saved (40 %).'
     >>> saved_words(LabelsView(60, 0, 1, 60, 50, {}))
-    '1 round took 60 labels; simple random sampling would have needed about 50: 10 more than that.'
+    '1 round took 60 labels; simple random sampling would have needed about 50, 10 fewer.'
     """
     if not labels.rounds:
         return ""
@@ -74,7 +77,7 @@ def saved_words(labels: LabelsView) -> str:
     if labels.saved == 0:
         return f"{took}; {plain}, as many."
     if labels.saved < 0:
-        return f"{took}; {plain}: {-labels.saved:,} more than that."
+        return f"{took}; {plain}, {-labels.saved:,} fewer."
     return f"{took}; {plain}: {labels.saved:,} saved ({percent(labels.saved / labels.plain, 0)})."
 
 
@@ -91,7 +94,7 @@ def left_out_words(labels: LabelsView) -> list[str]:
 
 
 def raised_words(raised: Sequence[RaisedView]) -> str:
-    """What was raised and what came of it, in a sentence."""
+    """What was raised and what came of it, in two sentences."""
     if not raised:
         return "No alarm was raised, and none stood."
     parts = {
@@ -103,7 +106,11 @@ def raised_words(raised: Sequence[RaisedView]) -> str:
     counts = [(sum(each.outcome == kind for each in raised), said) for kind, said in parts.items()]
     taken = sum(each.event.acknowledged_at is not None for each in raised)
     ended = ", ".join(f"{count} {said}" for count, said in counts if count)
-    return f"{counted(len(raised), 'alarm')}: {ended}. Somebody has taken on {taken} of {len(raised)}."
+    words = {0: "Nobody has taken on any of them.", len(raised): "Each of them was taken on by somebody."}
+    if len(raised) == 1:
+        words = {0: "Nobody has taken it on.", 1: "Somebody has taken it on."}
+    said = words.get(taken, f"Somebody has taken on {taken} of them.")
+    return f"{counted(len(raised), 'alarm')}: {ended}. {said}"
 
 
 def outcome_words(each: RaisedView) -> str:

@@ -53,9 +53,11 @@ def _kinds(settings: MonitorSettings, payload: Mapping[str, Json]) -> Iterator[t
     long = [name for name, value in payload.items() if isinstance(value, str) and _is_long(value) and name != output]
     tensors = {settings.inputs.tensor} if settings.inputs.tensor else {*lists[:1]} if len(lists) == 1 else set()
     for name, value in payload.items():
-        if _is_bytes(value) or (name in pictures and value is not None) or (name in tensors and _is_square(value)):
+        named = isinstance(value, str)  # a picture that could not be had is told by its name
+        is_picture = name in pictures and value is not None and not named
+        if _is_bytes(value) or is_picture or (name in tensors and _is_square(value)):
             yield name, "picture"
-        elif (name in texts or name == output or long == [name]) and isinstance(value, str):
+        elif (name in texts or name == output or long == [name]) and named:
             yield name, "text"
         else:
             yield name, "value"

@@ -17,7 +17,6 @@ from opmon.web.audited import Audited
 from opmon.web.identity import Door, Person
 from opmon.web.refused import Refused
 from opmon.web.robust import Tomographies
-from opmon.web.thresholds import threshold_of
 from opmon.web.together import Together
 
 
@@ -53,11 +52,11 @@ class Site:
         self.audited = Audited(self.store, self.settings.web.keep_audit, self.clock)
         self.tomographies = Tomographies(self.store)
         self.provider = _provider(self.settings)
-        self.thresholds = {name: threshold_of(each) for name, each in self.settings.monitors.items()}
+        self.thresholds = {name: each.threshold for name, each in self.settings.monitors.items()}
 
     def take(self, settings: Settings) -> None:
         """Take over a configuration; requests that are under way may still go by the old one."""
-        self.thresholds |= {name: threshold_of(each) for name, each in settings.monitors.items()}
+        self.thresholds |= {name: each.threshold for name, each in settings.monitors.items()}
         self.queue = LabelQueue(self.store, settings.queue_terms, self.clock)
         if settings.web.oidc != self.settings.web.oidc:
             self.provider = _provider(settings)

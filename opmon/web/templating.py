@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fastapi.responses import HTMLResponse
 
 from opmon import wording
+from opmon.binding import bound_page
 from opmon.web import assets, words
 from opmon.web.root import mlflow_pages, root
 from opmon.web.tables import tables_of
@@ -25,8 +26,8 @@ def page(
 
 
 def rendered(template: str, values: Mapping[str, object]) -> str:
-    """The text that ``template`` makes of values."""
-    return _environment().get_template(template).render(values)
+    """The HTML that ``template`` makes of values; numbers stay with their units."""
+    return bound_page(_environment().get_template(template).render(values))
 
 
 @functools.cache
@@ -57,7 +58,9 @@ def _environment() -> jinja2.Environment:
         percent=wording.percent,
         signed_points=wording.signed_points,
         capitalize_first=words.begun,
+        drift_rows=words.drift_rows,
         measured_in=words.measured_in,
         is_moment=words.moment_of,
+        as_value=words.value_of,
     )
     return environment

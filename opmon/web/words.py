@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Literal
 
 from opmon.quantities import Quantity
 from opmon.queries import LineView, NeedView, RollingPoint, RoundView
 from opmon.queries.overview import PastPoint
 from opmon.queries.standing import Standing
+from opmon.reports.drift import ColumnDrift, DriftSummary
 from opmon.reports.slices import SliceRow, slice_rows
+from opmon.stages.drift import OWN
 from opmon.types import Estimate
-from opmon.wording import counted, percent
+from opmon.types.drifting import RoundDrift
+from opmon.wording import ABSENT, counted, percent
 
+Drifted = Literal["surely", "perhaps", "no"]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_LONGEST_VALUE = 120
 MEANING: dict[Standing, str] = {
     "healthy": "No rule objects.",
     "degraded": "A rule has raised an alarm that has not ended.",
@@ -95,6 +102,19 @@ def moment_of(value: object) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
+def value_of(value: object) -> str:
+    """A value of an input as a line of a list has it: numbers with the digits that count, and what is missing as such.
+
+    >>> value_of(None), value_of(3183.31340538341), value_of(40.0), value_of(123456), value_of("<b>")
+    ('–', '3,183.31', '40', '123456', '<b>')
+    """
+    if value is None:
+        return ABSENT
+    if isinstance(value, float):
+        return f"{value:z,.6g}" if math.isfinite(value) else ABSENT
+    return str(value)[:_LONGEST_VALUE]
+
+
 def interval_of(estimate: Estimate) -> str:
     """An estimate with its bounds."""
     return estimate.quantity.interval(estimate.value, estimate.low, estimate.high)
@@ -133,6 +153,25 @@ def slices_of(view: RoundView) -> list[SliceRow]:
 def rolled_slices_of(point: RollingPoint) -> list[SliceRow]:
     """Those of several rounds together."""
     return slice_rows(point.slices, point.estimate.quantity)
+
+
+def drift_rows(summary: DriftSummary, drift: RoundDrift | None) -> list[tuple[ColumnDrift, Drifted]]:
+    """The columns that were compared, those first that drifted, with the same verdict as the sentences over them.
+
+    What is beyond its own limit, and is not when corrected for how many columns were looked at, may be chance.
+    """
+    if drift is None:
+        sure = set(summary.drifted)
+    else:
+        sure = {f"{'' if part.part == 'inputs' else OWN}{name}" for part in drift.parts for name in part.drifted}
+    rows = [(each, _drifted(each, sure)) for each in summary.columns]
+    return sorted(rows, key=lambda row: ("surely", "perhaps", "no").index(row[1]))
+
+
+def _drifted(column: ColumnDrift, sure: Collection[str]) -> Drifted:
+    if column.name in sure:
+        return "surely"
+    return "perhaps" if column.drifted else "no"
 
 
 def spark_words(points: Sequence[PastPoint], quantity: Quantity) -> str:

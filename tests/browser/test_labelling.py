@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
+from opmon.labels.queue import LabelQueue
 from opmon.web.server import Server
 from tests.browser.conftest import Watched, all_saved, current, moved_on, page_of, pressed
 from tests.web.world import DIGITS, World, encoded, monitor, picture
@@ -28,6 +29,7 @@ def world(sqlite: str, tmp_path: Path) -> World:
         "twice": monitor(classes=["cat", "dog"], **pictures),
         "flat": monitor(classes=list(DIGITS), inputs={"tensor": "pixels"}),
         "reviews": monitor(classes=["good", "bad"], columns={"text": "review"}),
+        "elsewhere": monitor(classes=list(DIGITS), labels={"provider": {"path": "labels"}}),
         "prices": monitor(problem="regression", unit="€", inputs={"features": ["rooms", "area"]}),
         "birds": monitor(classes=BIRDS),
         "hostile": monitor(
@@ -119,6 +121,18 @@ def test_a_reload_goes_on_where_one_was(world: World, labelling: Labelling) -> N
     pressed(page, "9")
     all_saved(page)
     assert [truth for _, _, truth, _ in world.said()] == ["1", "2", "9"]
+
+
+@pytest.mark.parametrize(("name", "words"), [("twice", "Others have the tasks"), ("elsewhere", "label provider")])
+def test_who_has_the_tasks_that_are_left_is_told(
+    world: World, context_of: Callable[..., BrowserContext], name: str, words: str
+) -> None:
+    world.ask(name, [{"picture": encoded(picture(1))}])
+    LabelQueue(world.store).take("ben", name)
+    page = context_of("ann").new_page()
+    page.goto(f"/label/{name}")
+    page.wait_for_selector("text=Nothing for you now")
+    assert words in page.inner_text("#rest")
 
 
 def test_two_annotators_speak_of_each_task_once(world: World, labelling: Labelling) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
+from opmon.store import measured, revisions, rounds
 from opmon.web.server import Server
 from tests.browser.axe import grave_faults
 from tests.made_once import new_opmon_database
-from tests.web.past import FLOOR, Past, live_through, watched_world
+from tests.web.past import FLOOR, Past, confusion, live_through, watched_world
 from tests.web.world import DIGITS, World, monitor
 
 Contexts = Callable[..., BrowserContext]
@@ -53,6 +54,62 @@ def opened(context: BrowserContext, path: str) -> Page:
     return page
 
 
+LONG = "a-class-whose-name-is-as-long-as-those-of-taxonomies-such-as-animals-birds-oscines"
+
+
+def too_wide(page: Page) -> int:
+    """By how many pixels the page or a table in it is wider than its place."""
+    sheets = "[document.documentElement, ...document.querySelectorAll('.sheet')]"
+    return int(page.evaluate(f"Math.max(...{sheets}.map(each => each.scrollWidth - each.clientWidth))"))
+
+
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+def test_long_names_and_large_numbers_fit_every_screen(browser: Browser, tmp_path: Path, width: int) -> None:
+    """Nothing is wider than the screen, and no table has to be pushed sideways."""
+    name, classes = "monitor-of-the-nightly-batch-of-warranty-claims-in-europe-v2", (LONG, f"{LONG}-2")
+    rule = {**FLOOR, "name": "the-floor-below-which-nobody-would-want-to-see-this-model"}
+    monitors = {
+        name: monitor(classes=list(classes), rules=[rule]),
+        "prices": monitor(problem="regression", unit="Mio. € je Quartal"),
+    }
+    made = World.of(new_opmon_database(tmp_path / "long.db"), tmp_path, monitors)
+    live_through(
+        made.store,
+        Past(name, 12, drop=0.5, rule=str(rule["name"]), classes=classes, model=LONG),
+        Past("prices", 5, classes=(), unit="Mio. € je Quartal", problem="regression", rule=None, scale=1.5e12),
+    )
+    with made.store.write() as connection:
+        latest = revisions.newest_final(connection, name)
+        assert latest is not None
+        measured.add(connection, latest.key, confusion(*classes))
+        column = {"name": LONG, "method": "Wasserstein distance (normed)", "value": 5.92e-278, "threshold": 0.000417}
+        drift = {
+            "share": 1.0,
+            "answers": 0.0,
+            "drifted": [LONG],
+            "compared": [{**column, "drifted": True, "own": True}],
+        }
+        round_ = rounds.get(connection, name, latest.round_number)
+        rounds.update(connection, round_.id, drift={**drift, "skipped": {}, "problem": None})
+    with made.served() as server:
+        context = browser.new_context(base_url=server.url, viewport={"width": width, "height": 800})
+        context.request.post("/sign-in", form={"name": "ann"})
+        page = context.new_page()
+        for path in (
+            "/",
+            f"/monitors/{name}",
+            f"/monitors/{name}/rounds/11",
+            "/monitors/prices",
+            "/monitors/prices/plan",
+        ):
+            page.goto(path)
+            assert too_wide(page) <= 1, path
+            edge = "each.getBoundingClientRect().left - each.closest('svg').getBoundingClientRect().left"
+            ticks = "[...document.querySelectorAll('svg .tick')].filter(each => each.getBoundingClientRect().width)"
+            assert page.evaluate(f"Math.min(0, ...{ticks}.map(each => {edge}))") >= 0, path
+        context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280, 2560])
 def test_every_page_fits_every_screen(context_of: Contexts, width: int, scheme: str) -> None:
@@ -63,8 +120,7 @@ def test_every_page_fits_every_screen(context_of: Contexts, width: int, scheme: 
         answer = page.goto(path)
         assert answer is not None
         assert answer.status == 200, path
-        root = "document.documentElement"
-        assert page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") <= 0, path
+        assert too_wide(page) <= 0, path
         assert page.locator("main").count() == 1
         assert page.locator("h1").count() == 1, path
         assert page.evaluate("[...document.querySelectorAll('th')].every(each => each.scope || each.closest('.prose'))")

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from opmon.errors import InputError
-from opmon.quantities import mean_squared_error
+from opmon.quantities import BIAS, MEAN_SCORE, mean_squared_error
 from opmon.reports._estimate_layout import _tick, _ticks, draw
 from opmon.reports.estimate_figure import EstimatePoint, estimate_figure, figure_bytes
 from opmon.reports.palette import DARK, LIGHT, darkened
@@ -143,6 +143,20 @@ def test_an_error_between_0_and_1_is_no_percentage() -> None:
     axes = figure.axes[0]
     assert axes.get_ylabel() == "days²"
     assert [label.get_text() for label in axes.get_yticklabels()][1] == "0.3"
+
+
+def test_a_threshold_of_a_bias_is_drawn_on_both_sides_of_0() -> None:
+    one, bias = [EstimatePoint(1, 0.4, 0.3, 0.6)], BIAS.measured_in("days")
+    axes = draw(one, quantity=bias, threshold=2.0, truth=[None], title="", width=900, dark=False).axes[0]
+    lines = [line for line in axes.get_lines() if line.get_label() == "threshold ± 2 days"]
+    assert [line.get_ydata()[0] for line in lines] == [-2.0, 2.0]  # type: ignore[index]
+    assert axes.get_ylim()[0] < -2 < 2 < axes.get_ylim()[1]
+
+
+def test_a_mean_score_is_a_number_on_the_axis_as_it_is_everywhere() -> None:
+    scores = [EstimatePoint(1, 0.8, 0.7, 0.9)]
+    figure = draw(scores, quantity=MEAN_SCORE, threshold=None, truth=[None], title="", width=900, dark=False)
+    assert not any("%" in label.get_text() for label in figure.axes[0].get_yticklabels())
 
 
 def test_an_interval_without_an_end_reaches_the_edge() -> None:

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opmon.binding import bound
 from opmon.errors import InputError
 from opmon.reports.failures import OVERVIEW, Failure, failures_page, failures_table, write_failures
+from opmon.types.grouped import FailureGroup
 
 SCRIPT = "</td><script>alert('x')</script>"
 
@@ -118,6 +120,15 @@ def test_a_caption_says_what_was_said_and_what_is() -> None:
     assert Failure("1", "8", None).caption == "said nothing, is 8"
 
 
+def test_answers_are_shown_as_people_read_them(tmp_path: Path) -> None:
+    price = Failure("a", "98252.40", "-31773.685418191613", error=130026.085, problem="regression")
+    tags = Failure("b", "[]", '["price", "staff"]', problem="multilabel")
+    page = failures_page([price], tmp_path / "a.html", kind="largest errors", unit="€").read_text(encoding="utf-8")
+    assert bound("-31,774 €") in page
+    assert bound("98,252 €") in page
+    assert tags.caption == "said price, staff, is none of them"
+
+
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("nan")])
 def test_a_weight_is_positive(weight: float) -> None:
     with pytest.raises(InputError, match="above 0"):
@@ -128,3 +139,13 @@ def test_a_weight_that_is_not_known_is_no_number(tmp_path: Path) -> None:
     unknown = Failure("in-1", "8", "3", weight=None)
     assert failures_table([unknown]).to_pylist()[0]["weight"] is None
     assert '<td class="number">–</td>' in failures_page([unknown], tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_failures_with_nothing_in_common_are_no_share_of_themselves(tmp_path: Path) -> None:
+    rest = FailureGroup("rest", (), 5, share=1.0, low=0.6, high=1.0, examples=("a",))
+    cause = FailureGroup("condition", ("age missing",), 7, share=0.6, low=0.4, high=0.8, lift=4.0, lift_at_least=2.0)
+    alone = Page(failures_page([failure()], tmp_path / "a.html", groups=[rest])).text
+    both = Page(failures_page([failure()], tmp_path / "b.html", groups=[cause, rest])).text
+    assert "nothing found in common" in alone
+    assert "of all failures" not in alone
+    assert "of all failures (40" in both

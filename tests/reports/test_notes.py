@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
+from opmon.binding import bound
 from opmon.reports.notes import RoundNote, RuleNote, model_note, round_note, timeline_note, version_note, with_section
 from opmon.types import Estimate
 
@@ -42,7 +45,7 @@ def test_a_timeline_says_how_its_version_does_and_why() -> None:
         "[This round](#/runs/r)",
         "[Monitor in opmon](https://opmon.example.com/monitors/digits)",
     ):
-        assert part in text
+        assert bound(part) in text
     assert "<script>" not in text
     assert r"\| &lt;script&gt;" in text
 
@@ -67,5 +70,28 @@ def test_sections_leave_what_people_wrote_alone_and_are_the_same_when_written_ag
     assert after.startswith("# Digits\n\nAsk Ben before you change it.")
     assert after.endswith("P.S. Trained in March.")
     assert "Healthy again." in after
-    assert "84.2 %" not in after.partition("<!-- /opmon digits -->")[0]
+    assert bound("84.2 %") not in after.partition("<!-- /opmon digits -->")[0]
     assert "opmon digits-eu" in after
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "Ours. <!-- opmon digits -->\nold\nYours.",
+        "Ours.\nold\n<!-- /opmon digits --> Yours.",
+        "<!-- /opmon digits --> Ours. <!-- opmon digits --> Yours.",
+    ],
+)
+def test_half_a_section_takes_nothing_with_it_that_people_wrote(damaged: str) -> None:
+    found = damaged
+    for status in ("Healthy", "Degraded", "Degraded"):
+        found = with_section(found, "digits", status)
+        assert "Ours." in found
+        assert "Yours." in found
+    assert (found.count("Degraded"), found.count("Healthy")) == (1, 0)
+
+
+def test_a_section_that_was_copied_is_told_twice() -> None:
+    twice = 2 * with_section("", "digits", "Healthy")
+    found = with_section(twice, "digits", "Degraded")
+    assert (found.count("Degraded"), found.count("Healthy")) == (2, 0)

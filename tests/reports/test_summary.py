@@ -178,3 +178,11 @@ def test_what_cannot_be_scored_is_told_with_the_reasons(tmp_path: Path) -> None:
     page = Page(replace(ROUND, facts=replace(ROUND.facts, unscorable=3, losses=losses)), tmp_path)
     assert f"0.2 %, and the estimate is of the others: column 'age' is empty (2); {SCRIPT} (1)" in page.text
     assert "script" not in {name for name, _ in page.elements}
+
+
+def test_what_was_counted_has_no_interval(tmp_path: Path) -> None:
+    counted = Estimate(0.9997, 0.9997, 0.9997, 1198, 1198, 1.0, "census")
+    text = Page(replace(ROUND, estimate=counted), tmp_path).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "Counted accuracy 99.97 %" in text
+    assert "Counted, not estimated: the truth of all 1,198 inputs is known." in text
+    assert "99.97 % to" not in text

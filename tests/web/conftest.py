@@ -36,7 +36,7 @@ def client_of(server: Server) -> Iterator[Callable[..., httpx.Client]]:
         headers: dict[str, str | bytes] = {"authorization": f"Bearer {token}"} if token else {}
         headers |= {"opmon-annotator": name.encode()} if name else {}
         headers |= more.pop("headers", {})
-        made.append(httpx.Client(base_url=server.url, headers=headers, timeout=60, **more))
+        made.append(httpx.Client(base_url=server.url, headers=headers, **more))
         return made[-1]
 
     yield client

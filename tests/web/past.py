@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from opmon.quantities import mean_squared_error
+from opmon.quantities import Quantity, mean_squared_error
 from opmon.store import schema
 from opmon.store.draws import pack_draw
 from opmon.store.engine import Connection, Store
+from opmon.store.measured import Measured
 from opmon.store.plans import RoundPlan
-from opmon.types import Draw
+from opmon.types import Draw, Estimate
 from opmon.types.expected import Expected
 from tests.made_once import new_opmon_database
 from tests.web.maps import map_rounds
@@ -55,6 +57,8 @@ class Past:
     unit: str = ""
     payload: Callable[[int], dict[str, Any]] = of_numbers
     problem: str = "classification"
+    scale: float = 40.0
+    """How large the errors of numbers are."""
     until: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
     every: timedelta = timedelta(days=1)
 
@@ -173,7 +177,7 @@ class _Made:
         value = 1 - float(wrong.mean())
         half = 1.96 * math.sqrt((value * (1 - value) + 0.01) / LABELS)
         low, high = max(value - half, 0.0), min(value + half, 1.0)
-        scale = 40.0 if past.problem == "regression" else 1.0
+        scale = past.scale if past.problem == "regression" else 1.0
         numbers = {"value": value * scale, "low": low * scale, "high": high * scale, "standard_error": half / 1.96}
         self.rows[schema.estimates].append(
             {
@@ -241,6 +245,16 @@ def _drift(past: Past, number: int) -> dict[str, Any] | None:
     share = 0.5 if drifted else 0.0
     return {"share": share, "answers": 0.0, "drifted": ["age"] if drifted else [], "compared": compared,
             "skipped": {}, "problem": None}  # fmt: skip
+
+
+def confusion(*classes: str) -> list[Measured]:
+    """Each taken for itself in 70 per cent of the cases, and for each other in 30."""
+    found = []
+    for true, taken in itertools.product(classes, classes):
+        cell, value = Quantity(f"confusion[{true} as {taken}]", share=True), 0.7 if true == taken else 0.3
+        estimate = Estimate(value, value - 0.1, value + 0.1, 60, 1000, 1.0, "srs", quantity=cell)
+        found.append(Measured("confusion matrix", cell, estimate))
+    return found
 
 
 ROBUSTNESS = {"kind": "image", "perturbations": ["zoom", "brightness"]}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opmon.quantities import ACCURACY, MAE
+from opmon.quantities import ACCURACY, AUC, BIAS, MAE, Quantity, mean_squared_error
 from opmon.types import Estimate
 from opmon.web.charts import NARROW, WIDE, Mark, curve, sparkline, timeline, told, whiskers
 
@@ -76,11 +76,30 @@ def test_what_is_told_of_a_timeline() -> None:
     said = told(marks, ACCURACY, 0.85)
     assert said == (
         "Accuracy over 3 rounds, 02 March 2026 to 04 March 2026. "
-        "The last one, round 3: 90.0 % [85.0 %, 95.0 %]. The lowest: 80 % in round 2. The threshold is 85 %. "
+        "The last one, round 3: 90.0 % [85.0 %, 95.0 %]. The lowest: 80.0 % in round 2. The threshold is 85 %. "
         "1 round with an alarm: 2."
     )
-    assert "The highest: 3 in round 1." in told([mark(1, 3.0), mark(2, 2.0)], MAE, None)
+    assert "The highest: 3.00 in round 1." in told([mark(1, 3.0), mark(2, 2.0)], MAE, None)
     assert told([], ACCURACY, None) == "No round has an estimate yet."
+
+
+def test_an_interval_of_few_labels_does_not_flatten_the_others() -> None:
+    """It runs off the chart; what it is stands in words."""
+    settled = [mark(k, 0.6, 0.2) for k in range(1, 9)]
+    svg = str(timeline([*settled, mark(9, 1.0, 11.0, provisional=True)], "", quantity=MAE, line=1.5, size=WIDE))
+    band = re.search(r'class="band" d="([^"]*)"', svg)
+    assert band is not None
+    heights = [float(each) for each in re.findall(r"[ ,](\d+\.?\d*)", band[1])]
+    assert max(heights) - min(heights) > 0.1 * WIDE.height, "as much as the threshold leaves them"
+    assert "Round 9: 1 [-10, 12], provisional" in svg
+
+
+def test_what_labels_may_still_change_is_neither_the_last_nor_the_lowest() -> None:
+    marks = [mark(1, 0.95), mark(2, 0.8), mark(3, 0.4, provisional=True), mark(4, 0.3, provisional=True)]
+    said = told(marks, ACCURACY, None)
+    assert "2 of them are provisional: labels still come." in said
+    assert "The last final one, round 2: 80.0 % [75.0 %, 85.0 %]. The lowest: 80.0 % in round 2." in said
+    assert "All are provisional: labels still come. The last one, round 4: 30.0 %" in told(marks[2:], ACCURACY, None)
 
 
 def test_what_is_expected_is_no_estimate() -> None:
@@ -98,11 +117,11 @@ def test_what_is_expected_is_no_estimate() -> None:
 @pytest.mark.parametrize("count", [1, 2, 24])
 def test_a_sparkline_of_few_and_many(count: int) -> None:
     points = [mark(number, 0.9, math.inf if number == 1 else 0.02) for number in range(count)]
-    svg = str(sparkline(points, "so it went", share=True, line=0.8))
+    svg = str(sparkline(points, "so it went", quantity=ACCURACY, line=0.8))
     ET.fromstring(svg)
     assert 'aria-label="so it went"' in svg
     assert all(math.isfinite(each) for each in numbers_in(svg))
-    assert str(sparkline([], "", share=True)) == ""
+    assert str(sparkline([], "", quantity=ACCURACY)) == ""
 
 
 def test_text_in_charts_is_escaped() -> None:
@@ -110,11 +129,75 @@ def test_text_in_charts_is_escaped() -> None:
     estimate = Estimate(0.9, 0.8, 0.95, 100, 1000, 1.0, "srs")
     drawn = (
         timeline(marks, HOSTILE, quantity=ACCURACY, line=None, size=WIDE),
-        sparkline(marks, HOSTILE, share=True),
+        sparkline(marks, HOSTILE, quantity=ACCURACY),
         whiskers([(HOSTILE, estimate)], HOSTILE, quantity=ACCURACY, width=960),
-        curve([("estimate", [(1, 2), (3, 1)])], HOSTILE, chosen=(1, 2), across=str, down=lambda _: HOSTILE, size=WIDE),
+        curve(
+            [("estimate", [(1, 2), (3, 1)])],
+            HOSTILE,
+            chosen=(1, 2),
+            across=str,
+            down=lambda ticks: [HOSTILE] * len(ticks),
+            size=WIDE,
+        ),
     )
     for svg in map(str, drawn):
         ET.fromstring(svg)
         assert "<script" not in svg
         assert "style=" not in svg, "the pages' policy allows none"
+
+
+def beside(svg: str) -> list[str]:
+    """What stands beside the axis."""
+    return re.findall(r'<text class="tick"[^>]*>([^<]*)', svg)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "half"),
+    [(ACCURACY, 0.912, 0.00002), (ACCURACY, 0.9992, 0.0001), (AUC, 0.9999, 0.00004), (MAE, 12345.2, 0.3)],
+)
+def test_no_two_lines_of_the_grid_have_the_same_number(quantity: Quantity, value: float, half: float) -> None:
+    marks = [mark(1, value, half), mark(2, value, half)]
+    found = beside(str(timeline(marks, "", quantity=quantity, line=None, size=WIDE)))
+    assert len(found) > 1
+    assert len(set(found)) == len(found)
+
+
+def test_long_numbers_beside_an_axis_have_room() -> None:
+    marks = [mark(1, 9_000_000.0, 500_000.0), mark(2, 8_500_000.0, 500_000.0)]
+    for size in (WIDE, NARROW):
+        svg = str(timeline(marks, "", quantity=mean_squared_error("days"), line=None, size=size))
+        places = [float(each) for each in re.findall(r'class="tick" x="([\d.]+)"', svg)]
+        assert min(places) >= 7 * max(map(len, beside(svg)))
+
+
+def test_rounds_of_one_day_are_told_apart_by_the_time() -> None:
+    hourly = [mark(number, at=NOW + timedelta(hours=number)) for number in range(20)]
+    dates = re.findall(r'<text class="date[^>]*data-form="time"[^>]*>([^<]*)', timeline(
+        hourly, "", quantity=ACCURACY, line=None, size=WIDE
+    ))  # fmt: skip
+    assert dates[0] == "01 Mar, 00:00"
+    assert len(set(dates)) == len(dates) > 2
+
+
+def test_a_threshold_of_a_bias_is_drawn_on_both_sides_of_0() -> None:
+    bias, marks = BIAS.measured_in("days"), [mark(1, -1.0, 0.5), mark(2, 0.5, 0.5)]
+    svg = str(timeline(marks, "", quantity=bias, line=2.0, size=WIDE))
+    assert re.findall(r'class="threshold-name"[^>]*>([^<]*)', svg) == ["threshold -2 days", "threshold 2 days"]
+    assert "The threshold is ± 2 days." in told(marks, bias, 2.0)
+    small = str(sparkline(marks, "", quantity=bias, line=2.0))
+    heights = [float(each) for each in re.findall(r'class="threshold" d="M0 ([\d.]+)H', small)]
+    assert len(heights) == 2
+    assert all(0 <= each <= 28 for each in heights), "both lie on the paper"
+
+
+def test_the_worst_bias_is_the_one_farthest_from_zero() -> None:
+    marks = [mark(1, -5.0, 0.5), mark(2, 2.0, 0.5)]
+    assert "The farthest from 0: -5.0 days in round 1." in told(marks, BIAS.measured_in("days"), None)
+
+
+def test_names_keep_their_capitals_and_thresholds_all_of_their_digits() -> None:
+    said = told([mark(1)], AUC, None)
+    assert said.startswith("AUC over 1 round")
+    svg = str(timeline([mark(1), mark(2)], "", quantity=ACCURACY, line=0.9975, size=WIDE))
+    assert "threshold 99.75 %" in svg
+    assert "The threshold is 99.75 %." in told([mark(1)], ACCURACY, 0.9975)

@@ -21,6 +21,7 @@ from opmon.web import app
 from opmon.web.guards import Guarded
 from opmon.web.server import Server
 from tests.made_once import new_opmon_database
+from tests.patience import LONGEST
 from tests.web.world import World, encoded, monitor, picture
 
 Clients = Callable[..., httpx.Client]
@@ -98,7 +99,7 @@ WHATEVER = st.one_of(
 )
 def test_no_path_and_no_body_is_a_fault(server: Server, path: str, more: str, body: object, method: str) -> None:
     target = httpx.URL(server.url).copy_with(raw_path=_quoted(f"{API}/{path}/{more}"))
-    with httpx.Client(headers={"opmon-annotator": "ann"}, timeout=60) as client:
+    with httpx.Client(headers={"opmon-annotator": "ann"}) as client:
         answer = client.request(method, target, content=json.dumps(body))
     assert answer.status_code < 500, answer.text
 
@@ -141,7 +142,6 @@ def bomb() -> bytes:
                 b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>" * 9
             ).decode()
         },
-        "no picture",
         [[1, 2], [3]],
         [["a", "b"]],
         [[[[[1]]]]],
@@ -155,12 +155,25 @@ def test_pictures_that_are_none_are_told_so(sqlite: str, tmp_path: Path, cell: A
     world.ask("m", [{"x": cell}])
     with (
         world.served() as server,
-        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, timeout=60) as ann,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as ann,
     ):
         (task,) = ann.post(f"{API}/monitors/m/take", json={"count": 1}).json()["tasks"]
         answer = ann.get(task["fields"][0]["url"])
         assert answer.status_code == 422, answer.content[:100]
         assert "cannot be shown" in answer.json()["error"]
+
+
+def test_a_name_in_the_place_of_a_picture_is_told_as_it_is(sqlite: str, tmp_path: Path) -> None:
+    world = World.of(sqlite, tmp_path, {"m": monitor(inputs={"image": {"column": "x"}}, classes=["a", "b"])})
+    world.ask("m", [{"x": "<b>gone.png</b>"}])
+    with (
+        world.served() as server,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as ann,
+    ):
+        (task,) = ann.post(f"{API}/monitors/m/take", json={"count": 1}).json()["tasks"]
+        (field,) = task["fields"]
+        assert (field["url"], field["value"]) == (None, "<b>gone.png</b>")
+        assert "<b>gone.png</b>" not in ann.get("/label/m").text
 
 
 def test_bodies_that_are_too_large_or_too_slow_are_left(
@@ -171,10 +184,10 @@ def test_bodies_that_are_too_large_or_too_slow_are_left(
     with world.served() as server:
         answer = httpx.post(f"{server.url}{API}/answers", content=b" " * 10_001)
         assert (answer.status_code, "max_body" in answer.json()["error"]) == (413, True)
-        with socket.create_connection(server.address, timeout=20) as slow:
+        with socket.create_connection(server.address, timeout=LONGEST) as slow:
             slow.sendall(b"POST /api/v1/answers HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
             assert slow.recv(1000).startswith(b"HTTP/1.1 408")
-        with socket.create_connection(server.address, timeout=20) as endless:
+        with socket.create_connection(server.address, timeout=LONGEST) as endless:
             endless.sendall(b"POST /api/v1/answers HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
             endless.sendall((b"2000\r\n" + b" " * 0x2000 + b"\r\n") * 2)
             assert endless.recv(1000).startswith(b"HTTP/1.1 413")

@@ -39,7 +39,7 @@ def test_a_name_is_enough_until_somebody_has_a_token(world: World, client_of: Cl
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
     told = client_of(token).get(f"{API}/me").json()
-    assert told == {"name": "ann", "role": "annotator", "monitors": None, "by": "token"}
+    assert told == {"name": "ann", "role": "annotator", "monitors": None, "by": "token", "csrf": ""}
     with world.store.write() as connection:
         annotators.revoke(connection, "ann", datetime.now(UTC))
     assert client_of(token).get(f"{API}/me").status_code == 401
@@ -73,7 +73,7 @@ def test_somebody_limited_to_a_monitor_knows_of_no_other(sqlite: str, tmp_path: 
     world.ask("a", [{"text": "short"}])
     world.ask("b", [{"pixels": [[0.0] * 9] * 9}])
     both, only_a = world.invite("both"), world.invite("ann", monitors=["a"])
-    with world.served() as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with world.served() as server, httpx.Client(base_url=server.url) as client:
 
         def ask(token: str, path: str, body: object = None) -> httpx.Response:
             method = "GET" if body is None else "POST"

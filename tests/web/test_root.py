@@ -17,7 +17,7 @@ def test_links_have_the_prefix_whether_the_proxy_takes_it_away_or_not(tmp_path: 
     before = "" if taken_away else "/team/opmon"
     with (
         world.served() as server,
-        httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}", timeout=60) as browser,
+        httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}") as browser,
     ):
         asked = browser.get(f"{before}/label")
         assert asked.headers["location"] == "/team/opmon/sign-in?next=/label"

@@ -64,7 +64,7 @@ def test_a_database_that_is_down_is_told_and_met_again(
     def down(*_: object) -> None:
         raise DatabaseUnavailable("it is down")
 
-    with httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, timeout=60) as ann:
+    with httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as ann:
         with monkeypatch.context() as patched:
             patched.setattr(Store, "_transaction", down)
             for answer in (
@@ -86,7 +86,7 @@ def test_serve_brings_the_page_and_ends_with_it(workbench: Any, sqlite: str, tmp
         [sys.executable, "-m", "opmon", "serve", "-c", str(path)], stderr=subprocess.PIPE, text=True
     )
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"opmon-annotator": "ann"}, timeout=60) as ann:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"opmon-annotator": "ann"}) as ann:
             for _ in range(600):
                 try:
                     told = ann.get("/api/v1/monitors")

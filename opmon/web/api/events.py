@@ -40,7 +40,8 @@ def events(
 @router.post("/events/{event}/acknowledge")
 def acknowledge(site: TheSite, person: Operator, event: EventId, body: Acknowledge) -> AcknowledgedOut:
     """Say that you deal with an event, so that it asks for nobody any more."""
-    return AcknowledgedOut(new=acknowledged(site, person, event, body.note))
+    new, by = acknowledged(site, person, event, body.note)
+    return AcknowledgedOut(new=new, by=by)
 
 
 @router.post("/events/{event}/replay")

@@ -54,6 +54,7 @@ class Me(BaseModel):
     role: Literal["annotator", "operator", "viewer"]
     monitors: list[str] | None = Field(description="null: all of them")
     by: Literal["token", "session", "proxy", "name"] = Field(description="how that is known")
+    csrf: str = Field(description="the header x-csrf-token of what this session changes; empty where none is asked for")
 
 
 class ProgressOut(BaseModel):
@@ -99,6 +100,7 @@ class MonitorOut(MonitorLine):
     guidelines: str | None = Field(description="Markdown")
     guidelines_html: str | None
     shows_prediction: bool = Field(description="whether annotators see what the model answered")
+    has_provider: bool = Field(description="whether tasks are handed out elsewhere too, by the label provider")
 
 
 class FieldOut(BaseModel):

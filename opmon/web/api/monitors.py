@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from opmon.web.api.asking import Somebody, TheSite
 from opmon.web.api.models import Me, MonitorOut, Monitors
-from opmon.web.guide import classes_of, guide_of, line_of
+from opmon.web.guide import classes_of, guide_of, line_of, me_of
 from opmon.web.pictures import for_browser
 from opmon.web.refused import Refused
 
@@ -16,8 +16,7 @@ router = APIRouter(tags=["monitors"])
 @router.get("/me")
 def me(person: Somebody) -> Me:
     """Who you are."""
-    monitors = None if person.monitors is None else list(person.monitors)
-    return Me.model_validate({"name": person.name, "role": person.role, "monitors": monitors, "by": person.by})
+    return me_of(person)
 
 
 @router.get("/monitors")

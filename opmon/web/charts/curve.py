@@ -16,21 +16,25 @@ def curve(
     *,
     chosen: tuple[float, float] | None,
     across: Callable[[float], str],
-    down: Callable[[float], str],
+    down: Callable[[Sequence[float]], Sequence[str]],
     size: Size,
 ) -> Markup:
     """Lines by their classes, each as points from left to right; ``chosen`` is marked on both axes.
 
-    ``across`` and ``down`` write the numbers beside the axes, and ``alt`` says in words what the chart shows.
+    ``across`` and ``down`` write the numbers beside the axes, the latter all at once; ``alt`` says in words what the
+    chart shows.
     """
     points = [point for _, line in lines for point in line]
-    x = Axis(0, max(each[0] for each in points), size.left, size.width - size.right - 12)
     y = Axis(0, max(each[1] for each in points) * 1.05, size.height - size.bottom, size.top)
+    ticks = y.ticks(5)
+    beside = down(ticks)
+    size = size.with_room(beside)
+    x = Axis(0, max(each[0] for each in points), size.left, size.width - size.right - 12)
     parts = []
-    for tick in y.ticks(5):
+    for tick, told in zip(ticks, beside, strict=True):
         where = at(y(tick))
         parts.append(f'<path class="grid" d="M{size.left} {where}H{size.width - size.right}"/>')
-        parts.append(f'<text class="tick" x="{size.left - 7}" y="{where}" dy=".33em">{escape(down(tick))}</text>')
+        parts.append(f'<text class="tick" x="{size.left - 7}" y="{where}" dy=".33em">{escape(told)}</text>')
     for tick in x.ticks(size.dates + 1):
         words = escape(across(tick))
         parts.append(f'<text class="date" x="{at(x(tick))}" y="{size.height - 7}">{words}</text>')

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from markupsafe import Markup, escape
 
+from opmon.quantities import Quantity
 from opmon.web.charts._axis import Axis, around, at, path
 
 WIDTH, HEIGHT, _EDGE = 120, 28, 4
@@ -23,12 +24,13 @@ class Estimated(Protocol):
     def high(self) -> float: ...
 
 
-def sparkline(points: Sequence[Estimated], alt: str, *, share: bool, line: float | None = None) -> Markup:
+def sparkline(points: Sequence[Estimated], alt: str, *, quantity: Quantity, line: float | None = None) -> Markup:
     """The estimates, oldest first, with the threshold ``line``; ``alt`` says in words what it shows."""
     if not points:
         return Markup()
     bounds = [bound for each in points for bound in (each.low, each.high)]
-    y = Axis(*around([*bounds, *(() if line is None else (line,))], share=share), HEIGHT - 1, 1)
+    sides = () if line is None else quantity.sides(line)
+    y = Axis(*around([*bounds, *sides], share=quantity.share), HEIGHT - 1, 1)
     x = Axis(0, max(len(points) - 1, 1), _EDGE, WIDTH - _EDGE)
     upper = [(x(k), y(each.high)) for k, each in enumerate(points)]
     lower = [(x(k), y(each.low)) for k, each in reversed(list(enumerate(points)))]
@@ -37,8 +39,7 @@ def sparkline(points: Sequence[Estimated], alt: str, *, share: bool, line: float
         (here, top), (_, bottom) = upper[0], lower[0]
         upper, lower = [(here, top), (here + 3, top)], [(here + 3, bottom), (here, bottom)]
     parts = [f'<path class="band" d="{path([*upper, *lower])}Z"/>']
-    if line is not None:
-        parts.append(f'<path class="threshold" d="M0 {at(y(line))}H{WIDTH}"/>')
+    parts += [f'<path class="threshold" d="M0 {at(y(side))}H{WIDTH}"/>' for side in sides]
     parts.append(f'<path class="estimate" d="{path(middle)}"/>')
     parts.append(f'<circle class="now" cx="{at(middle[-1][0])}" cy="{at(middle[-1][1])}" r="2.5"/>')
     head = f'<svg class="spark" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(alt)}">'

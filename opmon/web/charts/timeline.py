@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 
 from markupsafe import Markup, escape
@@ -12,7 +13,7 @@ from markupsafe import Markup, escape
 from opmon.quantities import Quantity
 from opmon.queries import ExpectedPoint, TimelinePoint
 from opmon.web.charts._axis import Axis, around, at, path
-from opmon.wording import counted
+from opmon.wording import beside_axis, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +81,17 @@ class Size:
     top: int = 22
     bottom: int = 26
 
+    def with_room(self, beside: Sequence[str]) -> Size:
+        """The size with as much room on the left as what stands beside its axis takes."""
+        return replace(self, left=max(self.left, 12 + round(7.2 * max(map(len, beside), default=0))))
+
     @property
     def dates(self) -> int:
         """So many dates fit below it."""
         return max(2, self.width // 170)
 
 
+_DAY = timedelta(days=1)
 _NAME_WIDTH = 110
 """What the name of the threshold takes at most, from the right edge."""
 WIDE, NARROW = Size(960, 300), Size(360, 240, left=50, right=8)
@@ -93,13 +99,16 @@ WIDE, NARROW = Size(960, 300), Size(360, 240, left=50, right=8)
 
 def timeline(marks: Sequence[Mark], alt: str, *, quantity: Quantity, line: float | None, size: Size) -> Markup:
     """The rounds, oldest first; ``line`` is the threshold, and ``alt`` says in words what the chart shows."""
-    bounds = [bound for each in marks for bound in (each.low, each.high, each.value)]
-    low, high = around([*bounds, *(() if line is None else (line,))], share=quantity.share)
+    sides = () if line is None else quantity.sides(line)
+    low, high = around(_shown(marks, sides), share=quantity.share)
     y = Axis(low, high, size.height - size.bottom, size.top)
+    ticks = y.ticks(5)
+    beside = beside_axis(ticks, in_percent=quantity.percent)
+    size = size.with_room(beside)
     x = _places(marks, size)
-    parts = [*_grid(y, quantity, size), *_dates(marks, x, size), *_bands(marks, x, y), *_versions(marks, x, size)]
-    if line is not None:
-        parts += _threshold(line, y, quantity, size, [(x[k], y(each.value)) for k, each in enumerate(marks)])
+    parts = [*_grid(y, ticks, beside, size), *_dates(marks, x, size), *_bands(marks, x, y), *_versions(marks, x, size)]
+    for side in sides:
+        parts += _threshold(side, y, quantity, size, [(x[k], y(each.value)) for k, each in enumerate(marks)])
     parts += _rolling(marks, x, y)
     parts += _points(marks, x, y, quantity)
     return Markup(  # noqa: S704 - numbers, and text that is escaped
@@ -108,23 +117,40 @@ def timeline(marks: Sequence[Mark], alt: str, *, quantity: Quantity, line: float
     )
 
 
+def _shown(marks: Sequence[Mark], lines: Sequence[float]) -> list[float]:
+    """What the chart has room for: all that is final, the lines of the threshold, and every value.
+
+    Intervals of a few labels may be many times as wide: they get half as much room again, and run off the chart.
+    """
+    final = [bound for each in marks if not _kind(each) for bound in (each.low, each.high) if math.isfinite(bound)]
+    opened = [bound for each in marks if _kind(each) for bound in (each.low, each.high)]
+    shown = [*final, *(each.value for each in marks), *lines]
+    if not final:
+        return [*shown, *opened]
+    room = (max(shown) - min(shown)) / 2
+    least, most = min(shown) - room, max(shown) + room
+    return [*shown, *(min(max(bound, least), most) for bound in opened)]
+
+
 def told(marks: Sequence[Mark], quantity: Quantity, line: float | None) -> str:
     """The chart as sentences, for whoever cannot see it."""
     waiting, marks = [each for each in marks if each.expected], [each for each in marks if not each.expected]
     ahead = [_expected(waiting[-1], quantity)] if waiting else []
     if not marks:
         return " ".join(["No round has an estimate yet.", *ahead])
-    last = marks[-1]
-    worst = (min if quantity.better == "higher" else max)(marks, key=lambda each: each.value)
-    word = "lowest" if quantity.better == "higher" else "highest"
-    span = f"{marks[0].at:%d %B %Y} to {last.at:%d %B %Y}"
+    final = [each for each in marks if not each.provisional]
+    last = (final or marks)[-1]
+    worst, word = _worst(final or marks, quantity)
+    span = f"{marks[0].at:%d %B %Y} to {marks[-1].at:%d %B %Y}"
     said = [
-        f"{quantity.name.capitalize()} over {counted(len(marks), 'round')}, {span}.",
-        f"The last one, round {last.round}: {quantity.interval(last.value, last.low, last.high)}.",
-        f"The {word}: {quantity.text(worst.value)} in round {worst.round}.",
+        f"{quantity.caption} over {counted(len(marks), 'round')}, {span}.",
+        *_provisional(len(marks) - len(final), len(marks)),
+        f"The last {'final ' if 0 < len(final) < len(marks) else ''}one, round {last.round}: "
+        f"{quantity.interval(last.value, last.low, last.high)}.",
+        f"The {word}: {quantity.text(worst.value, quantity.digits(worst.low, worst.high))} in round {worst.round}.",
     ]
     if line is not None:
-        said.append(f"The threshold is {quantity.text(line)}.")
+        said.append(f"The threshold is {quantity.threshold(line)}.")
     alarms = [each.round for each in marks if each.alarm]
     if alarms:
         shown = ", ".join(map(str, alarms[-8:]))
@@ -132,6 +158,19 @@ def told(marks: Sequence[Mark], quantity: Quantity, line: float | None) -> str:
             f"{counted(len(alarms), 'round')} with an alarm{', the last:' if len(alarms) > 8 else ':'} {shown}."
         )
     return " ".join([*said, *ahead])
+
+
+def _provisional(count: int, of: int) -> list[str]:
+    if not count:
+        return []
+    which = "All" if count == of else f"{count:,} of them"
+    return [f"{which} {'is' if count == 1 < of else 'are'} provisional: labels still come."]
+
+
+def _worst(marks: Sequence[Mark], quantity: Quantity) -> tuple[Mark, str]:
+    """The worst round, or the highest where neither way is better, and what it is called."""
+    worst = max(marks, key=lambda each: quantity.badness(each.value))
+    return worst, {"higher": "lowest", "zero": "farthest from 0"}.get(quantity.better, "highest")
 
 
 def _expected(mark: Mark, quantity: Quantity) -> str:
@@ -149,29 +188,30 @@ def _places(marks: Sequence[Mark], size: Size) -> list[float]:
     return [axis(value) for value in values] if len(marks) > 1 else [(axis.start + axis.stop) / 2]
 
 
-def _grid(y: Axis, quantity: Quantity, size: Size) -> Iterator[str]:
-    for tick in y.ticks(5):
+def _grid(y: Axis, ticks: Sequence[float], beside: Sequence[str], size: Size) -> Iterator[str]:
+    for tick, words in zip(ticks, beside, strict=True):
         where = at(y(tick))
         yield f'<path class="grid" d="M{size.left} {where}H{size.width - size.right}"/>'
-        yield f'<text class="tick" x="{size.left - 7}" y="{where}" dy=".33em">{escape(_written(quantity, tick))}</text>'
-
-
-def _written(quantity: Quantity, value: float) -> str:
-    """A number at the axis, whose unit stands in the heading."""
-    return quantity.text(value) if quantity.percent else quantity.text(value).removesuffix(quantity.unit).rstrip()
+        yield f'<text class="tick" x="{size.left - 7}" y="{where}" dy=".33em">{escape(words)}</text>'
 
 
 def _dates(marks: Sequence[Mark], x: Sequence[float], size: Size) -> Iterator[str]:
-    """Some moments below, as far apart as they need to be read; the first and the last are among them."""
-    y, gap, before = size.height - 7, (size.width - size.left) / size.dates, -1e9
-    last = len(marks) - 1
-    for k, each in enumerate(marks):
-        if x[k] - before < gap or (k != last and x[last] - x[k] < gap):
-            continue
-        before = x[k]
+    """Some moments below, as far apart as they need to be read; the first and the last are among them.
+
+    They are days, or times of day where days would come twice.
+    """
+    gap, chosen, last = (size.width - size.left) / size.dates, list[int](), len(marks) - 1
+    for k in range(len(marks)):
+        if (not chosen or x[k] - x[chosen[-1]] >= gap) and (k == last or x[last] - x[k] >= gap):
+            chosen.append(k)
+    times = any(marks[later].at - marks[earlier].at < _DAY for earlier, later in pairwise(chosen))
+    for k in chosen:
+        moment = marks[k].at
         anchor = "date-last" if k == last and k else "date-first" if k == 0 and last else "date"
-        place = f'x="{at(x[k])}" y="{y}" data-at="{each.at.isoformat()}"'
-        yield f'<text class="date {anchor}" {place}>{each.at:%d %b %Y}</text>'
+        place = f'x="{at(x[k])}" y="{size.height - 7}" data-at="{moment.isoformat()}"'
+        form = ' data-form="time"' if times else ""
+        words = f"{moment:%d %b, %H:%M}" if times else f"{moment:%d %b %Y}"
+        yield f'<text class="date {anchor}" {place}{form}>{words}</text>'
 
 
 def _bands(marks: Sequence[Mark], x: Sequence[float], y: Axis) -> Iterator[str]:
@@ -223,7 +263,7 @@ def _threshold(
     """The line with its name at its end, on the side of it on which no point lies under the name."""
     where, right = y(line), size.width - size.right
     yield f'<path class="threshold" d="M{size.left} {at(where)}H{right}"/>'
-    words = escape(f"threshold {quantity.text(line)}")
+    words = escape(f"threshold {quantity.exactly(line)}")
     sides = (14, -5) if where < size.height / 2 else (-5, 14)  # from the line to the foot of the name
     near = [down - where for across, down in points if across > right - _NAME_WIDTH]
     free = [side for side in sides if not any(side - 15 < each < side + 5 for each in near)]

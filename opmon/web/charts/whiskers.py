@@ -10,6 +10,7 @@ from opmon.quantities import Quantity
 from opmon.types import Estimate
 from opmon.web.charts._axis import Axis, around, at
 from opmon.web.charts.timeline import Size
+from opmon.wording import beside_axis
 
 _LINE = 30
 
@@ -20,8 +21,8 @@ def whiskers(rows: Sequence[tuple[str, Estimate]], alt: str, *, quantity: Quanti
     bounds = [bound for _, each in rows for bound in (each.low, each.high, each.value)]
     x = Axis(*around(bounds, share=quantity.share), size.left, size.width - size.right)
     parts = []
-    for tick in x.ticks(4 if width < 500 else 8):
-        words = quantity.text(tick) if quantity.percent else quantity.text(tick).removesuffix(quantity.unit).rstrip()
+    ticks = x.ticks(4 if width < 500 else 8)
+    for tick, words in zip(ticks, beside_axis(ticks, in_percent=quantity.percent), strict=True):
         parts.append(f'<path class="grid" d="M{at(x(tick))} {size.top}V{size.height - size.bottom}"/>')
         parts.append(f'<text class="date" x="{at(x(tick))}" y="{size.height - 8}">{escape(words)}</text>')
     for k, (name, each) in enumerate(rows):

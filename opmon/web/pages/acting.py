@@ -32,7 +32,9 @@ def act(
     if monitor_of(site, person, event) != monitor:
         raise Refused(404, f"{monitor[:100]} has no event {event!r}")
     if form.get("act") == "acknowledge":
-        acknowledged(site, person, event, form.get("note", "").strip()[:LONGEST_NOTE] or None)
+        _, by = acknowledged(site, person, event, form.get("note", "").strip()[:LONGEST_NOTE] or None)
+        if by != person.name:
+            raise Refused(409, f"{by} took this event on before you; what you wrote was not kept")
     elif form.get("act") == "replay":
         replayed(site, person, event)
     else:

@@ -7,9 +7,7 @@ import json
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from opmon.web.api.models import Me
-from opmon.web.guide import guide_of, line_of
-from opmon.web.identity import Person
+from opmon.web.guide import guide_of, line_of, me_of
 from opmon.web.pages.asking import Somebody, TheSite
 from opmon.web.templating import page
 
@@ -30,10 +28,5 @@ def labelling(site: TheSite, person: Somebody, monitor: str) -> HTMLResponse:
     """One task after the other."""
     settings = site.monitor_for(person, monitor)
     guide = guide_of(site, settings, person)
-    begin = {"me": _me(person).model_dump(mode="json"), "guide": guide.model_dump(mode="json"), "csrf": person.csrf}
+    begin = {"me": me_of(person).model_dump(mode="json"), "guide": guide.model_dump(mode="json")}
     return page("label.html", guide=guide, person=person, begin=json.dumps(begin))
-
-
-def _me(person: Person) -> Me:
-    monitors = None if person.monitors is None else list(person.monitors)
-    return Me.model_validate({"name": person.name, "role": person.role, "monitors": monitors, "by": person.by})

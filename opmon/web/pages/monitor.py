@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from opmon.quantities import Quantity
+from opmon.queries.timeline import SHOWN_ROUNDS
 from opmon.stages.drift import summary_of
 from opmon.web import words
 from opmon.web.charts import NARROW, WIDE, marks_of, timeline, told
@@ -42,6 +43,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         slices=[] if seen.view.latest is None else words.slices_of(seen.view.latest),
         rolled_slices=[] if seen.view.rolling is None else words.rolled_slices_of(seen.view.rolling),
         needs=words.told_once(seen.view.needs),
+        drawn=len(seen.points) if len(seen.points) == SHOWN_ROUNDS < seen.view.rounds else 0,
         charts=_charts(seen, settings.quantity),
         has_rolling=any(point.rolling is not None for point in seen.points),
         quantity=settings.quantity,

@@ -49,4 +49,4 @@ def _spark(site: Site, line: LineView) -> Markup:
     settings = site.settings.monitors[line.name]
     quantity = settings.quantity if line.latest is None else line.latest.estimate.quantity
     alt = words.spark_words(line.past, quantity) if line.past else ""
-    return sparkline(line.past, alt, share=quantity.share, line=site.thresholds[line.name])
+    return sparkline(line.past, alt, quantity=quantity, line=site.thresholds[line.name])

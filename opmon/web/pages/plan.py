@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -14,10 +16,12 @@ from opmon.web.charts import NARROW, WIDE, curve
 from opmon.web.pages.asking import TheSite, Watcher
 from opmon.web.planned import Planned, Wish, known_of, planned
 from opmon.web.templating import page
-from opmon.wording import counted, number
+from opmon.wording import beside_axis, counted
 
 router = APIRouter()
 
+_THOUSANDS, _BETWEEN = re.compile(r"\d{1,3}([,. '’\u00a0\u202f])\d{3}(\1\d{3})*"), re.compile(r"[^0-9]")
+"""A whole number as people write one, such as 10,000."""
 Given = Annotated[str | None, Query(max_length=30)]
 
 
@@ -77,7 +81,8 @@ def _number(what: str, text: str | None, scale: float) -> float | None:
 
 
 def _whole(what: str, text: str | None) -> int | None:
-    found = _number(what, text, 1)
+    given = text or ""
+    found = _number(what, _BETWEEN.sub("", given) if _THOUSANDS.fullmatch(given.strip()) else text, 1)
     if found is None:
         return None
     if not 1 <= found <= 10**12 or found != int(found):
@@ -99,15 +104,13 @@ def _charts(found: Planned) -> list[Markup]:
         f"{quantity.difference(found.plan.half_width)}, {found.curve[-1][0]:,} give ± "
         f"{quantity.difference(found.curve[-1][1])}."
     )
-    return [
-        curve(lines, alt, chosen=chosen, across=_count, down=lambda value: f"± {_short(quantity, value)}", size=size)
-        for size in (WIDE, NARROW)
-    ]
+
+    def down(ticks: Sequence[float]) -> list[str]:
+        beside = beside_axis(ticks, in_percent=quantity.percent)
+        return [f"± {text.removesuffix(' %')}" for text in beside]
+
+    return [curve(lines, alt, chosen=chosen, across=_count, down=down, size=size) for size in (WIDE, NARROW)]
 
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
-
-
-def _short(quantity: Quantity, value: float) -> str:
-    return number(100 * value if quantity.percent else value)

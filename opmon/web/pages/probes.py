@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from opmon.errors import UnavailableError
 from opmon.health.server import answered, has_token
 from opmon.web.pages.asking import TheSite
 from opmon.web.refused import Refused
@@ -29,9 +30,13 @@ def _answer(request: Request, site: Site) -> Response:
     sees, refusal = True, None
     if not has_token(health, headers):
         try:
-            sees = _sees_all(request, site)
+            sees = (path == "/metrics" or health.can_ask()) and _sees_all(request, site)
         except Refused as exc:
             sees, refusal = False, exc
+        except UnavailableError:
+            if path == "/metrics":
+                raise
+            sees = False  # whether the process lives is told whatever its database does
     if path == "/metrics" and not (sees and health.settings.metrics.enabled):
         raise refusal or Refused(403, "the metrics are for those who may see all monitors")
     found = answered(health, path, request.url.query, headers, names=sees, metrics=sees)

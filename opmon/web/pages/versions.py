@@ -35,6 +35,7 @@ def versions(
         quantity=settings.quantity,
         versions=found,
         chart=_charts(found, settings.quantity),
+        unknown=[name for name, each in ((first, one), (second, two)) if name and each is None],
         one=one,
         two=two,
         verdict=None if one is None or two is None or one is two else against(one, two, settings.quantity),

@@ -1,9 +1,10 @@
 // Taking events on, and sending them again, with what is refused told beside the button.
 import { Api } from "./api.js";
+import { signInLink } from "./signing.js";
 
 const events = document.getElementById("events");
 if (events) {
-  const api = new Api(events.dataset.csrf);
+  const api = new Api(events.dataset.csrf, events.dataset.name);
   events.addEventListener("submit", async (sent) => {
     sent.preventDefault();
     const form = sent.target;
@@ -13,13 +14,24 @@ if (events) {
     form.querySelector(".said")?.remove();
     button.disabled = true;
     try {
-      await api.post(`/events/${encodeURIComponent(form.dataset.event)}/${button.value}`, body);
+      const done = await api.post(`/events/${encodeURIComponent(form.dataset.event)}/${button.value}`, body);
+      if (done.new === false && done.by !== api.name) return tell(form, `${done.by} took it on before you; what you wrote was not kept. `, reload());
       location.reload();
     } catch (error) {
-      const said = Object.assign(document.createElement("p"), { className: "said", textContent: error.message });
-      said.setAttribute("role", "alert");
-      form.append(said);
+      if (error.isSignedOut) tell(form, "You are signed out; what you wrote stays here. ", signInLink("Sign in in another tab", true), ", then press again.");
+      else tell(form, `It was not done: ${error.message}.`);
       button.disabled = false;
     }
   });
+}
+
+function tell(form, ...words) {
+  const said = Object.assign(document.createElement("p"), { className: "said" });
+  said.setAttribute("role", "alert");
+  form.append(said);
+  said.append(...words);
+}
+
+function reload() {
+  return Object.assign(document.createElement("a"), { href: location.href.split("#")[0], textContent: "See who has it." });
 }

@@ -12,11 +12,12 @@ export class Ahead {
     Object.assign(this, { api, monitor, outbox, tabs, changed, progress });
     this.tasks = [];
     this.answered = new Set();
-    this.state = "loading"; // or "ready", "empty", "elsewhere", "failing"
+    this.state = "loading"; // or "ready", "empty", "elsewhere", "failing", "signed out", "refused"
     this.why = "";
     this.asking = null;
     this.current = null;
     addEventListener("online", () => this.fill());
+    addEventListener("focus", () => ["signed out", "refused", "failing"].includes(this.state) && this.fill());
   }
 
   /** The next task, which is then the current one; null where there is none. */
@@ -66,11 +67,11 @@ export class Ahead {
       this.isExact = unsent.size === 0 && given === this.outbox.given; // no answer was under way meanwhile
       if (this.isExact) this.progress(told.progress);
     } catch (error) {
-      this.state = error.status === 401 || error.status === 403 ? "signed out" : "failing";
+      this.state = error.isSignedOut ? "signed out" : error.isRefusal ? "refused" : "failing";
       this.why = error.message;
     }
     this.#claim();
-    const waits = { ready: 0, failing: AGAIN, elsewhere: AGAIN, empty: this.isExact ? LATER : AGAIN }[this.state];
+    const waits = { ready: 0, failing: AGAIN, elsewhere: AGAIN, empty: this.isExact ? LATER : AGAIN, "signed out": LATER, refused: LATER }[this.state];
     if (waits) this.timer = setTimeout(() => this.fill(), waits);
   }
 

@@ -1,12 +1,20 @@
 // The API as the page uses it.
 import { ROOT } from "./root.js";
 
+const NO_ANSWER = "opmon does not answer";
+
 /** The server, or what lies before it, refused: `status` says how, `message` why. 0: there was no answer at all. */
 export class Failed extends Error {
-  constructor(status, message, retryAfter = 0) {
-    super(message);
+  constructor(status, message, retryAfter = 0, cause = undefined) {
+    super(message, { cause });
     this.status = status;
+    this.isSignedOut = status === 401;
     this.retryAfter = retryAfter;
+  }
+
+  /** Whether the server knows who asks and what it is asked, and does not let them. */
+  get isRefusal() {
+    return this.status === 403;
   }
 
   /** Whether it is worth sending the same again. */
@@ -16,8 +24,9 @@ export class Failed extends Error {
 }
 
 export class Api {
-  constructor(csrf) {
+  constructor(csrf, name) {
     this.csrf = csrf;
+    this.name = name;
   }
 
   get(path) {
@@ -29,20 +38,39 @@ export class Api {
   }
 
   async #ask(method, path, body) {
+    try {
+      return await this.#askOnce(method, path, body);
+    } catch (error) {
+      if (error.status !== 403 || method === "GET" || !(await this.#takesOver())) throw error;
+      return this.#askOnce(method, path, body);
+    }
+  }
+
+  /** Whether the same person signed in anew, such as in another tab: this page goes on with that session. */
+  async #takesOver() {
+    const me = await this.#askOnce("GET", "/me").catch(() => null);
+    if (!me?.csrf || me.csrf === this.csrf) return false;
+    if (me.name !== this.name) throw new Failed(403, `this page is ${this.name}'s, and ${me.name} is signed in now`);
+    this.csrf = me.csrf;
+    return true;
+  }
+
+  async #askOnce(method, path, body) {
     let answer;
     try {
       const headers = { accept: "application/json", "content-type": "application/json", "x-csrf-token": this.csrf };
       answer = await fetch(`${ROOT}/api/v1${path}`, { method, body, headers, signal: AbortSignal.timeout(20_000) });
     } catch (error) {
-      throw new Failed(0, String(error));
+      throw new Failed(0, NO_ANSWER, 0, error);
     }
     let told = {};
     try {
       told = await answer.json();
     } catch (error) {
-      if (answer.ok) throw new Failed(0, String(error)); // the connection ended inside the answer
+      if (answer.ok) throw new Failed(0, NO_ANSWER, 0, error); // the connection ended inside the answer
     }
     if (answer.ok) return told;
+    if (answer.status === 401) throw new Failed(401, "you are signed out");
     const wait = Number(answer.headers.get("retry-after")) || 0;
     throw new Failed(answer.status, told.error ?? `the server answered ${answer.status}`, wait);
   }

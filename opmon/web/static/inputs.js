@@ -3,6 +3,7 @@
 import { byId, make, show, shortened } from "./dom.js";
 
 const LONGEST = 20_000; // signs of an output in JSON
+const MOMENT = { dateStyle: "medium", timeStyle: "medium" };
 const MOST = 400; // numbers of a list that are shown
 
 export function showInputs(task) {
@@ -45,7 +46,16 @@ function valued(value) {
     const more = value.length > MOST ? ` … and ${value.length - MOST} more` : "";
     return [make("span", { class: "list" }, value.slice(0, MOST).map(plain).join(", ") + more)];
   }
+  const moment = momentOf(value);
+  if (moment) return [make("time", { dateTime: value, title: value }, moment.toLocaleString([], MOMENT))];
   return [make("span", { class: typeof value === "number" ? "number" : "" }, plain(value))];
+}
+
+/** The moment that a text with its zone says, which readers are told in their own; null where it says none. */
+function momentOf(value) {
+  if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*(Z|[+-]\d\d:?\d\d)$/.test(value)) return null;
+  const moment = new Date(value);
+  return Number.isNaN(moment.getTime()) ? null : moment;
 }
 
 function plain(value) {

@@ -2,13 +2,14 @@
 
 import { Ahead, load } from "./ahead.js";
 import { Api } from "./api.js";
-import { ROOT } from "./root.js";
 import { classForm } from "./classes.js";
+import { changed } from "./clicks.js";
 import { byId, counted, show } from "./dom.js";
 import { showInputs } from "./inputs.js";
 import { judgingForm } from "./judging.js";
 import { Outbox } from "./outbox.js";
 import { Several } from "./several.js";
+import { signInLink } from "./signing.js";
 import { Skipping } from "./skipping.js";
 import { Tabs } from "./tabs.js";
 import { Viewer } from "./viewer.js";
@@ -16,12 +17,14 @@ import { Written } from "./written.js";
 
 const LONGEST_SECONDS = 600; // a task that lay open for longer was left alone, not thought about
 const LATELY = 20;
+const OTHERS = "Others have the tasks that are left. What they leave comes by itself.";
+const ELSEWHERE = "The tasks that are left were handed out: to others here, or to this monitor's label provider, such as a folder of files or another labelling tool. They are answered there.";
 
 class Page {
-  constructor({ me, guide, csrf }) {
+  constructor({ me, guide }) {
     this.guide = guide;
     this.labels = me.role !== "viewer";
-    this.api = new Api(csrf);
+    this.api = new Api(me.csrf, me.name);
     this.outbox = new Outbox(this.api, me.name, (state) => this.#tellSaved(state));
     this.tabs = new Tabs(me.name, guide.name, (key) => this.#answeredElsewhere(key));
     this.ahead = new Ahead(this.api, guide.name, this.outbox, this.tabs, () => this.#more(), (told) => this.#progress(told));
@@ -109,6 +112,7 @@ class Page {
     this.form.reset(given);
     byId("undo").disabled = this.history.length === 0;
     this.shownAt = performance.now();
+    changed();
     this.#measure(task);
   }
 
@@ -131,9 +135,10 @@ class Page {
     const { state, why } = this.ahead;
     if (state === "ready" || this.ahead.asking) return this.#rest("Loading…", "");
     if (state === "elsewhere") return this.#rest("The last tasks are in another tab", "They are yours, and open there.");
-    if (state === "signed out") return this.#rest("You are signed out", "Sign in again: your answers are kept in this browser.", true);
+    if (state === "signed out") return this.#rest("You are signed out", "Your answers are kept in this browser until you", true);
+    if (state === "refused") return this.#rest("You are given no tasks", `${why}. Your answers are kept in this browser.`);
     if (state === "failing") return this.#rest("The next tasks do not come", `It is tried again (${why}). Your answers are kept.`);
-    if (this.done.open > 0) return this.#rest("Nothing for you now", "Others have the tasks that are left. What they leave comes by itself.");
+    if (this.done.open > 0) return this.#rest("Nothing for you now", this.guide.has_provider ? ELSEWHERE : OTHERS);
     return this.#rest("All done", "Nothing waits for you here. New tasks appear by themselves.");
   }
 
@@ -142,7 +147,7 @@ class Page {
     show(byId("rest"), true);
     byId("rest-title").textContent = title;
     byId("rest-words").textContent = words;
-    if (signIn) byId("rest-words").append(" ", signInLink());
+    if (signIn) byId("rest-words").append(" ", signInLink("sign in again"), ".");
   }
 
   #more() {
@@ -172,15 +177,28 @@ class Page {
     }
   }
 
-  #tellSaved({ waiting, failing, signedOut, refused }) {
+  #tellSaved({ waiting, failing, stopped, refused }) {
     const saved = byId("saved");
     const state = waiting === 0 ? "saved" : failing ? "kept" : "saving";
     saved.dataset.state = state;
     const words = { saved: "all saved", saving: `saving ${waiting}…`, kept: `${counted(waiting, "answer")} not sent yet` };
     saved.textContent = words[state];
     saved.title = failing ? `They are kept in this browser and sent again by themselves. ${failing}` : "";
-    if (signedOut && waiting) this.#tell("You are signed out. Your answers are kept in this browser:", signInLink());
+    this.#tellStopped(waiting ? stopped : null);
     if (refused) this.#tell(`An answer was not taken: ${refused.why}`);
+  }
+
+  /** Why no answer is taken until somebody does something; told once, and taken back when answers are taken again. */
+  #tellStopped(why) {
+    const words = why === null ? "" : why.isSignedOut ? "You are signed out" : `Your answers are not taken: ${why.message}`;
+    if (words === this.stopped) return;
+    const told = this.stopped;
+    this.stopped = words;
+    if (words) this.#tell(`${words}. What you answer is kept in this browser.`, why.isSignedOut ? signInLink() : "");
+    else if (told) {
+      show(byId("notice"), false);
+      this.ahead.fill();
+    }
   }
 
   #tell(words, ...more) {
@@ -287,13 +305,6 @@ function keyOf(classes, place) {
   const single = classes.every((name) => /^[0-9a-z]$/.test(name));
   if (single) return classes[place];
   return classes.length <= 10 ? "1234567890"[place] : null;
-}
-
-function signInLink() {
-  const link = document.createElement("a");
-  link.href = `${ROOT}/sign-in?next=${encodeURIComponent(location.pathname.slice(ROOT.length))}`;
-  link.textContent = "sign in";
-  return link;
 }
 
 const page = new Page(JSON.parse(byId("main").dataset.begin));

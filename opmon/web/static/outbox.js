@@ -7,7 +7,7 @@ const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 15_000;
 
 export class Outbox {
-  /** `tell(state)` hears of {waiting, failing, refused, signedOut} whenever that changes. */
+  /** `tell(state)` hears of {waiting, failing, refused, stopped} whenever that changes. */
   constructor(api, name, tell) {
     this.api = api;
     this.tell = tell;
@@ -16,9 +16,9 @@ export class Outbox {
     this.given = 0; // answers that were put in
     this.wait = FIRST_WAIT;
     this.failing = null;
-    this.signedOut = false;
+    this.stopped = null; // what nobody but a person can change
     this.sending = false;
-    addEventListener("online", () => this.#soon(0));
+    for (const back of ["online", "focus"]) addEventListener(back, () => this.#soon(0));
     addEventListener("beforeunload", (event) => {
       if (this.memory.size) event.preventDefault();
     });
@@ -62,10 +62,10 @@ export class Outbox {
         await this.#post(entries);
         this.wait = FIRST_WAIT;
         this.failing = null;
-        this.signedOut = false;
+        this.stopped = null;
       } catch (error) {
         this.failing = error.message;
-        this.signedOut = error.status === 401 || error.status === 403;
+        this.stopped = error.isSignedOut || error.isRefusal ? error : null;
         this.#changed();
         this.#soon(Math.max(this.wait, 1000 * (error.retryAfter ?? 0)));
         this.wait = Math.min(2 * this.wait, LONGEST_WAIT);
@@ -80,7 +80,7 @@ export class Outbox {
     try {
       ({ refused } = await this.api.post("/answers", { answers: entries }));
     } catch (error) {
-      if (error.passes !== false || error.status === 401 || error.status === 403) throw error;
+      if (error.passes !== false || error.isSignedOut || error.isRefusal) throw error;
       if (entries.length > 1) {
         for (const entry of entries) await this.#post([entry]);
         return;
@@ -126,7 +126,7 @@ export class Outbox {
   }
 
   #state() {
-    return { waiting: this.#entries().length, failing: this.failing, signedOut: this.signedOut, refused: null };
+    return { waiting: this.#entries().length, failing: this.failing, stopped: this.stopped, refused: null };
   }
 
   #changed() {

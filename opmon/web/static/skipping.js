@@ -1,5 +1,6 @@
 // Skipping a task: with a reason, by one more key.
 
+import { changed } from "./clicks.js";
 import { byId, make } from "./dom.js";
 
 const REASONS = ["I cannot tell", "It is broken or empty", "No answer fits", "More than one answer fits"];
@@ -23,6 +24,7 @@ export class Skipping {
     byId("skip-words").value = "";
     this.dialog.showModal();
     byId("skip-reasons").firstElementChild.focus();
+    changed();
   }
 
   /** Keys while the question is asked. */

@@ -35,9 +35,18 @@ def test_the_page_speaks_in_points(client_of: Clients) -> None:
     assert 'aria-label="The more labels, the narrower the interval' in page
 
 
+@pytest.mark.parametrize("written", ["20,000", "20 000", "20.000", "20'000", "20000"])
+def test_thousands_are_read_as_they_are_written(client_of: Clients, written: str) -> None:
+    olga = client_of(name="olga")
+    page = olga.get("/monitors/sinking/plan", params={"inputs": written}).text
+    assert page.partition('id="result"')[2] == olga.get(
+        "/monitors/sinking/plan", params={"inputs": "20000"}
+    ).text.partition('id="result"')[2]  # fmt: skip
+
+
 def test_a_regression_is_planned_in_its_unit(client_of: Clients) -> None:
     page = client_of(name="olga").get("/monitors/prices/plan").text
-    assert "± (€)²" in page
+    assert "± €²" in page
     assert "expected accuracy" not in page.lower()
 
 
@@ -47,6 +56,8 @@ def test_a_regression_is_planned_in_its_unit(client_of: Clients) -> None:
         ({"half_width": "wide"}, "the width must be a number"),
         ({"half_width": "-3"}, "above 0"),
         ({"inputs": "1.5"}, "a whole number"),
+        ({"half_width": "nan"}, "a number above 0"),
+        ({"inputs": "inf"}, "a whole number"),
         ({"expected": "300"}, "lies in [0, 1]"),
         ({"aim": "7"}, "aim"),
     ],

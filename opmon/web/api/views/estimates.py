@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from opmon.quantities import Quantity
+from opmon.quantities import Better, Quantity
 from opmon.types import Estimate
 from opmon.web.words import interval_of
 
@@ -36,7 +36,7 @@ class EstimateOut(View):
 
     quantity: str = Field(description="what it is of, such as accuracy")
     unit: str = Field(description="of its numbers; empty for shares, which lie between 0 and 1")
-    better: Literal["higher", "lower"]
+    better: Better = Field(description="which way is better; zero: the nearer to 0")
     value: Bound
     low: Bound = Field(description="the lower end of the interval; null: there is none")
     high: Bound

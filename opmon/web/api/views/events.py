@@ -47,3 +47,4 @@ class ReplayedOut(View):
 
 class AcknowledgedOut(View):
     new: bool = Field(description="false: somebody had taken it on before, and nothing was changed")
+    by: str = Field(description="who deals with it")

@@ -45,6 +45,14 @@ class SliceOut(View):
     worse_by: Bound = Field(description="by how much it is worse than all other inputs; null: not known to be")
 
 
+class DifferingOut(View):
+    """What inputs since a moment differ in most from those before."""
+
+    words: str = Field(description="what holds for more of them; empty: nothing that is known of them tells them apart")
+    since: Bound = Field(description="the share of the inputs since then that it holds for")
+    before: Bound
+
+
 class FailureGroupOut(View):
     """What some failures of a round have in common."""
 
@@ -62,6 +70,12 @@ class FailureGroupOut(View):
     p: Bound = Field(description="how probable so strong a contrast is by chance, corrected for all that was looked at")
     examples: list[str] = Field(description="some of its inputs")
     pairs: Mapping[str, int] = Field(description="what was said and what is true, the most frequent ones")
+    rounds: tuple[int, int] | None = Field(
+        description="the first and last of the rounds that lift and p are told of; null: this one alone, as all else"
+    )
+    since: datetime | None = Field(description="since when there are more of them; null: there were as many before")
+    since_round: int | None = Field(description="the round in which that moment lies")
+    differing: DifferingOut | None = Field(description="what the inputs since then differ in; null: not asked")
 
 
 class ExpectedOut(View):
