@@ -311,6 +311,9 @@ class Monitor:
     @contextmanager
     def _at_work(self) -> Iterator[Toolbox]:
         with hold(self.store, self.settings.name, lambda: not self.given_up) as lease:
+            if lease.left_by is not None:
+                with lease.write() as connection:
+                    cycles.cut_short(connection, self.settings.name, self.clock(), lease.left_by)
             with suppress(OSError):  # whoever writes there says what is wrong with it
                 private_folder(self.folder)
             yield Toolbox(

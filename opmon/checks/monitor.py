@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from opmon.abc import Registry
@@ -12,6 +13,7 @@ from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
 from opmon.checks.judge import look_at_judge
 from opmon.checks.labels import look_at_labels
+from opmon.checks.pictures import look_at_pictures
 from opmon.checks.sample import Sample, look_at_source
 from opmon.checks.shown import shown_to_annotators
 from opmon.checks.slices import look_at_slices
@@ -27,8 +29,11 @@ from opmon.stages.originals import has_original
 from opmon.types import ModelVersion
 
 
-def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
-    """The model, the device, the source, and whether the model takes what the source gives."""
+def check_monitor(settings: Settings, name: str, folder: Path | None = None) -> Iterator[Finding]:
+    """The model, the device, the source, and whether the model takes what the source gives.
+
+    The model is kept in ``folder`` meanwhile, which may hold it already; in one of its own by default.
+    """
     monitor, registry = settings.monitor(name), registry_of(settings)
     finding, model = asked(f"{name}: model", lambda: _model(monitor, registry))
     yield finding
@@ -36,6 +41,8 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
     yield from (finding for finding, _ in looks)
     sample = looks[-1][1]
     yield from look_at_slices(monitor, sample)
+    if sample is not None:
+        yield from look_at_pictures(monitor, sample)
     desk = desk_of(monitor)
     if desk is not None:
         yield asked(f"{name}: labels", lambda: (desk.ask(desk.provider.check), None))[0]
@@ -43,18 +50,19 @@ def check_monitor(settings: Settings, name: str) -> Iterator[Finding]:
         yield from _people(monitor, sample, None)
         yield from _truth(monitor, sample, None)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, Path(folder)))
+    with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
+        kept = Path(place)
+        finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, kept))
         yield finding
         yield from _people(monitor, sample, scorer)
         if scorer is None or sample is None:
             yield from _truth(monitor, sample, scorer)
             return
         if isinstance(scorer, Scorer) and has_original(model) and sample.rows.num_rows:
-            yield compared(monitor, registry, model, scorer, sample, Path(folder))
+            yield compared(monitor, registry, model, scorer, sample, kept)
         yield from try_out(monitor, registry, model, scorer, sample)
         yield from _truth(monitor, sample, scorer)
-        judge = look_at_judge(monitor, registry, scorer, sample, Path(folder))
+        judge = look_at_judge(monitor, registry, scorer, sample, kept)
         if judge is not None:
             yield judge
         if isinstance(scorer, Scorer):

@@ -35,6 +35,8 @@ STOPS = "opmon run would stop the round here, before a label is asked for."
 _BY_CHANCE = 0.9
 """Predictions that differ on so much of what chance would make differ are told."""
 _UNLIKE = 0.05
+_UNSCORED = 0.05
+"""So many inputs without scores are odd; fewer are told."""
 
 
 def try_out(
@@ -153,6 +155,11 @@ def _told(
             )
     if traits(monitor.problem).of_classes and all(part.classes is None for part in scored):
         odd.append("nothing names the classes, so that labels cannot be checked: give classes")
+    if unscored := sum(part.unscored for part in scored):
+        (odd if unscored > _UNSCORED * count else words).append(
+            f"of {unscored} the scores in {', '.join(monitor.columns.scores[:4])} are missing or no probabilities from "
+            "0 to 1: these count as the least sure, and not at all for measures of scores"
+        )
     unlike = sum(part.unlike for part in scored)
     if unlike > _UNLIKE * count:
         odd.append(unlike_words(unlike, count, scorer.outputs if isinstance(scorer, Scorer) else None))

@@ -23,6 +23,7 @@ from typing import NoReturn
 import click
 
 from opmon import disk
+from opmon.ceiling import ceiling
 from opmon.errors import InputError, LeaseHeld, NotFoundError, OpmonError, PluginError
 from opmon.logs.formats import Plain
 from opmon.private import keep_private
@@ -126,7 +127,8 @@ def group(ctx: click.Context, verbose: int, quiet: bool) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: errors become one or two lines and an exit code."""
     try:
-        result: object = group.main(args=arguments, prog_name="opmon", standalone_mode=False)
+        with ceiling.held():
+            result: object = group.main(args=arguments, prog_name="opmon", standalone_mode=False)
     except click.ClickException as exc:
         exc.show()
         _end(exc.exit_code)

@@ -48,6 +48,20 @@ ALSO: Mapping[tuple[str, str], Mapping[str, object]] = {
 """What examples show beside it, by kind and name: one of several keys of which one must be given."""
 
 
+TYPES: Mapping[str, str] = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "bool": "true or false",
+    "tuple[str, ...]": "list of texts",
+    "tuple[int, ...]": "list of whole numbers",
+    "tuple[float, ...]": "list of numbers",
+    "tuple[int, int]": "two whole numbers",
+    "NDArray[np.float64]": "list of numbers",
+}
+"""What a value is in words, by its type in Python."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a plugin."""
@@ -74,9 +88,24 @@ def parameters_of(factory: Callable[..., object]) -> dict[str, Parameter]:
         required = default in (inspect.Parameter.empty, dataclasses.MISSING)
         kind = each.annotation if isinstance(each.annotation, str) else getattr(each.annotation, "__name__", "")
         parameters[written(each.name)] = Parameter(
-            kind, required, None if required else default, meant.get(each.name, "")
+            typed(kind), required, None if required else default, meant.get(each.name, "")
         )
     return parameters
+
+
+def typed(kind: str) -> str:
+    """A type in words; one that has none is called as it is.
+
+    >>> typed("str | None"), typed("Literal['macro', 'micro'] | None"), typed("Mapping[str, float]")
+    ('text', 'macro or micro', 'keys and values')
+    """
+    given = kind.removesuffix(" | None")
+    if given.startswith("Literal["):
+        *others, last = (each.strip(" '\"") for each in given.removeprefix("Literal[").removesuffix("]").split(","))
+        return f"{', '.join(others)} or {last}" if others else last
+    if given.startswith("Mapping["):
+        return "keys and values"
+    return " or ".join(TYPES.get(each, each) for each in given.split(" | "))
 
 
 def _meanings(factory: Callable[..., object]) -> dict[str, str]:

@@ -28,8 +28,11 @@ def check(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
     return checked(settings, chosen(settings, monitors), as_json)
 
 
-def checked(settings: Settings, names: Sequence[str], as_json: bool = False) -> int:
-    """Check the monitors and print what was found; returns the exit code."""
+def checked(settings: Settings, names: Sequence[str], as_json: bool = False, folder: Path | None = None) -> int:
+    """Check the monitors and print what was found; returns the exit code.
+
+    Models are kept in ``folder`` meanwhile, which may hold them already.
+    """
     from opmon.checks import check_monitor, check_services
 
     found: list[Finding] = []
@@ -49,7 +52,7 @@ def checked(settings: Settings, names: Sequence[str], as_json: bool = False) -> 
     for finding in check_services(settings):
         tell(finding)
     for name in names:
-        for finding in check_monitor(settings, name):
+        for finding in check_monitor(settings, name, folder):
             tell(finding)
     problems = [finding for finding in found if finding.level == "problem"]
     if not as_json:

@@ -84,10 +84,10 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(_finite(value), default=_plain, ensure_ascii=False, allow_nan=False))
 
 
-def console(stderr: bool = False) -> Console:
-    from rich.console import Console
+def console(stderr: bool = False, *, no_color: bool = False) -> Console:
+    from opmon.cli._terminal import Terminal
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+    return Terminal(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty(), no_color=no_color or None)
 
 
 def ago(moment: datetime | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ def compare(
     after every round; of other measures the interval holds for one look. Versions that cannot be asked, because their
     answers are logged or were judged, are compared by the rounds that each answered.
     """
+    from opmon.errors import ModelError
     from opmon.monitor import Monitor
     from opmon.problems import traits
 
@@ -57,7 +59,14 @@ def compare(
     asks = own.scoring.by != "logged" and own.main_measure is None and traits(own.problem).right_or_wrong
     found = watched.compare(one, two, newest, alpha, fresh=fresh) if asks and not measures else None
     sliced = found is not None and bool(own.slices)
-    others = watched.compare_measures(one, two, measures, newest, alpha, fresh=fresh) if found is None or sliced else ()
+    others: Sequence[MeasureComparison] = ()
+    try:
+        if found is None or sliced:
+            others = watched.compare_measures(one, two, measures, newest, alpha, fresh=fresh)
+    except ModelError as exc:
+        if found is None:
+            raise
+        click.echo(f"slices are not compared: {exc}", err=True)
     if as_json:
         told = {
             "monitor": name,
@@ -75,8 +84,10 @@ def compare(
 
 def shown(found: MeasureComparison, first: str, second: str) -> dict[str, object]:
     """A comparison by a measure as JSON, with its sentence."""
+    from opmon.kept_quantities import as_kept
+
     own = {name: value for name, value in asdict(found).items() if name != "quantity"}
-    return {**found.quantity.kept(), **own, "winner": found.winner, "words": found.words(first, second)}
+    return {**as_kept(found.quantity), **own, "winner": found.winner, "words": found.words(first, second)}
 
 
 def address(model: str, version: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from opmon.cli.common import json_option, print_json
+from opmon.cli.common import console, json_option, print_json
 
 
 @click.command()
@@ -42,8 +42,6 @@ def demo(folder: Path, seed: int, as_json: bool, no_color: bool) -> None:
         story.figure()
         print_json({"summary": story.summary()})
         return
-    from rich.console import Console
-
     from opmon.demo.terminal import show
 
-    show(story, Console(no_color=no_color or None, highlight=False))
+    show(story, console(no_color=no_color))

@@ -166,7 +166,7 @@ def _section(entry: Entry) -> Iterator[str]:
         yield from ("", "| key | type | default | meaning |", "| --- | --- | --- | --- |")
     for name, about in entry.parameters.items():
         default = "required" if about.required else f"`{_value(about.default)}`"
-        cells = (f"`{name}`", f"`{about.type}`" if about.type else "", default, about.text)
+        cells = (f"`{name}`", about.type, default, about.text)
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
     if entry.example is not None:
         yield from ("", "```yaml", entry.example, "```")
@@ -183,7 +183,7 @@ def _has_form(block: str) -> bool:
 
 
 def _value(value: object) -> str:
-    return "none" if value is None else str(value)
+    return "none" if value in (None, "") else str(value)
 
 
 def _unknown(name: str, kinds: list[str]) -> str:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from opmon.setup import Proposal
 
 
 @click.command()
@@ -46,7 +51,14 @@ def _for_model(path: Path, model: str, source: str, tracking_uri: str, trust: bo
     from opmon.cli.common import settings_of
     from opmon.setup import propose
 
-    proposal = propose(model, source, tracking_uri, path.absolute().parent, trust)
+    with tempfile.TemporaryDirectory() as kept:  # what was fetched and converted to look at it is there for the check
+        proposal = propose(model, source, tracking_uri, path.absolute().parent, Path(kept), trust)
+        _tell(path, proposal, force)
+        return checked(settings_of(path), [proposal.monitor], folder=Path(kept))
+
+
+def _tell(path: Path, proposal: Proposal, force: bool) -> None:
+    """Write the configuration, and say what stands in it and why."""
     _write(path, proposal.text, force)
     click.echo(f"wrote {path} for the monitor {proposal.monitor!r}")
     for choice in proposal.choices:
@@ -55,7 +67,6 @@ def _for_model(path: Path, model: str, source: str, tracking_uri: str, trust: bo
         click.echo(f"  ! {remark}")
     if any(choice.guessed for choice in proposal.choices):
         click.echo("Look at what has a ?: neither the model nor the log says it.")
-    return checked(settings_of(path), [proposal.monitor])
 
 
 def _address(given: str | None) -> str:

@@ -50,7 +50,7 @@ def plan(
     known = Known() if inputs is not None and path is None and monitor is None else _known(path, monitor)
     size = inputs or known.inputs
     if size is None:
-        raise click.UsageError("no round has been scored yet: say how many inputs one has with --inputs")
+        raise click.UsageError("no round has a final estimate yet: say how many inputs one has with --inputs")
     expected, aim = _expected(known, accuracy), known.aim if aim is None else aim
     planned = budget_for(known, _wanted(known, half_width), size, expected, aim)
     advice = advise(
@@ -132,7 +132,8 @@ def _show(size: int, expected: float | None, known: Known, planned: Plan, advice
     what = f"{percent(known.level)} interval of ± {quantity.difference(planned.half_width)}"
     over = f" over {counted(size, 'input')}"
     when = "" if expected is None else f", if the {quantity.name} is about {quantity.text(expected)}"
-    out.print(Text.assemble((counted(planned.budget, "label"), "bold"), f" give a {what}{over}{when}"))
+    give = "gives" if planned.budget == 1 else "give"
+    out.print(Text.assemble((counted(planned.budget, "label"), "bold"), f" {give} a {what}{over}{when}"))
     out.print(f"  simple random sampling needs {'about ' if known.main else ''}{planned.plain_budget:,}")
     if planned.hopeful_budget is not None and planned.hopeful_budget < planned.budget:
         out.print(

@@ -37,7 +37,6 @@ def report(monitor: str | None, path: Path | None, asked: str, output: str | Non
     from opmon.queries.period import period_view
     from opmon.store.engine import open_store
     from opmon.web.printed import printed
-    from opmon.web.thresholds import threshold_of
 
     if as_json and output is not None:
         raise click.UsageError("--json is printed; --output is where the HTML file goes: give one of them")
@@ -51,7 +50,7 @@ def report(monitor: str | None, path: Path | None, asked: str, output: str | Non
     if file is not None:
         _require_writable(file, force)
     with open_store(settings.database.get_secret_value()).read() as connection:
-        period = period_view(connection, own.watch, own.plans_from, threshold_of(own), since, now)
+        period = period_view(connection, own.watch, own.plans_from, own.threshold, since, now)
     if as_json:
         from opmon.queries.plain import plain
 

@@ -129,6 +129,9 @@ def _show(out: Console, view: MonitorView) -> None:
         out.print(line)
     if view.newest:
         out.print(_rounds(view))
+    for row in view.newest[:1]:
+        if row.state == "closed" and row.estimate is None and row.problem:
+            out.print(Text(f"  round {row.number} has no estimate: {row.problem}", style="yellow"))
     for row in view.newest:
         left = _left_out(row)
         if left:

@@ -15,7 +15,7 @@ from opmon.values import canonical_class
 def class_name(value: object) -> object:
     """The name of a class as it is compared: 0 in YAML is the class ``"0"``."""
     if isinstance(value, bool):
-        raise ValueError("must be text: put yes, no, true, false in quotes")
+        raise ValueError("must be text: put true and false in quotes")
     return canonical_class(value) if isinstance(value, int | float | str) else value
 
 

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from opmon import plugins
-from opmon.abc import USUAL
 from opmon.config.consistency_of_designs import check_design
 from opmon.config.consistency_of_keeping import check_keeping
 from opmon.config.consistency_of_labels import check_labels
+from opmon.config.consistency_of_rules import check_lines, check_rules
 from opmon.config.part import at_key, unknown
 from opmon.config.slices import check_slices
-from opmon.decisions.measure_level import stakes
 from opmon.errors import InputError
 from opmon.problems import traits
 from opmon.scoring.outputs.sets import HALF
-from opmon.types import Labelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opmon.abc import Measure
     from opmon.config.monitor import MonitorSettings
 
 FREE = ("confidence", "margin", "entropy", "gini")
@@ -82,19 +77,6 @@ def _outputs_are_judged(monitor: MonitorSettings) -> None:
             raise at_key(key, "is of classes and numbers; an output that people judge has none: leave it out")
     if monitor.columns.scores or monitor.columns.threshold is not None:
         raise at_key("columns", "scores and threshold are of classes; an output that people judge has none")
-
-
-def _rules_fit_problem(monitor: MonitorSettings) -> None:
-    for rule in monitor.rules:
-        if monitor.problem not in rule.plugin.problems:
-            fitting = [
-                name for name in plugins.names("rule") if monitor.problem in plugins.class_of("rule", name).problems
-            ]
-            raise at_key(
-                "rules",
-                f"{rule.type!r} is no rule for problem: {monitor.problem}, which is told by its "
-                f"{monitor.quantity.name}; the rules for it are: {', '.join(fitting)}",
-            )
 
 
 def _variables_are_known(monitor: MonitorSettings) -> None:
@@ -189,46 +171,6 @@ def _main_is_measured(monitor: MonitorSettings) -> None:
         raise at_key("main", f"{main.key!r} is a table, and the main measure is one number; name another of them")
 
 
-def _rules_watch_what_is_measured(monitor: MonitorSettings) -> None:
-    for place, rule in enumerate(monitor.rules):
-        name = rule.plugin.watches()
-        try:
-            watched = monitor.watched(name)
-        except ValueError as exc:
-            hint = "" if rule.type.startswith("measure_") else "; measure_level and measure_worse watch the main one"
-            of = monitor.usual_quantity.name if name == USUAL else name
-            raise at_key("rules", f"{rule.type} watches {of!r}: {exc}{hint}", place) from exc
-        if watched.plugin.is_table or watched.quantity(monitor.unit).better == "neither":
-            raise at_key(
-                "rules", f"{rule.type} needs one number that can be better or worse, and {watched.key!r} is none", place
-            )
-        if rule.plugin.bets_on_ratio:
-            try:
-                _require_ratio(monitor, watched.plugin, rule.plugin.line())
-            except InputError as exc:
-                raise at_key("rules", f"{rule.type}: {exc}", place) from exc
-
-
-def _require_ratio(monitor: MonitorSettings, measure: Measure, line: float | None) -> None:
-    """Raise an error where a measure is no ratio that can be bet on, seen on two inputs that are made up."""
-    classes = monitor.class_names or ("0", "1")
-    texts, numbers = np.array(classes[:2], np.str_), np.array([0.0, 1.0])
-    of_classes = monitor.problem in ("classification", "multilabel")
-    known = np.array([True, True])
-    if monitor.problem == "multilabel":
-        texts = np.eye(2, len(classes), dtype=np.bool_)
-    scores = np.full((2, len(classes)), 1 / len(classes)) if of_classes else None
-    values = texts if of_classes else numbers
-    rows = Labelled(known, values, values, scores, classes if of_classes else ())
-    ratio, quantity = measure.ratio(rows), measure.quantity(monitor.unit)
-    if ratio is None:
-        raise InputError(
-            f"{quantity.name} is no ratio of two sums over inputs, and no bound for life is known of it; use "
-            "measure_worse, which looks at the estimates"
-        )
-    stakes(ratio, quantity, line or 0.0)
-
-
 def _names_differ(monitor: MonitorSettings) -> None:
     for key, names in (
         ("variables", [head.name for head in monitor.variables]),
@@ -246,14 +188,14 @@ _CHECKS: tuple[Callable[[MonitorSettings], None], ...] = (
     _unit_is_of_numbers,
     _several_classes_are_scored,
     _outputs_are_judged,
-    _rules_fit_problem,
+    check_rules,
     _variables_are_known,
     _log_has_what_is_read,
     _graph_is_run_where_needed,
     check_design,
     check_labels,
     _measures_fit,
-    _rules_watch_what_is_measured,
+    check_lines,
     _names_differ,
     check_slices,
     check_keeping,

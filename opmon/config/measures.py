@@ -10,6 +10,7 @@ from dataclasses import replace
 from pydantic import Field, InstanceOf, model_serializer, model_validator
 
 from opmon.abc import Measure
+from opmon.config.classes import class_name
 from opmon.config.part import at_key
 from opmon.config.plugged import Plugged
 from opmon.quantities import Quantity
@@ -28,15 +29,27 @@ class MeasureSettings(Plugged):
     def _named(cls, data: object) -> object:
         if isinstance(data, str):
             return {"type": data}
-        if not isinstance(data, Mapping) or "type" in data:
+        if not isinstance(data, Mapping):
             return data
+        if "type" in data:
+            return cls._of_class(data)
         if len(data) != 1:
             raise ValueError("must be the name of a measure, or {name: {parameter: value}}, such as "
                              "{recall: {class: fraud}}")  # fmt: skip
         name, parameters = next(iter(data.items()))
         if parameters is not None and not isinstance(parameters, Mapping):
             raise at_key(str(name), "takes its parameters by name, such as {recall: {class: fraud}}")
-        return {"type": str(name), **(parameters or {})}
+        return cls._of_class({"type": str(name), **(parameters or {})})
+
+    @staticmethod
+    def _of_class(data: Mapping[str, object]) -> dict[str, object]:
+        """With the class that it is of as classes are written: 1 is the class ``"1"``."""
+        if data.get("class") is None:
+            return dict(data)
+        try:
+            return {**data, "class": class_name(data["class"])}
+        except ValueError as exc:
+            raise at_key("class", str(exc)) from exc
 
     @property
     def key(self) -> str:

@@ -98,6 +98,13 @@ class MonitorSettings(MonitorKeys):
         return None if found.quantity(self.unit) == self.usual_quantity else found
 
     @property
+    def threshold(self) -> float | None:
+        """The line that figures draw: that of the first rule on the main measure which has one."""
+        rules, main = (rule.plugin for rule in self.rules), self.quantity.name
+        lines = (rule.line() for rule in rules if self.watched(rule.watches()).key == main)
+        return next((line for line in lines if line is not None), None)
+
+    @property
     def guide(self) -> Guide:
         """What annotators are told."""
         picture = self.columns.image or (None if self.inputs.image is None else self.inputs.image.column)
@@ -141,7 +148,14 @@ class MonitorSettings(MonitorKeys):
         of_all = chosen is not None and chosen.plugin.of_all(self.problem, self.class_names or ("", "other"))
         names, unknown = self.class_names or (), self.class_names is None and traits(self.problem).of_classes
         aims = chosen is None or unknown or chosen.plugin.aimed_at(self.problem, names)
-        return Known(self.quantity, self.problem, self.level, self.at_hand, aim, main=main, of_all=of_all, aims=aims)
+        whole = self.watched(None).plugin.all_or_nothing(self.problem, names or ("", "other"))
+        return Known(
+            *(self.quantity, self.problem, self.level, self.at_hand, aim),
+            main=main,
+            of_all=of_all,
+            all_or_nothing=whole,
+            aims=aims,
+        )
 
     @property
     def newest_kept(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -25,7 +25,7 @@ _PLAIN = {
     "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
-    "string_type": "must be text (in quotes where it looks like a number, a date, yes or no)",
+    "string_type": "must be text (in quotes where it looks like a number, true or false)",
     "string_too_short": "must not be empty",
     "model_type": "must hold keys (key: value)",
     "dict_type": "must hold keys (key: value)",
@@ -34,17 +34,26 @@ _PLAIN = {
     "tuple_type": "must be a list",
 }
 
+_SHAPES = ("model_type", "dict_type", "mapping_type", "list_type", "tuple_type")
+
 
 def config_error(error: ValidationError, document: Document, overridden: Mapping[KeyPath, str]) -> ConfigError:
     """The first problem in full, the others by their keys; ``overridden`` names the variables that set a key."""
-    problems = error.errors(include_url=False)
-    paths = [_path(problem, document.data) for problem in problems]
+    found = [(problem, _path(problem, document.data)) for problem in error.errors(include_url=False)]
+    found = [(problem, path) for problem, path in found if not _is_of_another_shape(problem, path, found)] or found
+    problems, paths = [problem for problem, _ in found], [path for _, path in found]
     message = _line(problems[0], paths[0], document, overridden)
     others = list(dict.fromkeys(dotted(path) for path in paths[1:] if path != paths[0]))
     if others:
         more = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
         message += f"\nalso wrong: {more}"
     return ConfigError(message)
+
+
+def _is_of_another_shape(problem: ErrorDetails, path: KeyPath, found: Sequence[tuple[ErrorDetails, KeyPath]]) -> bool:
+    """Whether it only says that a list was no mapping, or a mapping no list, where what it holds is what is wrong."""
+    deeper = any(len(other) > len(path) and other[: len(path)] == path for _, other in found)
+    return problem["type"] in _SHAPES and deeper
 
 
 def words(problem: ErrorDetails) -> str:

@@ -157,8 +157,8 @@ class _Nodes(References):
 
     def scalar(self, node: yaml.ScalarNode, path: KeyPath) -> object:
         kind = node.tag.removeprefix(_TAG)
-        if kind in ("str", "timestamp"):
-            return self.text(node.value, path)
+        if kind in ("str", "timestamp") or (kind == "bool" and node.value.lower() not in ("true", "false")):
+            return self.text(node.value, path)  # as of YAML 1.2 the country NO and the class "yes" are text
         if kind in ("null", "bool", "int", "float"):
             try:
                 if len(node.value) > _LONGEST_NUMBER:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opmon.binding import BLANK, bound
 from opmon.demo.plot import Alarm, Hour, Retrained
 from opmon.demo.story import Story
 from opmon.wording import percent
@@ -208,7 +209,8 @@ def _shown(path: Path, start: Path | None = None) -> str:
 
 def _say(console: Console, text: str, style: str | None = None) -> None:
     width = min(console.width, 100)
-    console.print(textwrap.fill(text, width, subsequent_indent="  " if text.startswith("•") else ""), style=style)
+    lines = textwrap.fill(bound(text), width, subsequent_indent="  " if text.startswith("•") else "")
+    console.print(lines.replace(BLANK, " "), style=style)
 
 
 def _rule(title: str, colour: str = "yellow") -> Text:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import IO, ClassVar
 
 from opmon.abc import Judge, Opinion, Question
+from opmon.ceiling import lift
 from opmon.errors import InputError, UnavailableError
 from opmon.judges._answers import opinion_of
 from opmon.outgoing import overdue
@@ -77,7 +78,7 @@ class CommandJudge(Judge):
         environment = {name: os.environ[name] for name in (*_KEPT, *self.pass_environment) if name in os.environ}
         environment["OPMON_GUIDE"] = json.dumps(asdict(guide), default=str)
         try:
-            return subprocess.Popen(  # noqa: S603 - the user's own program, without a shell
+            process = subprocess.Popen(  # noqa: S603 - the user's own program, without a shell
                 list(self.command),
                 cwd=self.folder,
                 env=environment,
@@ -89,6 +90,8 @@ class CommandJudge(Judge):
             )
         except (OSError, ValueError) as exc:
             raise UnavailableError(f"the judge {self.command[0]} cannot be started: {exc}") from exc
+        lift(process.pid)
+        return process
 
     def _heard(
         self, process: subprocess.Popen[bytes], questions: Sequence[Question], guide: Guide, printed: IO[bytes]

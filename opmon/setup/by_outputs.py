@@ -43,11 +43,29 @@ def by_outputs(log: Log) -> tuple[list[Choice], tuple[str, ...]] | None:
 
 
 def _of_sets(log: Log, name: str, classes: list[str]) -> list[Choice]:
+    of, why = (
+        f"{len(classes)} different classes in the rows looked at",
+        "what the log says: add those that it does not say",
+    )
+    if _places(log, name):
+        of = f"lists of 0 and 1, for {len(classes)} classes"
+        why = "the places in these lists: write the names of the classes instead, in this order"
     return [
         Choice(("problem",), "multilabel", "the answers name several classes at once, or none"),
-        Choice(("columns", "prediction"), name, f"{len(classes)} different classes in the rows looked at"),
-        Choice(("classes",), classes, "what the log says: add those that it does not say", guessed=True),
+        Choice(("columns", "prediction"), name, of),
+        Choice(("classes",), classes, why, guessed=True),
     ]
+
+
+def _places(log: Log, name: str) -> int:
+    """The length of a column's lists of 0 and 1, which is one for each class; 0 where it holds none such."""
+    column = log.column(name)
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        return 0
+    lists = [value for value in column.to_pylist() if value is not None]
+    lengths = {len(value) for value in lists}
+    are = len(lengths) == 1 and all(each in (0, 1) for value in lists for each in value)
+    return lengths.pop() if are and max(lengths) > 2 else 0
 
 
 def _of_outputs(log: Log, name: str) -> list[Choice]:
@@ -88,7 +106,9 @@ def _is_free(log: Log, name: str) -> bool:
 def _classes(log: Log, name: str) -> list[str]:
     """The classes that a column names, several in a row; none where it does not look like that."""
     column = log.column(name)
-    kind = column.type
+    kind, places = column.type, _places(log, name)
+    if places:
+        return [str(place) for place in range(places)]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         inner = kind.value_type
         if not (pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_integer(inner)):

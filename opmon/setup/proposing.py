@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,20 +63,19 @@ class Proposal:
     remarks: tuple[str, ...]
 
 
-def propose(uri: str, source: str, tracking_uri: str, folder: Path, trust: bool = False) -> Proposal:
+def propose(uri: str, source: str, tracking_uri: str, folder: Path, kept: Path, trust: bool = False) -> Proposal:
     """A configuration for the model ``uri`` and the log ``source``, in a file of ``folder``.
 
-    No code in the model is run without ``trust``. Where the model cannot be asked, production's logged answers are
-    judged; an error if there are none.
+    The model's files are kept in the folder ``kept``. No code in the model is run without ``trust``. Where the model
+    cannot be asked, production's logged answers are judged; an error if there are none.
     """
     registry: Registry = plugins.make("registry", "mlflow", {"tracking_uri": tracking_uri, "registry_uri": None})
     model = registry.resolve(uri)
     keys = keys_of(source, folder, tracking_uri)
     log = look(keys, folder)
     place = absolute(str(keys.get("path", "")), folder)
-    with tempfile.TemporaryDirectory() as temporary:
-        world = World(registry, model, registry.signature(model), log, keys, place, Path(temporary), trust, uri)
-        choices, remarks = _chosen(world)
+    world = World(registry, model, registry.signature(model), log, keys, place, kept, trust, uri)
+    choices, remarks = _chosen(world)
     first = [
         Choice(("model",), uri, f"version {model.version} ({', '.join(model.flavors) or 'no files'})"),
         *(Choice(("source", key), value, _WHY.get(key, "")) for key, value in keys.items()),

@@ -43,7 +43,7 @@ def test_somebody_is_invited_listed_and_revoked(world: World, run: Run) -> None:
     assert f"https://opmon.example.com/sign-in#{token}" in shown.output
     with world.served() as server:
         me = httpx.get(f"{server.url}/api/v1/me", headers={"authorization": f"Bearer {token}"}).json()
-    assert me == {"name": "Ann Lee", "role": "viewer", "monitors": ["a"], "by": "token"}
+    assert me == {"name": "Ann Lee", "role": "viewer", "monitors": ["a"], "by": "token", "csrf": ""}
     assert token not in run("list").output
     told = json.loads(run("list", "--json").output)
     assert [(each["name"], each["role"], each["monitors"]) for each in told] == [("Ann Lee", "viewer", ["a"])]

@@ -7,7 +7,6 @@ import json
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from click.testing import CliRunner, Result
 from opmon.cli import COMMANDS, HELD, LATER, WRONG, group, main
 from opmon.store import rounds
 from opmon.store.leases import hold
+from tests.patience import LONGEST, until
 
 
 def opmon(*arguments: str) -> tuple[int, str, str]:
@@ -235,7 +235,7 @@ def test_status_tells_what_each_round_leaves_out(workbench: Any, tmp_path: Path)
     assert opmon("run", "-c", config)[0] == 0
     assert "round 1, left out: 40 filtered" in opmon("status", "-c", config)[1]
     workbench.answer(workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", inputs=inputs), limit=8)
-    _until(lambda: opmon("run", "-c", config) and "of the draws have an answer" in opmon("status", "-c", config)[1])
+    until(lambda: opmon("run", "-c", config) and "of the draws have an answer" in opmon("status", "-c", config)[1])
 
 
 def test_events_are_listed_shown_and_replayed(workbench: Any, tmp_path: Path) -> None:
@@ -275,21 +275,14 @@ def test_serve_works_and_stops_when_told(workbench: Any, tmp_path: Path) -> None
         [sys.executable, "-m", "opmon", "serve", "-c", config], stderr=subprocess.PIPE, text=True
     )
     try:
-        _until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["queue"]["open"] > 0)
+        until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["queue"]["open"] > 0)
         workbench.answer(workbench.monitor(database))
-        _until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["latest"] is not None)
+        until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["latest"] is not None)
     finally:
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=LONGEST)
     assert process.returncode == 0, err
     assert "SIGTERM" in err
-
-
-def _until(ready: Any, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.2)
 
 
 def test_a_round_that_cannot_go_on_is_given_up(workbench: Any, config: str) -> None:

@@ -96,8 +96,8 @@ def test_a_rule_says_what_it_promises_and_what_it_does_not() -> None:
     assert "about every round" in text
     assert "It promises nothing about the mean over rounds" in text
     assert "`accuracy_mean`" in text
-    assert "threshold: float, required" in text
-    assert "alpha: float | None, default none" in text
+    assert "threshold: number, required" in text
+    assert "alpha: number, default none" in text
     assert "about the mean" in explain("accuracy_mean").output
 
 

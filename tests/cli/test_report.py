@@ -88,6 +88,7 @@ def test_the_file_tells_all_and_asks_nobody(world: tuple[str, Store]) -> None:
     assert 'class="chart"' in text
     assert "nobody has taken on the alarm" in text.lower()
     assert "https://hooks.example.com answered 500" in text
+    assert "Nobody has taken" in text
 
 
 def test_hostile_names_stay_text(world: tuple[str, Store]) -> None:
@@ -110,6 +111,22 @@ def test_since_bounds_rounds_and_alarms(world: tuple[str, Store]) -> None:
     assert len(most["raised"]) == len(few["raised"])  # those from before it still stand
     assert all(each["outcome"] == "stands" for each in most["raised"])
     assert few["labels"]["spent"] == 3 * 60 + 12
+
+
+def test_a_time_with_several_versions_tells_them_apart(world: tuple[str, Store]) -> None:
+    """Each over its own rounds of that time, and which of two neighbours is better."""
+
+    def told(since: str) -> str:
+        return opmon("report", "sinking", "-c", world[0], "--since", since, "-o", "-")[1]
+
+    both = told("25d")
+    assert "Model versions of this time" in both
+    assert "Version 3 is" in both or "The labels do not tell versions 2 and 3 apart" in both
+    assert "versions 1 and 2" not in both
+    assert "Model versions of this time" not in told("9d"), "one version alone is that of all that is told"
+    listed = json.loads(opmon("report", "sinking", "-c", world[0], "--since", "25d", "--json")[1])
+    first = listed["rounds"][-1]["number"]
+    assert [(each["version"], each["first"]) for each in listed["versions"]] == [("3", 41), ("2", first)]
 
 
 def test_what_recovered_before_is_not_told(world: tuple[str, Store]) -> None:

@@ -15,6 +15,7 @@ from opmon.config import load, render_example
 from opmon.config.settings import checked
 from opmon.config.yaml_text import parse
 from opmon.errors import ConfigError
+from tests.patience import LONGEST
 
 MONITOR = """\
 monitors:
@@ -107,12 +108,16 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "threads zero": (with_monitor("threads: 0"), ["digits.threads", "must be >= 1", "got 0"]),
     "threads text": (with_monitor("threads: many"), ["digits.threads", "whole number", "'many'"]),
-    "threads boolean": (with_monitor("threads: yes"), ["digits.threads", "must be a number", "got true"]),
+    "threads boolean": (with_monitor("threads: true"), ["digits.threads", "must be a number", "got true"]),
     "threads half": (with_monitor("threads: 1.5"), ["digits.threads", "whole number", "got 1.5"]),
-    "seed boolean": (with_monitor("seed: on"), ["digits.seed", "number", "got true"]),
+    "seed boolean": (with_monitor("seed: true"), ["digits.seed", "number", "got true"]),
     "level": (with_monitor("level: 95"), ["digits.level", "between 0 and 1", "0.95", "got 95"]),
     "level nan": (with_monitor("level: .nan"), ["digits.level", "finite", "got nan"]),
-    "classes boolean": (with_monitor("classes: [yes, no]"), ["digits.classes[0]", "quotes", "got true"]),
+    "classes boolean": (with_monitor("classes: [true, false]"), ["digits.classes[0]", "quotes", "got true"]),
+    "spelling boolean": (
+        with_monitor("classes: {ok: [0, false], fraud: [1, x]}"),
+        ["opmon.yaml:5", "digits.classes.ok[1]", "put true and false in quotes", "got false"],
+    ),
     "classes twice": (with_monitor("classes: [a, a]"), ["digits.classes", "each once"]),
     "a class with nothing else": (with_monitor("classes: {a: 0}"), ["digits.classes", "at least two classes"]),
     "one spelling of two classes": (
@@ -315,5 +320,5 @@ def test_reading_a_hostile_file_is_quick_and_small(tmp_path: Path) -> None:
         f"try: opmon.config.load({str(path)!r}, {{}})\n"
         "except opmon.errors.ConfigError as exc: print(exc)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=LONGEST, check=True)
     assert "nested deeper" in done.stdout

@@ -425,3 +425,16 @@ def test_modules_are_looked_for_beside_the_file(tmp_path: Path, monkeypatch: pyt
     load(tmp_path / "opmon.yaml", {})
     assert sys.path.count(str(tmp_path)) == 1
     assert importlib.import_module("beside_the_file").pixels([]) == {}
+
+
+def test_only_true_and_false_are_booleans(tmp_path: Path) -> None:
+    """Norway, and the classes yes and no, are text; a switch may be written either way."""
+    path = tmp_path / "opmon.yaml"
+    path.write_text(
+        "monitors:\n  m:\n    model: models:/m/1\n    source: {path: in/}\n    classes: [yes, no]\n"
+        "    convert_sklearn: yes\n    slices: [{country: [NO, DE]}, {paid: [true]}]\n    drift: {enabled: off}\n"
+    )
+    monitor = load(path).monitor("m")
+    assert monitor.class_names == ("yes", "no")
+    assert [each.values for each in monitor.slices] == [("NO", "DE"), ("true",)]
+    assert (monitor.convert_sklearn, monitor.drift.enabled) == (True, False)

@@ -73,3 +73,12 @@ def test_what_is_read_is_shown_as_it_can_be_written_again() -> None:
 def test_what_cannot_be_measured_is_refused_when_read(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         monitor(**changes)
+
+
+def test_a_class_may_be_a_number() -> None:
+    found = monitor(
+        classes=[0, 1], measures=[{"recall": {"class": 1}}, {"cost": {"matrix": {"1": {"0": 5}, "0": {"1": 1}}}}]
+    )
+    assert [each.key for each in found.measures] == ["recall[1]", "cost"]
+    with pytest.raises(ConfigError, match=r"measures\[0\].class: put true and false in quotes|must be text: put true"):
+        monitor(classes=["false", "true"], measures=[{"recall": {"class": True}}])

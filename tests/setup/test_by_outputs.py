@@ -32,6 +32,12 @@ def test_several_classes_are_known_by_their_lists(tags: list[Any]) -> None:
     assert given["classes"] == ["app", "price", "staff"]
 
 
+def test_lists_of_zeros_and_ones_are_the_places_of_classes_that_want_names() -> None:
+    given = found(review=PROMPTS, tags=[[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]] * 25)
+    assert (given["problem"], given["columns"]) == ("multilabel", {"prediction": "tags"})
+    assert given["classes"] == ["0", "1", "2"]
+
+
 @pytest.mark.parametrize("name", ["answer", "response", "completion", "generated_text"])
 def test_sentences_are_judged(name: str) -> None:
     given = found(prompt=PROMPTS, tokens=list(range(100)), **{name: ANSWERS})
