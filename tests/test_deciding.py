@@ -222,7 +222,7 @@ def test_rounds_are_judged_in_their_order_and_one_drop_is_one_alarm(workbench: A
     assert events_of(monitor, workbench.name) == []
     waiting = only_round(monitor, workbench.name, 4)
     assert (waiting.state, waiting.reported) == ("estimated", 0), "its estimate is told meanwhile"
-    assert "after round 3, for which labels are still awaited, until" in (waiting.problem or "")
+    assert "after round 3, for which labels are awaited; a run after 20" in (waiting.problem or "")
     assert not monitor.has_work()
     workbench.answer(monitor, wrong=0.95, only=3)
     monitor.advance()

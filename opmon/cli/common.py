@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -92,15 +92,16 @@ def console(stderr: bool = False, *, no_color: bool = False) -> Console:
 
 def ago(moment: datetime | None) -> str:
     """
-    >>> ago(None)
-    '–'
+    >>> ago(None), ago(datetime.now(UTC) - timedelta(hours=5)), ago(datetime.now(UTC) + timedelta(days=2, hours=1))
+    ('–', '5 h ago', 'in 2 d')
     """
     if moment is None:
         return "–"
     seconds = (datetime.now(UTC) - moment).total_seconds()
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if abs(seconds) >= size:
-            return f"{seconds / size:.0f} {unit} ago"
+            text = f"{abs(seconds) / size:.0f} {unit}"
+            return f"{text} ago" if seconds > 0 else f"in {text}"
     return "just now"
 
 

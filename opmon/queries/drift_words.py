@@ -98,8 +98,8 @@ def _in_slices(slices: Sequence[SliceDrift], compared: Compared) -> list[str]:
     if worse and compared.estimate is not None:
         quantity = compared.estimate.quantity
         names = ", ".join(
-            f"{each.name} (by {quantity.difference(each.worse_by or 0.0)}, at least "
-            f"{quantity.difference(each.worse_at_least or 0.0)})"
+            f"{each.name} (by {_of_slice(each.worse_by, each, quantity)}, at least "
+            f"{_of_slice(each.worse_at_least, each, quantity)})"
             for each in worse[:NAMED]
         )
         looked_at = counted(compared.slices, "slice")
@@ -111,6 +111,12 @@ def _in_slices(slices: Sequence[SliceDrift], compared: Compared) -> list[str]:
         names = "; ".join(f"{each.name} ({_names(each.drifted)})" for each in moved[:NAMED])
         said.append(f"Inputs drifted inside of these slices: {names}{_more(moved)}.")
     return said
+
+
+def _of_slice(by: float | None, each: SliceDrift, quantity: Quantity) -> str:
+    """A loss with as many digits as the distance from the least that it may be bears."""
+    value, least = each.worse_by or 0.0, each.worse_at_least or 0.0
+    return quantity.difference(by or 0.0, quantity.digits(least, 2 * value - least))
 
 
 def _names(names: Sequence[str]) -> str:

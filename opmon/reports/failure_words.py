@@ -23,11 +23,15 @@ class FailureWords:
     """The number that a table has of each."""
     ordered: bool = False
     """Whether the worst ones come first."""
+    picked: bool = False
+    """Whether they are the worst of all that were labelled, however good those are."""
+    heading: str = ""
+    """What stands over some of them; empty: the title."""
 
 
 FAILURE_WORDS: Mapping[FailureKind, FailureWords] = {
-    "wrong": FailureWords("Failures", "failure"),
-    "largest errors": FailureWords("Largest errors", "error", number="error", ordered=True),
+    "wrong": FailureWords("Failures", "failure", heading="What it got wrong"),
+    "largest errors": FailureWords("Largest errors", "error", number="error", ordered=True, picked=True),
     "errors": FailureWords("Errors beyond the tolerance", "error", number="error", ordered=True),
     "fails": FailureWords("Failed outputs", "failed output", "Output", "Judged", None),
     "low scores": FailureWords("Low scores", "low score", "Output", "Score", None, ordered=True),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from opmon.quantities import Quantity
 from opmon.types.slicing import Sliced
-from opmon.wording import percent
+from opmon.wording import percent, share_digits
 
 LONGEST = 60
 """So much of a slice's name is in its key, and on the figure."""
@@ -73,10 +73,16 @@ class SliceRow:
 def slice_rows(slices: Sequence[Sliced], quantity: Quantity) -> list[SliceRow]:
     """The slices for a page: those that are worse first, then as they are configured."""
     return [
-        SliceRow(each.name, percent(each.share), f"{each.answers:,}", interval_of(each, quantity), note_of(each),
-                 worse_of(each, quantity))
+        SliceRow(
+            each.name,
+            percent(each.share, share_digits(each.share)),
+            f"{each.answers:,}",
+            interval_of(each, quantity),
+            note_of(each),
+            worse_of(each, quantity),
+        )
         for each in slices
-    ]  # fmt: skip
+    ]
 
 
 def interval_of(found: Sliced, quantity: Quantity) -> str:

@@ -125,9 +125,9 @@ def _tell_waiting(work: Toolbox, round_: Round, awaited: Sequence[Round]) -> Non
     """Say what the round waits for, once."""
     names = ", ".join(str(each.number) for each in awaited)
     last = max((each.deadline_at for each in awaited if each.deadline_at is not None), default=None)
-    until = "" if last is None else f", until {last:%Y-%m-%d %H:%M} UTC at the latest"
+    until = "" if last is None else f"; a run after {last:%Y-%m-%d %H:%M} UTC does not wait for them"
     plural = "s" if len(awaited) > 1 else ""
-    text = f"it is judged after round{plural} {names}, for which labels are still awaited{until}"
+    text = f"it is judged after round{plural} {names}, for which labels are awaited{until}"
     if round_.problem != text:
         with work.write() as connection:
             rounds.update(connection, round_.id, problem=text)

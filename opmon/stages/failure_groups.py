@@ -60,7 +60,8 @@ def _grouped(work: Toolbox, round_: Round, answers: Answers) -> tuple[FailureGro
         return ()
     tasks = looked.tasks
     classes = traits(round_.plan.problem).compares and not traits(round_.plan.problem).of_numbers
-    said, true = [task.prediction for task in tasks], [task.truth or "" for task in tasks]
+    said = [readable(task.prediction, round_.plan.problem) for task in tasks]
+    true = [readable(task.truth or "", round_.plan.problem) for task in tasks]
     grouping = failure_groups(
         _features(work, looked, true if classes else None),
         looked.failed,

@@ -11,7 +11,9 @@ from opmon.adjudication import Asked
 from opmon.answers import readable
 from opmon.config import MonitorSettings
 from opmon.problems import traits
+from opmon.reports.failure_words import FAILURE_WORDS, FailureWords
 from opmon.stages.estimate import Answers, read_answers
+from opmon.stages.round_files import kind_of
 from opmon.stages.weights import weight_of
 from opmon.store.engine import Connection
 from opmon.store.rounds import Round
@@ -55,6 +57,8 @@ class FailuresView:
     failures: Sequence[FailureView]
     compares: bool = True
     """Whether people said what is true, and not how good an output is."""
+    words: FailureWords = FAILURE_WORDS["wrong"]
+    """How pages speak of them."""
     labels_pruned_at: datetime | None = None
     """When its labels were pruned: nothing tells any more what it got wrong."""
 
@@ -69,7 +73,7 @@ def failures_of(connection: Connection, settings: MonitorSettings, round_: Round
     if weights and of.right_or_wrong:
         found = sorted(found, key=lambda task: -weights.get(task.position, 0.0))
     shown = [_failure(settings, round_, task, weights.get(task.position)) for task in found[:limit]]
-    return FailuresView(round_.number, len(found), answers.returned, shown, of.compares)
+    return FailuresView(round_.number, len(found), answers.returned, shown, of.compares, FAILURE_WORDS[kind_of(round_.plan)])
 
 
 def _weights(answers: Answers) -> dict[int, float]:

@@ -68,6 +68,15 @@ DELIVERIES = {
 """What became of an event on its way to an action."""
 
 
+def brief(why: str) -> str:
+    """Why a monitor stands as it does, for a line among many: without the reasoning, which its own page has.
+
+    >>> brief("an alarm stands; floor in round 8: accuracy 70 % (95 % interval 60 % to 80 %); the evidence is 4 times")
+    'an alarm stands; floor in round 8: accuracy 70 % (95 % interval 60 % to 80 %)'
+    """
+    return "; ".join(why.split("; ")[:2])
+
+
 def begun(text: str) -> str:
     """A sentence as it begins.
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from opmon.estimators.changes import Change
-from opmon.quantities import ACCURACY, Quantity, mean_squared_error
+from opmon.quantities import ACCURACY, MEAN_SCORE, Quantity, mean_squared_error
 from opmon.queries.drift_words import Compared, told
 from opmon.types import Estimate
-from opmon.types.drifting import DriftedPart, Loss
+from opmon.types.drifting import DriftedPart, Loss, SliceDrift
 
 MOVED = (DriftedPart("inputs", 12, ("age", "income")), DriftedPart("predictions", 1, ()))
 STILL = (DriftedPart("inputs", 12, ()),)
@@ -53,3 +53,10 @@ def test_without_an_estimate_or_rounds_before_it_is_not_known() -> None:
     assert "no earlier round of this model version" in " ".join(
         told(MOVED, "not known", Compared(None, estimate, (), True, 0), ())
     )
+
+
+def test_losses_of_slices_have_as_many_digits_as_they_bear() -> None:
+    estimate = Estimate(0.68, 0.62, 0.73, 80, 400, 1.0, "srs", quantity=MEAN_SCORE)
+    worse = SliceDrift("lang de", 0.3, 0.3, 0, (), 0.24223, 0.11661)
+    words = told(STILL, "none seen", Compared(None, estimate, (1,), True, 3), [worse])[-1]
+    assert "lang de (by 0.24, at least 0.12)" in words

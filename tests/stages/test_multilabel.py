@@ -20,7 +20,7 @@ from opmon.label_sets import members, text_of
 from opmon.stages.compare_measures import require_classes
 from opmon.stages.draw import frame_path
 from opmon.stages.frames import read_frame
-from opmon.store import draws, queue, revisions, rounds
+from opmon.store import draws, grouped, queue, revisions, rounds
 from opmon.types import Label, ModelVersion
 from opmon.types.draw import KIND
 from tests.conftest import point_mlflow_at
@@ -124,6 +124,20 @@ def test_sets_are_logged_in_many_ways(workbench: Any, sqlite: str, tmp_path: Pat
     assert estimate.low <= expected(truth, said) <= estimate.high
     page = monitor.registry.download(round_.run_id, "round.html", tmp_path / "got").read_text()
     assert "subset accuracy" in page
+
+
+def test_sets_that_are_mixed_up_are_named_as_people_read_them(workbench: Any, sqlite: str) -> None:
+    """Of those that were said to be of a price alone, most have no class at all."""
+    truth = logged(workbench.folder / "reviews", "list")
+    _, _, scores = reviews()
+    alone = [f"r{k}" for k, row in enumerate(scores >= 0.5) if names(row) == ["price"]]
+    truth |= dict.fromkeys(alone, set())
+    changes = keys(workbench, model=registered(workbench), scoring={"by": "logged"})
+    monitor = workbench.monitor(sqlite, **{**changes, "sampler": {"type": "srs", "budget": 200}})
+    _, _, _, revision = closed(workbench, monitor, truth)
+    with monitor.store.read() as connection:
+        groups = grouped.of(connection, [revision.key])[revision.key]
+    assert "predicted price, truly none of them" in [group.name for group in groups]
 
 
 LINEAR = OneVsRestClassifier(LogisticRegression())

@@ -53,6 +53,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         configuration=as_yaml(settings),
         labels=person.labels,
         late=site.clock() - LATE,
+        now=site.clock(),
         has_robustness=settings.robustness is not None,
     )
 

@@ -20,10 +20,10 @@ router = APIRouter()
 @router.get("/monitors/{monitor}/rounds/{number}")
 def one_round(site: TheSite, person: Watcher, monitor: str, number: int = Path(ge=1, lt=2**31)) -> HTMLResponse:
     """All of it on one page."""
-    settings = site.monitor_for(person, monitor)
+    settings, now = site.monitor_for(person, monitor), site.clock()
     with site.store.read() as connection:
         round_ = rounds.get(connection, monitor, number)
-        view = round_view(connection, settings.watch, round_, site.clock())
+        view = round_view(connection, settings.watch, round_, now)
         failures = failures_of(connection, settings, round_)
         last = rounds.count(connection, monitor)
     return page(
@@ -40,4 +40,5 @@ def one_round(site: TheSite, person: Watcher, monitor: str, number: int = Path(g
         run=run_in_mlflow(site, round_.run_id),
         run_id=round_.run_id,
         last=last,
+        now=now,
     )

@@ -206,7 +206,7 @@ def test_slices_and_further_measures_are_shown_where_there_are_any(tmp_path_fact
             page = client.get(path).text
             assert HOSTILE not in page
             assert "country DE" in page
-            assert bound("80 %") in page, "the share of the slice"
+            assert bound("80.0 %") in page, "the share of the slice"
             assert bound("70 %") in page or bound("70.0 %") in page, "the recall"
             assert "not known: no positive was drawn" in page
             assert '<span class="range">20–40</span>' in page
