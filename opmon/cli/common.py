@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -92,6 +92,7 @@ def console(stderr: bool = False, *, no_color: bool = False) -> Console:
 
 def ago(moment: datetime | None) -> str:
     """
+    >>> from datetime import timedelta
     >>> ago(None), ago(datetime.now(UTC) - timedelta(hours=5)), ago(datetime.now(UTC) + timedelta(days=2, hours=1))
     ('–', '5 h ago', 'in 2 d')
     """

@@ -64,7 +64,11 @@ def share_of_line(evidence: float, what: str = "an alarm") -> str:
     '56,200 times what an alarm takes'
     """
     if evidence >= 1:
-        return f"{float(f'{evidence:.3g}'):,.12g} times what {what} takes" if evidence < 1e6 else f"far beyond what {what} takes"
+        return (
+            f"{float(f'{evidence:.3g}'):,.12g} times what {what} takes"
+            if evidence < 1e6
+            else f"far beyond what {what} takes"
+        )
     if evidence < 0.001:
         return f"less than 0.1 % of what {what} takes"
     near = min(float(f"{100 * evidence:.2g}"), 99.0)  # what is nearly enough is not enough

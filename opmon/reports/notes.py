@@ -19,7 +19,7 @@ STATUS = {
     "healthy": "Healthy",
     "degraded": "Degraded",
     "unknown": "Not known yet",
-    "unwatched": "Measured, and no rule watches it",
+    "unwatched": "Measured",
 }
 """How a model version stands, as the first words of a note."""
 
@@ -97,7 +97,7 @@ def round_note(note: RoundNote) -> str:
 def version_note(note: RoundNote) -> str:
     """The section of a model version's description."""
     return _joined(
-        f"**{STATUS[note.status]}** in production, says opmon's monitor {plain(note.monitor)}. {_why(note) or ''}",
+        f"**{STATUS[note.status]}** in production, says opmon's monitor {plain(note.monitor)}. {_why(note)}",
         _table(note),
         _links(note, ("Timeline", note.timeline), ("Last round", note.run)),
     )
@@ -145,14 +145,14 @@ def _joined(*parts: str | None) -> str:
     return bound("\n\n".join(part.strip() for part in parts if part))
 
 
-def _why(note: RoundNote) -> str | None:
+def _why(note: RoundNote) -> str:
     alarms = [rule for rule in note.rules if rule.state == "alarm" and not rule.advises]
     if alarms:
         names = ", ".join(plain(rule.rule) for rule in alarms)
         return f"{wording.counted(len(alarms), 'rule has', 'rules have')} raised an alarm: {names}."
     if note.status == "healthy":
         return "No rule has raised an alarm."
-    return None if note.status == "unwatched" else f"{plain(note.why[:1].upper() + note.why[1:])}."
+    return f"{plain(note.why[:1].upper() + note.why[1:])}."
 
 
 def _headline(estimate: Estimate) -> str:

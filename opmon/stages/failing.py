@@ -37,4 +37,7 @@ def _least(losses: NDArray[np.float64], plan: RoundPlan) -> float:
         return plan.tolerance**2 * (1 + 1e-12)
     wrong = np.sort(losses[losses > 0])
     listed = math.ceil(LARGEST * len(losses))
-    return 0.0 if len(wrong) <= listed else float(wrong[-listed - 1])
+    if len(wrong) <= listed:
+        return 0.0
+    least = float(wrong[-listed - 1])
+    return least if least < wrong[-1] else float(np.nextafter(least, 0.0))  # all of many that are as large

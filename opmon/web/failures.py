@@ -73,7 +73,8 @@ def failures_of(connection: Connection, settings: MonitorSettings, round_: Round
     if weights and of.right_or_wrong:
         found = sorted(found, key=lambda task: -weights.get(task.position, 0.0))
     shown = [_failure(settings, round_, task, weights.get(task.position)) for task in found[:limit]]
-    return FailuresView(round_.number, len(found), answers.returned, shown, of.compares, FAILURE_WORDS[kind_of(round_.plan)])
+    spoken = FAILURE_WORDS[kind_of(round_.plan)]
+    return FailuresView(round_.number, len(found), answers.returned, shown, of.compares, spoken)
 
 
 def _weights(answers: Answers) -> dict[int, float]:

@@ -57,6 +57,7 @@ def _environment() -> jinja2.Environment:
         sure=words.sure_of,
         percent=wording.percent,
         signed_points=wording.signed_points,
+        brief=words.brief,
         capitalize_first=words.begun,
         drift_rows=words.drift_rows,
         measured_in=words.measured_in,

@@ -56,6 +56,13 @@ def test_what_is_not_known_is_left_out() -> None:
         assert part not in text
 
 
+def test_what_no_rule_watches_is_measured_in_production() -> None:
+    note = replace(NOTE, rules=[], status="unwatched", why="no rule watches it")
+    assert timeline_note(note).startswith("## Measured: digits version 3 in production\n\nNo rule watches it.")
+    assert version_note(note).startswith("**Measured** in production, says opmon's monitor digits. No rule watches it.")
+    assert "(digits): **measured** since round 12" in bound(model_note(note)).replace("\xa0", " ")
+
+
 def test_a_round_says_how_its_failures_are_loaded() -> None:
     assert 'opmon.load_failures("digits", rounds=[12])' in round_note(NOTE)
 

@@ -20,6 +20,13 @@ def test_the_largest_tenth_of_the_errors_without_a_tolerance() -> None:
     assert failed([0.0] * 19 + [4.0], problem="regression") == [19]
 
 
+def test_largest_errors_that_are_all_as_large_are_not_left_out() -> None:
+    """Whole numbers are often off by one, and by no more."""
+    assert failed([0.0] * 10 + [1.0] * 10, problem="regression") == list(range(10, 20))
+    assert failed([1.0] * 10 + [4.0] * 10, problem="regression") == list(range(10, 20))
+    assert failed([1.0] * 10 + [4.0], problem="regression") == [10]
+
+
 def test_errors_beyond_the_tolerance_are_failures_and_those_at_it_are_none() -> None:
     assert failed([0.0, 1.44, 1.45, 9.0, np.nan], problem="regression", tolerance=1.2) == [2, 3]
 

@@ -131,7 +131,7 @@ def test_sets_that_are_mixed_up_are_named_as_people_read_them(workbench: Any, sq
     truth = logged(workbench.folder / "reviews", "list")
     _, _, scores = reviews()
     alone = [f"r{k}" for k, row in enumerate(scores >= 0.5) if names(row) == ["price"]]
-    truth |= dict.fromkeys(alone, set())
+    truth |= {key: set() for key in alone}
     changes = keys(workbench, model=registered(workbench), scoring={"by": "logged"})
     monitor = workbench.monitor(sqlite, **{**changes, "sampler": {"type": "srs", "budget": 200}})
     _, _, _, revision = closed(workbench, monitor, truth)
