@@ -28,6 +28,9 @@ _ROW, _BELOW = 0.27, 0.62
 _NARROW = 600
 """On fewer pixels names are shorter and the legend has a line for each mark."""
 
+_FROM_THE_LEFT = "\u200e"
+"""Has no width; numbers behind a Hebrew or Arabic name would else be drawn on both sides of it."""
+
 
 def slice_figure(slices: Sequence[Sliced], whole: Estimate, path: Path) -> Path:
     """Writes the figure as PNG or SVG, by the suffix of ``path``, and returns the path."""
@@ -71,7 +74,8 @@ def in_order(slices: Sequence[Sliced], whole: Estimate) -> list[Sliced]:
 def _name(found: Sliced, width: int) -> str:
     few = " (few)" if found.note else ""
     most = LONGEST if width >= _NARROW else 18
-    return drawable(shown(found.name, most - len(few))) + f"  {percent(found.share, 0)}{few}"
+    name = drawable(shown(found.name, most - len(few)))
+    return f"{name}{_FROM_THE_LEFT}  {percent(found.share, 0)}{few}"
 
 
 def _frame(axes: Axes, whole: Estimate, names: Sequence[str], ticks: int, colours: Palette) -> None:

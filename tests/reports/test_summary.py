@@ -20,6 +20,7 @@ from opmon.reports.timeline import RoundFacts
 from opmon.store.corrections import SETTLED, Corrected
 from opmon.types import Estimate, Verdict
 
+TEMPLATES = Path(__file__).parents[2] / "opmon/reports/templates"
 SCRIPT = "</title></bdi><script>alert('x')</script>"
 ROUND = RoundSummary(
     monitor="digits",
@@ -186,3 +187,10 @@ def test_what_was_counted_has_no_interval(tmp_path: Path) -> None:
     assert "Counted accuracy 99.97 %" in text
     assert "Counted, not estimated: the truth of all 1,198 inputs is known." in text
     assert "99.97 % to" not in text
+
+
+def test_white_sheets_hold_pictures_alone() -> None:
+    """Text on them is white in a dark browser."""
+    pages = "".join(each.read_text() for each in TEMPLATES.glob("*.html"))
+    assert '<div class="sheet"><img' in pages
+    assert pages.count('class="sheet"') == pages.count('<div class="sheet"><img')
