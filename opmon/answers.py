@@ -6,7 +6,7 @@ import json
 
 from opmon.label_sets import shown
 from opmon.problems import Problem, traits
-from opmon.wording import number
+from opmon.wording import in_unit, number
 
 _IN_FULL = 1e15
 """Numbers of labels below it are written out: a price of twelve million is read as one."""
@@ -23,7 +23,7 @@ def readable(answer: str, problem: Problem, unit: str | None = None) -> str:
     of = traits(problem)
     try:
         if of.of_numbers:
-            return f"{_number(float(answer))} {unit or ''}".rstrip()
+            return in_unit(_number(float(answer)), unit)
         return shown(answer) if of.of_classes and not of.one_class else answer
     except (TypeError, ValueError, json.JSONDecodeError):
         return answer

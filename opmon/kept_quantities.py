@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from opmon.quantities import KNOWN, MEAN_SQUARED_ERROR, Quantity, squared
+from opmon.wording import PLURALS
 
+_OF_ONE = re.compile(rf"share within 1 ({'|'.join(sorted(PLURALS))})")
 _BASE = re.compile(r"^(macro|weighted|micro) |\[.*\]$", re.DOTALL)
 
 
@@ -54,7 +56,17 @@ def named(name: str, unit: str = "") -> Quantity:
     """
     known = {quantity.name: quantity for quantity in KNOWN}
     base = known.get(_BASE.sub("", name), Quantity(name))
-    return replace(base, name=name, unit=unit)
+    return replace(base, name=name[:-1] if _OF_ONE.fullmatch(name) else name, unit=unit)
+
+
+def names(quantity: Quantity) -> tuple[str, ...]:
+    """Its name, with the other one that databases may have: one day was "1 days" once.
+
+    >>> names(Quantity("share within 1 day", share=True)), names(Quantity("accuracy"))
+    (('share within 1 day', 'share within 1 days'), ('accuracy',))
+    """
+    older = f"{quantity.name}s"
+    return (quantity.name, older) if _OF_ONE.fullmatch(older) else (quantity.name,)
 
 
 def spellings(quantity: Quantity) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ class Quantity:
         """
         if self.percent:
             return wording.percent(value, digits)
-        return f"{wording.number(value, digits)} {self.unit}".rstrip()
+        return wording.in_unit(wording.number(value, digits), self.unit)
 
     def exactly(self, value: float) -> str:
         """A value that somebody chose, such as a threshold: with all of its digits.
@@ -129,7 +129,7 @@ class Quantity:
         >>> ACCURACY.exactly(0.9975), mean_squared_error("days").exactly(3.2)
         ('99.75 %', '3.2 days²')
         """
-        return f"{wording.exactly(value, in_percent=self.percent)} {'' if self.percent else self.unit}".rstrip()
+        return wording.in_unit(wording.exactly(value, in_percent=self.percent), "" if self.percent else self.unit)
 
     def sides(self, threshold: float) -> tuple[float, ...]:
         """The values at which a threshold lies: on both sides of 0 where 0 is best.
@@ -167,7 +167,7 @@ class Quantity:
             return value_text, low_text, high_text
         largest = max((abs(each) for each in (value, low, high) if math.isfinite(each)), default=0.0)
         own, low_text, high_text = (wording.number(each, digits, largest) for each in (value, low, high))
-        return f"{own} {self.unit}".rstrip(), low_text, high_text
+        return wording.in_unit(own, self.unit), low_text, high_text
 
     def interval(self, value: float, low: float, high: float) -> str:
         """A value with its bounds; alone, where it was counted and they have no distance.

@@ -15,6 +15,12 @@ ABSENT = "–"
 _MOST_DIGITS = 6
 _LARGE, _SMALL = 1e15, 1e-4
 """Beyond these numbers are written with powers of ten."""
+_ONE = ("1", "-1", "−1")
+PLURALS = frozenset(
+    "seconds minutes hours days weeks months quarters years dollars euros pounds cents points degrees metres meters "
+    "kilometres kilometers miles kilos grams litres liters pieces items units visits clicks calls orders rooms".split()
+)
+"""Units of which one is written without its last letter."""
 
 
 def percent(share: float | None, digits: int | None = None) -> str:
@@ -130,6 +136,15 @@ def number(value: float, digits: int | None = None, beside: float = 0.0) -> str:
         text = f"{value:z,.{digits}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:z,.{digits}f}"
+
+
+def in_unit(text: str, unit: str | None) -> str:
+    """A number with the unit behind it, which people give as they say it of many.
+
+    >>> in_unit("2.5", "days"), in_unit("1", "days"), in_unit("1", "€"), in_unit("1.0", "days"), in_unit("3", None)
+    ('2.5 days', '1 day', '1 €', '1.0 days', '3')
+    """
+    return f"{text} {(unit or '')[: -1 if text in _ONE and unit in PLURALS else None]}".rstrip()
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

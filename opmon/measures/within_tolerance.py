@@ -12,7 +12,7 @@ from opmon.abc import Measure, Ratio, truth_numbers
 from opmon.errors import InputError
 from opmon.quantities import Problem, Quantity
 from opmon.types.labelled import Labelled
-from opmon.wording import number
+from opmon.wording import in_unit, number
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class WithinTolerance(Measure):
             raise InputError(f"tolerance is a number of at least 0, in the unit of the label; got {self.tolerance}")
 
     def quantity(self, unit: str | None = None) -> Quantity:
-        return Quantity(f"share within {number(self.tolerance)} {unit or ''}".rstrip(), share=True)
+        return Quantity(f"share within {in_unit(number(self.tolerance), unit)}", share=True)
 
     def ratio(self, rows: Labelled) -> Ratio:
         truth, predicted = truth_numbers(rows)

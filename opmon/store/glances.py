@@ -10,7 +10,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.kept_quantities import spellings
+from opmon.kept_quantities import names, spellings
 from opmon.quantities import Quantity
 from opmon.store._among import among, listed
 from opmon.store.schema import estimates, rounds, verdicts
@@ -35,7 +35,7 @@ class Glance:
     def is_of(self, quantity: Quantity) -> bool:
         """Whether it is an estimate of this quantity."""
         name, unit = self.quantity
-        return name == quantity.name and unit in spellings(quantity)
+        return name in names(quantity) and unit in spellings(quantity)
 
 
 def last_numbers(connection: Connection, monitors: Sequence[str]) -> dict[str, int]:

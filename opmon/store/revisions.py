@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.estimators.tally import Tally
-from opmon.kept_quantities import spellings
+from opmon.kept_quantities import names, spellings
 from opmon.quantities import Quantity
 from opmon.store import corrections, measured, sliced, tallies
 from opmon.store.corrections import Corrected
@@ -193,7 +193,7 @@ def _is(quantity: Quantity) -> tuple[sa.ColumnElement[bool], ...]:
         same = definition == quantity.definition
     else:  # PostgreSQL knows how many have no meaning at all, and takes a key inside one to be there nearly always
         same = sa.or_(estimates.c.meaning.is_(None), definition.is_(None))
-    return estimates.c.quantity == quantity.name, estimates.c.unit.in_(spellings(quantity)), same
+    return estimates.c.quantity.in_(names(quantity)), estimates.c.unit.in_(spellings(quantity)), same
 
 
 def _oldest_first(connection: Connection, query: Query, limit: int | None) -> list[Revision]:

@@ -152,7 +152,7 @@ def test_a_forecaster_is_watched_by_the_mean_absolute_error_in_days(
         "within": "ok",
         "hardly-within": "alarm",
     }
-    assert said["within"].message.startswith("share within 1 days ")
+    assert said["within"].message.startswith("share within 1 day ")
     assert "days above the line of 0.5 days" in said["measure-worse"].message
     assert "8 days or better" in said["never-so-far"].message
     found = {each.quantity.title: each.estimate for each in revision.further}
@@ -172,7 +172,7 @@ def test_a_forecaster_is_watched_by_the_mean_absolute_error_in_days(
         events = {event["rule"]: event["body"]["estimate"] for event in outbox.listing(connection, watched.name, 10)}
     assert {rule: (of["quantity"], of["unit"]) for rule, of in events.items()} == {
         "measure-worse": ("MAE", "days"),
-        "hardly-within": ("share within 1 days", ""),
+        "hardly-within": ("share within 1 day", ""),
     }
     assert events["hardly-within"]["value"] == within.value
 
