@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from opmon import wording
 from opmon.binding import bound_page
+from opmon.durations import show_duration
 from opmon.web import assets, words
 from opmon.web.root import mlflow_pages, root
 from opmon.web.tables import tables_of
@@ -53,6 +54,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         counted=wording.counted,
+        duration=show_duration,
         bounds=words.bounds_of,
         sure=words.sure_of,
         percent=wording.percent,

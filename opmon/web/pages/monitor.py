@@ -35,6 +35,7 @@ def monitor(site: TheSite, person: Watcher, monitor: str) -> HTMLResponse:
         "monitor.html",
         person=person,
         view=seen.view,
+        watch=settings.watch,
         threshold=seen.threshold,
         events=seen.events,
         failures=seen.failures,

@@ -84,3 +84,13 @@ def test_a_round_that_asks_nobody_has_no_share_of_labels(tmp_path: Path, page_of
         last = sa.and_(ROUND.monitor == "calm", ROUND.number == 4)
         connection.execute(schema.rounds.update().where(last).values(state="opened", asked=0, spoken=0))
     assert bound("0 of 0") not in page_of(made, "/monitors/calm/rounds")
+
+
+def test_a_monitor_without_rounds_says_what_to_do(tmp_path: Path, page_of: Pages) -> None:
+    made = World.of(new_opmon_database(tmp_path / "opmon.db"), tmp_path, {"fresh": monitor(classes=list(DIGITS))})
+    assert "opmon check -m fresh" in page_of(made, "/monitors/fresh")
+    now = datetime.now(UTC)
+    with made.store.write() as connection:
+        connection.execute(schema.cycles.insert().values(monitor="fresh", at=now, succeeded_at=now, problem=None))
+    told = page_of(made, "/monitors/fresh")
+    assert bound("as soon as there are 1,000 inputs, or with fewer once the oldest has waited for 1h") in told
