@@ -16,10 +16,22 @@ _MOST_DIGITS = 6
 _LARGE, _SMALL = 1e15, 1e-4
 """Beyond these numbers are written with powers of ten."""
 _ONE = ("1", "-1", "−1")
-PLURALS = frozenset(
-    "seconds minutes hours days weeks months quarters years dollars euros pounds cents points degrees metres meters "
-    "kilometres kilometers miles kilos grams litres liters pieces items units visits clicks calls orders rooms".split()
+_OF_TIME = ("seconds", "minutes", "hours", "days", "weeks", "months", "quarters", "years")
+_OF_COUNTS = ("points", "pieces", "items", "units", "visits", "clicks", "calls", "orders", "rooms")
+_OF_MEASURES = (
+    "dollars",
+    "euros",
+    "pounds",
+    "cents",
+    "degrees",
+    "metres",
+    "meters",
+    "miles",
+    "grams",
+    "litres",
+    "liters",
 )
+PLURALS = frozenset((*_OF_TIME, *_OF_COUNTS, *_OF_MEASURES))
 """Units of which one is written without its last letter."""
 
 

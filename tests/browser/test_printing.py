@@ -62,6 +62,27 @@ def test_a_printed_table_has_all_columns(context_of: Contexts) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= A4["width"]
 
 
+def test_no_word_is_cut_on_paper_or_a_phone(context_of: Contexts) -> None:
+    """A status is one line high, wherever its table has little room."""
+    page = context_of(viewport=A4).new_page()
+    page.goto("/monitors/sinking")
+    heights = "[...document.querySelectorAll('.drift td .status')].map(each => each.getBoundingClientRect().height)"
+    for media, width in (("print", 718), ("screen", 360), ("screen", 900)):
+        page.emulate_media(media=media)
+        page.set_viewport_size({"width": width, "height": 1000})
+        line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.drift td .status')).lineHeight)")
+        assert max(page.evaluate(heights)) < 1.5 * line, (media, width)
+
+
+def test_not_scheduled_is_one_word_a_line(context_of: Contexts) -> None:
+    page = context_of(viewport={"width": 1280, "height": 800}).new_page()
+    page.goto("/")
+    cell = page.locator("#monitors tbody tr:has-text('fresh') td").last
+    assert cell.inner_text() == "not scheduled"
+    high = cell.locator("span").evaluate("each => each.getClientRects().length")
+    assert high <= 2
+
+
 def test_a_report_is_printed_dark_on_white(browser: Browser, world: World, tmp_path: Path) -> None:
     """From its file, as it was mailed."""
     now = datetime.now(UTC)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from opmon.kept_quantities import as_kept, kept
-from opmon.quantities import MAE, Quantity, mean_squared_error
 from opmon.measures.within_tolerance import WithinTolerance
+from opmon.quantities import MAE, Quantity, mean_squared_error
 from opmon.store.glances import Glance
 
 
