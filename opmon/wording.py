@@ -18,19 +18,7 @@ _LARGE, _SMALL = 1e15, 1e-4
 _ONE = ("1", "-1", "−1")
 _OF_TIME = ("seconds", "minutes", "hours", "days", "weeks", "months", "quarters", "years")
 _OF_COUNTS = ("points", "pieces", "items", "units", "visits", "clicks", "calls", "orders", "rooms")
-_OF_MEASURES = (
-    "dollars",
-    "euros",
-    "pounds",
-    "cents",
-    "degrees",
-    "metres",
-    "meters",
-    "miles",
-    "grams",
-    "litres",
-    "liters",
-)
+_OF_MEASURES = ("dollars", "euros", "pounds", "cents", "degrees", "metres", "meters", "miles", "grams")
 PLURALS = frozenset((*_OF_TIME, *_OF_COUNTS, *_OF_MEASURES))
 """Units of which one is written without its last letter."""
 
