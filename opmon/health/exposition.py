@@ -144,7 +144,7 @@ def _counts(told: Sequence[Gauges]) -> Iterator[Metric]:
     rounds = GaugeMetricFamily("opmon_rounds", "Rounds by state.", labels=["monitor", "state"])
     outbox = GaugeMetricFamily(
         "opmon_outbox_deliveries",
-        "Deliveries of events that wait, or that no retry can help (dead).",
+        "Deliveries of events that wait, that were tried in vain several times (failing), or are given up (dead).",
         labels=["monitor", "state"],
     )
     for each in told:
@@ -155,6 +155,7 @@ def _counts(told: Sequence[Gauges]) -> Iterator[Metric]:
         for state in RoundState:
             rounds.add_metric([name, str(state)], each.totals.rounds.get(state, 0))
         outbox.add_metric([name, "waiting"], each.waiting)
+        outbox.add_metric([name, "failing"], each.failing)
         outbox.add_metric([name, "dead"], each.dead)
     yield from (received, returned, waiting, rounds, outbox)
 

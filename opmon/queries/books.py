@@ -15,7 +15,7 @@ from opmon.store import assigning, cycles, handing, outbox, queue, rounds, set_a
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
 from opmon.store.handing import Standing as Provider
-from opmon.store.outbox import Dead
+from opmon.store.outbox import Undelivered
 from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
 from opmon.store.truths import Read
@@ -44,7 +44,7 @@ class Books:
 
     progress: Mapping[str, tuple[int, int, int]]
     unfinished: Mapping[str, Sequence[Unfinished]]
-    dead: Mapping[str, Sequence[Dead]]
+    undelivered: Mapping[str, Sequence[Undelivered]]
     ended: Mapping[str, Ended]
     begun: Mapping[str, datetime]
     failing: Mapping[tuple[str, str], Provider]
@@ -63,7 +63,7 @@ class Books:
         return cls(
             queue.progress(connection, names, now),
             rounds.unfinished_of(connection, names, now),
-            outbox.dead(connection, names),
+            outbox.undelivered(connection, names),
             cycles.last(connection, names),
             ticks.last(connection),
             handing.failing(connection, names),
@@ -87,7 +87,7 @@ class Books:
         return needs_of(
             stands,
             self.unfinished.get(name, ()),
-            self.dead.get(name, ()),
+            self.undelivered.get(name, ()),
             self.ended.get(name),
             None if watch.provider is None else self.failing.get((name, watch.provider)),
             watch.max_open,

@@ -23,6 +23,8 @@ class Gauges:
     totals: Totals
     waiting: int
     """Deliveries that wait for their time or their turn."""
+    failing: int
+    """Deliveries that were tried in vain several times, and are tried again."""
     dead: int
     """Deliveries that no retry can help."""
 
@@ -38,6 +40,7 @@ def gauges(connection: Connection, watches: Sequence[Watch], now: datetime) -> l
             pulse,
             totals.get(line.name, Totals()),
             states.get(line.name, {}).get("pending", 0),
+            states.get(line.name, {}).get("failing", 0),
             states.get(line.name, {}).get("dead", 0),
         )
         for line, pulse in zip(overview(connection, watches, now), pulses(connection, watches, now), strict=True)

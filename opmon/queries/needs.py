@@ -11,7 +11,7 @@ from opmon.store import outbox
 from opmon.store.cycles import Ended
 from opmon.store.engine import Connection
 from opmon.store.handing import Standing as Provider
-from opmon.store.outbox import Dead
+from opmon.store.outbox import Undelivered
 from opmon.store.rounds import Unfinished
 from opmon.store.set_aside import SetAside
 from opmon.types import Document
@@ -50,7 +50,7 @@ def alarms_of(connection: Connection, standings: Mapping[str, StandingView]) -> 
 def needs_of(
     stands: StandingView,
     unfinished: Sequence[Unfinished],
-    dead: Sequence[Dead],
+    undelivered: Sequence[Undelivered],
     ended: Ended | None,
     provider: Provider | None,
     max_open: int | None = None,
@@ -73,7 +73,7 @@ def needs_of(
         for need in _alarm(reason.rule, (alarms or {}).get(reason.rule))
     ]
     needs += [NeedView("inputs", _set_aside(aside))] if aside else []
-    needs += [_undelivered(each) for each in dead]
+    needs += [_undelivered(each) for each in undelivered]
     if provider is not None:
         needs.append(NeedView("provider", _failing(provider)))
     needs += [NeedView("round", each.problem, round=each.number) for each in unfinished if each.problem]
@@ -117,7 +117,11 @@ def _alarm(rule: str, event: Document | None) -> list[NeedView]:
     return [NeedView("alarm", message, round=event["body"]["round"], event=event["id"], problem=problem)]
 
 
-def _undelivered(dead: Dead) -> NeedView:
-    problem = f"{dead.action} was not told of an event{f' ({dead.problem})' if dead.problem else ''}"
-    message = f"{problem}; to try again: opmon events replay {dead.event_id}"
-    return NeedView("delivery", message, event=dead.event_id, problem=problem)
+def _undelivered(delivery: Undelivered) -> NeedView:
+    why = f" ({delivery.problem.rstrip('.')})" if delivery.problem else ""
+    problem, again = f"{delivery.action} was not told of an event{why}", "to try again"
+    if delivery.next_at is not None:
+        problem += f"; tried {delivery.attempts} times, again at {delivery.next_at:%Y-%m-%d %H:%M} UTC"
+        again = "to try at once"
+    message = f"{problem}; {again}: opmon events replay {delivery.event_id}"
+    return NeedView("delivery", message, event=delivery.event_id, problem=problem)

@@ -31,6 +31,10 @@ SILENCE = "monitor_silent"
 SILENT, HEARD = "opmon.silent", "opmon.heard"
 """A monitor's cycles do not end any more, and end again; no round belongs to it."""
 
+TOLD_AFTER = 4
+"""Attempts in vain after which people are told: within two minutes, unless the target asked for longer waits."""
+
+_FAILING = sa.and_(deliveries.c.state == "pending", deliveries.c.attempts >= TOLD_AFTER)
 _NAMESPACE = uuid.UUID("6f1d5b0e-58c3-4b7e-9a35-0d2f0f4f6a11")
 
 
@@ -131,37 +135,43 @@ def replay(connection: Connection, event: str, at: datetime) -> int:
 
 
 @dataclass(frozen=True)
-class Dead:
-    """A delivery that no retry can help."""
+class Undelivered:
+    """A delivery that was tried in vain, several times or for the last time."""
 
     event_id: str
     action: str
     problem: str | None
+    attempts: int
+    next_at: datetime | None
+    """When it is tried again; None: not by itself."""
 
 
-def dead(connection: Connection, monitors: Collection[str]) -> dict[str, list[Dead]]:
-    """By monitor, the deliveries that wait for somebody to replay them; newest first."""
+def undelivered(connection: Connection, monitors: Collection[str]) -> dict[str, list[Undelivered]]:
+    """By monitor, the deliveries that need somebody; newest first."""
     query = (
-        sa.select(events.c.monitor, deliveries.c.event_id, deliveries.c.action, deliveries.c.problem)
+        sa.select(events.c.monitor, deliveries)
         .join(events, events.c.id == deliveries.c.event_id)
-        .where(deliveries.c.state == "dead", events.c.monitor.in_(monitors), events.c.acknowledged_at.is_(None))
+        .where(sa.or_(deliveries.c.state == "dead", _FAILING))
+        .where(events.c.monitor.in_(monitors), events.c.acknowledged_at.is_(None))
         .order_by(deliveries.c.id.desc())
     )
-    found: dict[str, list[Dead]] = defaultdict(list)
+    found: dict[str, list[Undelivered]] = defaultdict(list)
     for row in connection.execute(query):
-        found[row.monitor].append(Dead(row.event_id, row.action, row.problem))
+        next_at = None if row.state == "dead" else row.next_at
+        found[row.monitor].append(Undelivered(row.event_id, row.action, row.problem, row.attempts, next_at))
     return found
 
 
 def states(connection: Connection, monitors: Collection[str]) -> dict[str, dict[str, int]]:
-    """By monitor how many deliveries there are in each state that is not the end of them; dead ones that somebody has
-    acknowledged are left out."""
+    """By monitor how many deliveries there are in each state that is not the end of them, ``failing`` those that were
+    tried in vain several times; dead ones that somebody has acknowledged are left out."""
+    state = sa.case((_FAILING, "failing"), else_=deliveries.c.state).label("state")
     query = (
-        sa.select(events.c.monitor, deliveries.c.state, sa.func.count())
+        sa.select(events.c.monitor, state, sa.func.count())
         .join(events, events.c.id == deliveries.c.event_id)
         .where(events.c.monitor.in_(monitors), deliveries.c.state.in_(("pending", "dead")))
         .where(sa.or_(deliveries.c.state == "pending", events.c.acknowledged_at.is_(None)))
-        .group_by(events.c.monitor, deliveries.c.state)
+        .group_by(events.c.monitor, state)
     )
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for monitor, state, count in connection.execute(query):

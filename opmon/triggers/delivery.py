@@ -2,6 +2,7 @@
 
 Deliveries are tried until the action says yes: at least once, always with the same event id, so that a receiver that
 remembers ids sees each event once. After ``ATTEMPTS`` refusals, or one that no retry can help, a delivery is dead.
+People are told of one that is tried in vain long before, and can have it tried at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from opmon.types import Document
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 12
+ATTEMPTS = 37
+"""They take half a week at the least and a week at the most: longer than a weekend in which a token runs out."""
 PATIENCE = 3
 """Failures running after which an action is left alone for this time."""
 FIRST_WAIT = timedelta(seconds=5)

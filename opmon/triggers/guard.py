@@ -61,8 +61,7 @@ class GuardedBackend(httpcore.NetworkBackend):
                 raise DeliveryError(
                     f"{host if host == address else f'{host} is {address}, which'} is not a public address: opmon does "
                     "not connect to it; "
-                    f"if it is meant, add the host or its network to 'allow' of the webhook",
-                    final=True,
+                    "if it is meant, add the host or its network to 'allow' of the webhook"
                 )
         return found
 

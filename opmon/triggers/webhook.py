@@ -24,7 +24,17 @@ from opmon.triggers._webhook import TEMPLATES, check_headers, key, signature
 from opmon.triggers.guard import Guard, GuardedBackend
 from opmon.types import Document
 
-_TRY_AGAIN = (408, 425, 429)
+_NEVER = (400, 410, 413, 415, 422)
+"""What says that no other try can help: this very event is not taken, or no event ever again."""
+_MEANING = {
+    401: "it does not know who sends. Renew the token, password or secret of the webhook",
+    403: "it does not let opmon in. Renew the token, password or secret of the webhook, or its rights there",
+    404: "there is nothing at this address. Is the receiver running, and is the path of url right?",
+    405: "it takes no POST there. Is the path of url right?",
+    407: "a proxy in between wants to know who sends",
+    410: "the receiver wants no more events",
+    413: "the event is too large for it",
+}
 _LONGEST_ANSWER = 64 * 1024
 
 
@@ -136,10 +146,9 @@ def _judge(to: Target, status: int, wait: float | None) -> None:
             f"{to.shown} answered {status}, a redirect, which is not followed; put the final address in url",
             final=True,
         )
-    if 400 <= status < 500 and status not in _TRY_AGAIN:
-        gone = ": the receiver wants no more events" if status == 410 else ""
-        raise DeliveryError(f"{to.shown} refused the event with {status}{gone}", final=True)
-    raise DeliveryError(f"{to.shown} answered {status}", retry_after=wait)
+    did = "refused the event with" if status in _NEVER or status in _MEANING else "answered"
+    means = f": {_MEANING[status]}" if status in _MEANING else ""
+    raise DeliveryError(f"{to.shown} {did} {status}{means}", final=status in _NEVER, retry_after=wait)
 
 
 def _finish(response: httpcore.Response) -> None:

@@ -78,6 +78,33 @@ def test_a_monitor_from_its_first_day_to_an_alarm(workbench: Any, database: str,
     assert told["reasons"] == [plain(reason)]
 
 
+def test_an_event_that_is_not_taken_needs_a_person_while_it_is_tried_again(
+    workbench: Any, database: str, clock: Any
+) -> None:
+    """A program that is missing stands for whatever an action cannot reach."""
+    gone = {"type": "command", "argv": ["/no/such/program"], "name": "pager"}
+    monitor = workbench.monitor(database, clock, rules=RULES[:1], actions=[gone])
+    workbench.write_window()
+    monitor.advance()
+    workbench.answer(monitor, wrong=0.3)
+    monitor.advance()
+    assert needs(view_of(monitor)) == [("alarm", 1)], "one refusal may be nothing"
+    for _ in range(3):
+        clock.pass_(hours=1)
+        monitor.advance()
+    _, told = view_of(monitor).needs
+    assert told.kind == "delivery"
+    assert told.message.startswith("pager was not told of an event (/no/such/program cannot be started")
+    assert "; tried 4 times, again at " in told.message
+    assert told.message.endswith(f" UTC; to try at once: opmon events replay {told.event}")
+    for _ in range(50):
+        clock.pass_(hours=7)
+        monitor.advance()
+    _, told = view_of(monitor).needs
+    assert told.message.endswith(f"; to try again: opmon events replay {told.event}"), "it is given up, and still told"
+    assert "tried" not in told.problem
+
+
 def test_what_keeps_a_monitor_from_its_log_needs_a_person(workbench: Any, tmp_path: Path, clock: Any) -> None:
     monitor = workbench.monitor(f"sqlite:///{tmp_path / 'opmon.db'}", clock)
     workbench.write_window()

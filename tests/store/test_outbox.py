@@ -124,6 +124,34 @@ def test_after_many_refusals_it_is_dead_but_kept(store: Store) -> None:
     assert state_of(store)["problem"] == "500"
 
 
+def test_a_target_that_refuses_over_a_long_weekend_is_told_and_tried_again(store: Store) -> None:
+    target = Target(*[DeliveryError("refused with 401")] * 1000)
+    add(store, "hook")
+    at = NOW
+    while at < NOW + timedelta(days=3.5):
+        deliver(store, {"hook": target}, at)
+        at = max(at, state_of(store)["next_at"])
+    assert state_of(store)["state"] == "pending"
+    with store.read() as connection:
+        ((told,),) = outbox.undelivered(connection, ["digits"]).values()
+        assert outbox.states(connection, ["digits"]) == {"digits": {"failing": 1}}
+    assert (told.event_id, told.problem, told.next_at) == (body()["id"], "refused with 401", at)
+    target.answers = []
+    with store.write() as connection:
+        assert outbox.replay(connection, body()["id"], NOW) == 1
+    assert deliver(store, {"hook": target}) == (1, 0)
+
+
+def test_a_target_that_is_away_for_a_moment_is_told_to_nobody(store: Store) -> None:
+    target = Target(*[DeliveryError("500")] * (outbox.TOLD_AFTER - 1))
+    add(store, "hook")
+    for _ in range(outbox.TOLD_AFTER - 1):
+        deliver(store, {"hook": target}, NOW if not target.got else state_of(store)["next_at"])
+    with store.read() as connection:
+        assert outbox.undelivered(connection, ["digits"]) == {}
+        assert outbox.states(connection, ["digits"]) == {"digits": {"pending": 1}}
+
+
 def test_an_action_that_is_no_longer_configured_is_said(store: Store) -> None:
     add(store, "hook")
     assert deliver(store, {}) == (0, 1)
