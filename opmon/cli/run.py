@@ -43,9 +43,11 @@ def run(path: Path | None, monitors: tuple[str, ...], as_json: bool) -> int:
 
     Safe at any time, even after a kill: what was begun is finished, and nothing is done twice.
     """
+    from opmon import disk
     from opmon.config.registry import registry_of
 
     settings = settings_of(path)
+    disk.require_writes(settings.state)
     registry = registry_of(settings)
     results, faults = [], []
     with _progress(quiet=as_json) as progress:

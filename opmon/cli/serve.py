@@ -49,6 +49,7 @@ def serve(path: Path | None, role: Role, form: Form) -> None:
 
 def run(settings: Settings, path: Path | None, role: Role) -> None:
     """Be one process of a service until told to stop."""
+    from opmon import disk
     from opmon.config import load
     from opmon.config.files import chosen_path
     from opmon.health.health import Health
@@ -65,6 +66,8 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
 
     sys.setswitchinterval(_SWITCH_SECONDS)
     few_heaps()
+    if role != "web":
+        disk.require_writes(settings.state)
     store = open_store(settings.database.get_secret_value())
     health = Health(settings, store, role)
     reloading = Reloading(chosen_path(path), settings, lambda: load(path), [health.take], _noted(store))

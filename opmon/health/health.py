@@ -16,6 +16,7 @@ from opmon.queries.gauges import Gauges, gauges
 from opmon.queries.pulse import Pulse, pulses
 from opmon.store import workers
 from opmon.store.engine import Store
+from opmon.store.trying import why_no_writes
 from opmon.store.workers import Worker
 from opmon.types import Json
 from opmon.wording import counted
@@ -28,7 +29,7 @@ ASK_SECONDS = 5.0
 ALIVE_SECONDS = 0.5
 """How long the database is waited for where it is asked whether the process lives: that does not depend on it."""
 REMEMBERED = 15.0
-"""For so long what the registry answered is good."""
+"""For so long what the registry answered is good, and that the database took a write."""
 _NAMED = 20
 """Monitors that are named in one reason at most."""
 
@@ -60,11 +61,13 @@ class Health:
     """The monitors at which nothing has moved for long, and what each is at."""
     _registry_probe: Probe[str | None] = field(init=False, repr=False)
     _pulse_probe: Probe[list[Pulse] | None] = field(init=False, repr=False)
+    _write_probe: Probe[str | None] = field(init=False, repr=False)
     _metrics_probe: Probe[tuple[list[Gauges] | None, list[Worker]]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._registry_probe = Probe(self._ask_registry, "registry-probe", REMEMBERED)
         self._pulse_probe = Probe(self._ask_pulses, "database-probe")
+        self._write_probe = Probe(self._ask_to_write, "write-probe", REMEMBERED)
         self._metrics_probe = Probe(self._ask_metrics, "metrics-probe")
 
     def take(self, settings: Settings) -> None:
@@ -116,7 +119,7 @@ class Health:
         For the pages alone the database is enough; monitors are named only to those who may know them.
         """
         found = self._pulses(ASK_SECONDS)
-        checks: dict[str, str | None] = {"database": None if found is not None else "the database does not answer"}
+        checks = {"database": "the database does not answer" if found is None else self._no_writes()}
         if self.role != "web":
             if self.registry is not None:
                 checks["registry"] = self._registry()
@@ -150,6 +153,20 @@ class Health:
         except Exception:
             log.exception("the database could not be asked")
         return None
+
+    def _no_writes(self) -> str | None:
+        """Why the database takes no writes; one in which another writes for long is not at fault."""
+        try:
+            return self._write_probe.answer(ASK_SECONDS)
+        except Unanswered:
+            return None
+
+    def _ask_to_write(self) -> str | None:
+        try:
+            return why_no_writes(self.store, self.clock())
+        except Exception as exc:
+            log.exception("the database could not be written")
+            return f"the database could not be written: {type(exc).__name__}"
 
     def _registry(self) -> str | None:
         """Why the registry cannot be used."""

@@ -92,9 +92,7 @@ class App:
         except TimeoutError:
             raise Refused(408, f"the body did not come within {self.body_seconds:g} s") from None
         except OSError as exc:
-            raise Refused(
-                503, f"nothing was kept: the disk takes no more ({exc.strerror or exc}); send it again later", 30
-            ) from exc
+            raise Refused(503, "nothing was kept: opmon cannot write it down; send it again later", 30) from exc
         finally:
             taken.give_back()
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from opmon import disk
 from opmon.config import Settings
-from opmon.errors import ConfigError, LeaseHeld
+from opmon.errors import LeaseHeld, OpmonError
 from opmon.ingest.app import App
 from opmon.ingest.folding import Folding
 from opmon.ingest.journal import Journal
@@ -47,6 +48,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         ingest, streams = self.settings.ingest, streams_of(self.settings)
+        disk.require_writes(self.settings.state)
         self._segments = Segments(self.settings.state / "ingest" / JOURNAL)
         try:
             self._socket = listen(ingest.host, ingest.port, "ingest")
@@ -97,7 +99,8 @@ class Endpoint:
                     pruned = time.monotonic()
                     self.prune()
             except OSError as exc:
-                log.warning("no rows can be made of what was sent: %s; nothing is lost, it is tried again", exc)
+                why = disk.why(exc)
+                log.warning("no rows can be made of what was sent: %s; nothing is lost, it is tried again", why)
                 self._stop.wait(10 * _FOLD_EVERY)
             except Exception:
                 log.exception("no rows could be made of what was sent; nothing is lost, it is tried again")
@@ -142,5 +145,7 @@ class Standby:
             try:
                 if self._try(log.debug):
                     return
-            except ConfigError as exc:
+            except OpmonError as exc:
                 log.warning("%s", exc)
+            except OSError as exc:
+                log.warning("what is sent cannot be taken yet: %s", disk.why(exc))

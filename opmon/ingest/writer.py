@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from opmon import disk
 from opmon.ingest.event import Event
 from opmon.ingest.journal import Journal
 
@@ -67,7 +68,7 @@ class Writer:
                     return
                 self.journal.close_if_due()
             except OSError as exc:
-                log.warning("a segment of what was sent could not be closed: %s", exc)
+                log.warning("a segment of what was sent could not be closed: %s", disk.why(exc))
                 if ends:
                     return
             self.on_turn()
@@ -78,7 +79,7 @@ class Writer:
         try:
             new = self.journal.append([(wish.stream, wish.events) for wish in wishes])
         except OSError as exc:
-            log.warning("what was sent cannot be kept, and is not acknowledged: %s", exc)
+            log.warning("what was sent cannot be kept, and is not acknowledged: %s", disk.why(exc))
             problem = exc
         except Exception as exc:
             log.exception("what was sent could not be kept, and is not acknowledged")

@@ -13,6 +13,7 @@ import httpcore
 
 from opmon.errors import OpmonError, UnavailableError
 from opmon.outgoing.address import retry_after, target
+from opmon.outgoing.on_the_way import on_the_way
 from opmon.outgoing.stream import TimedBackend
 from opmon.types import Json
 
@@ -91,7 +92,7 @@ class Chat:
         except (httpcore.TimeoutException, TimeoutError) as exc:
             raise _Failed(f"no answer within {self.timeout:g} s") from exc
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as exc:
-            raise _Failed(f"it could not be reached: {exc or type(exc).__name__}") from exc
+            raise _Failed(f"it could not be reached: {on_the_way(exc) or exc or type(exc).__name__}") from exc
 
     def _require(self, shown: str, status: int, wait: float | None) -> None:
         """Nothing where it answered, else the error that says whether trying again helps."""

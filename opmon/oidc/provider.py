@@ -19,6 +19,7 @@ from opmon.oidc.tokens import Signed, key_for
 from opmon.oidc.untrusted import Unreachable, Untrusted
 from opmon.outgoing.address import target
 from opmon.outgoing.breaker import breaker_of
+from opmon.outgoing.on_the_way import on_the_way
 from opmon.outgoing.stream import TimedBackend
 from opmon.types import Json
 from opmon.wording import counted
@@ -164,7 +165,7 @@ class Provider:
             raise Unreachable(f"{shown} did not answer within {self.settings.patience.total_seconds():g} s") from exc
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as exc:
             breaker.left()
-            raise Unreachable(f"{shown} could not be reached: {exc or type(exc).__name__}") from exc
+            raise Unreachable(f"{shown} could not be reached: {on_the_way(exc) or exc or type(exc).__name__}") from exc
         except BaseException:
             breaker.left()
             raise

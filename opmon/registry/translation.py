@@ -16,6 +16,7 @@ from opmon.errors import (
     RegistryUnavailable,
     StateUnavailable,
 )
+from opmon.outgoing.on_the_way import on_the_way
 from opmon.redaction import redacted
 
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST", "NOT_FOUND"})
@@ -24,17 +25,6 @@ _LOST = re.compile(r"while downloading one or more artifacts.*(?:404 Client Erro
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|database or disk is full")
 _DOWNLOAD = re.compile(r"while downloading one or more artifacts")
 _SERVER = re.compile(r"Server Error")
-_ON_THE_WAY = {
-    r"Connection refused": "nobody listens there (connection refused)",
-    r"Name or service not known|Failed to resolve|name resolution|getaddrinfo failed|nodename nor servname": (
-        "nobody knows a host of that name"
-    ),
-    r"CERTIFICATE_VERIFY_FAILED|certificate verify failed": "its certificate is not trusted here",
-    r"No route to host|Network is unreachable": "there is no way to it through the network",
-    r"Connection reset|RemoteDisconnected|Connection aborted|Connection broken": "it cut the connection",
-    r"[Tt]imed out": "it did not answer in time",
-}
-"""How libraries of the network name what went wrong on the way to a server, and what people call it."""
 _ERRORS = re.compile(r"too many (\d{3}) error responses")
 _NOT_JSON = re.compile(r"not in a valid JSON format\. Response body: (.*)", re.DOTALL)
 _REFUSED = frozenset({"UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED"})
@@ -110,10 +100,10 @@ def _wrongly(exc: Exception, doing: str, where: str) -> OpmonError | None:
 
 
 def _unreached(exc: Exception, doing: str, where: str, message: str) -> OpmonError:
-    on_the_way = next((words for pattern, words in _ON_THE_WAY.items() if re.search(pattern, str(exc))), None)
-    if on_the_way is not None and where.startswith("http"):
+    words = on_the_way(exc, "REQUESTS_CA_BUNDLE or MLFLOW_TRACKING_SERVER_CERT_PATH")
+    if words is not None and where.startswith("http"):
         return RegistryUnavailable(
-            f"{doing}: MLflow at {where} cannot be reached: {on_the_way}. Nothing is lost; check that the server runs "
+            f"{doing}: MLflow at {where} cannot be reached: {words}. Nothing is lost; check that the server runs "
             f"and that the address is right."
         )
     return RegistryUnavailable(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from opmon.abc import Erasure, Flaw, Source
 from opmon.errors import SourceError
@@ -20,9 +20,6 @@ from opmon.sources._since import Since, since_text
 from opmon.sources._stored import open_place
 from opmon.sources.files import Files
 from opmon.types import Slice
-
-if TYPE_CHECKING:
-    pass
 
 LOST = b"opmon.lost"
 """The key of a file's metadata with what was lost: reason -> how many, as JSON."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from sqlalchemy import exc as sql
 
 from opmon.errors import DatabaseBusy, DatabaseUnavailable
+from opmon.outgoing.on_the_way import on_the_way
 from opmon.redaction import redacted
 
 _AGAIN = "Nothing is lost: what was not done is done the next time."
@@ -87,8 +88,12 @@ def trouble(where: str, exc: sql.SQLAlchemyError, pool: int) -> DatabaseUnavaila
     lost = isinstance(exc, sql.DBAPIError) and exc.connection_invalidated
     if not lost and not isinstance(exc, sql.OperationalError | sql.InterfaceError):
         return None
+    said = _said(exc)
+    reached = on_the_way(said, "sslrootcert of 'database'")
+    if reached is not None and "certificate" in said:
+        return DatabaseUnavailable(f"the database {where} cannot be reached: {reached}. {_AGAIN}")
     return DatabaseUnavailable(
-        f"the database {where} did not answer: {_said(exc)}. Check that it runs and that 'database' names it."
+        f"the database {where} did not answer: {reached or said}. Check that it runs and that 'database' names it."
     )
 
 

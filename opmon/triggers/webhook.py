@@ -20,6 +20,7 @@ from opmon.errors import DeliveryError, InputError
 from opmon.outgoing import overdue
 from opmon.outgoing.address import Target, retry_after, target
 from opmon.outgoing.breaker import breaker_of
+from opmon.outgoing.on_the_way import on_the_way
 from opmon.triggers._webhook import TEMPLATES, check_headers, key, signature
 from opmon.triggers.guard import Guard, GuardedBackend
 from opmon.types import Document
@@ -91,7 +92,8 @@ class Webhook(Action):
             raise DeliveryError(f"{to.shown} did not answer within {self.timeout:g} s") from exc
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as exc:
             breaker.left()  # told at once: nobody is kept waiting
-            raise DeliveryError(f"{to.shown} could not be reached: {exc or type(exc).__name__}") from exc
+            why = on_the_way(exc) or exc or type(exc).__name__
+            raise DeliveryError(f"{to.shown} could not be reached: {why}") from exc
         except BaseException:
             breaker.left()
             raise

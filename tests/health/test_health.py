@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import resource
 import socket
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -228,3 +230,56 @@ def test_beside_the_pages_a_process_lives_whatever_its_database_does(
         told = client.get("/readyz", headers={"authorization": "Bearer anything"})
         assert (told.status_code, told.json()["reasons"]) == (503, ["the database does not answer"])
         assert client.get("/metrics").status_code == 503, "nobody knows who may read them"
+
+
+def test_a_database_that_answers_but_takes_no_writes_is_not_ready(world: World) -> None:
+    health = health_of(world)
+    assert health.ready()[0]
+    path = world.store.engine.url.database
+    standing = connect(f"sqlite:///file:{path}?mode=ro&uri=true")
+    good, told = Health(world.settings, standing, "web").ready()
+    assert not good
+    assert told["reasons"] == ["the database: it cannot be written. Give opmon's user the right to write the file and "
+                               "its folder."]  # fmt: skip
+    assert str(path) not in str(told)
+
+
+def test_a_full_disk_is_not_ready(world: World) -> None:
+    """The size of files is bounded for a moment: a disk cannot be filled here."""
+    health = health_of(world)
+    with world.store.read() as connection:
+        connection.exec_driver_sql("SELECT 1")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        good, told = health.ready()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not good
+    assert "is full" in str(told["reasons"])
+    assert Health(world.settings, world.store, "web").ready()[0], "as soon as there is room"
+
+
+def test_a_standby_is_not_ready_and_the_server_s_own_setting_is_not_either(
+    postgres: Callable[[], str], tmp_path: Path
+) -> None:
+    url = postgres()
+    made = World.of(url, tmp_path, {"digits": monitor()})
+    assert Health(made.settings, made.store, "web").ready()[0]
+    name = made.store.engine.url.database
+    with made.store.write() as connection:
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    made.store.engine.dispose()
+    good, told = Health(made.settings, made.store, "web").ready()
+    assert not good
+    assert told["reasons"][0].startswith("the database: it takes no writes now: it is a standby, or ")  # type: ignore[index,union-attr]
+
+
+def test_writing_is_not_tried_with_every_question(world: World) -> None:
+    health = health_of(world)
+    health.ready()
+    with world.store.write():
+        assert health.ready()[0], "it took a write just now"
+        assert Health(world.settings, world.store, "web").ready()[0], "another writes for long"
+    with world.store.read() as connection:
+        assert workers.known(connection) == []

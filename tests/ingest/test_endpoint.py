@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import resource
 import socket
 import threading
 from collections.abc import Callable
@@ -152,3 +153,21 @@ def test_many_senders_at_once_share_the_disk(endpoint: Endpoint, send: Send) -> 
         found = list(pool.map(lambda number: send({"id": str(number % 100), "age": number}), range(200)))
     assert {status for status, _ in found} == {200}
     assert sum(int(str(told["kept"])) for _, told in found) == 100
+
+
+def test_a_disk_that_takes_no_more_is_told_in_words(
+    endpoint: Endpoint, send: Send, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither the sender nor the log is told a number or a path of the system's."""
+    assert send({"id": "a", "age": 3})[0] == 200
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        status, told = send({"id": "b", "age": "x" * 5000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (status, told) == (503, {"error": "nothing was kept: opmon cannot write it down; send it again later"})
+    (line,) = [record.getMessage() for record in caplog.records if "acknowledged" in record.getMessage()]
+    assert "files may not become so large there" in line
+    assert "Errno" not in line
+    assert send({"id": "b", "age": "x" * 5000})[0] == 200

@@ -312,14 +312,14 @@ def test_tls_with_a_certificate_that_the_system_trusts(tls_receiver, event, monk
 
 def test_tls_with_a_certificate_of_nobody(tls_receiver, event) -> None:
     hook = Webhook(f"https://localhost:{tls_receiver.port}/x", allow=("localhost",), timeout=60.0)
-    assert "CERTIFICATE_VERIFY_FAILED" in str(refused(hook, event))
+    assert "its certificate is signed by itself" in str(refused(hook, event))
     assert tls_receiver.requests == []
 
 
 def test_tls_with_a_certificate_of_another_host(tls_receiver, event, monkeypatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tls_receiver.certificate))
     hook = Webhook(f"https://127.0.0.1:{tls_receiver.port}/x", allow=LOOPBACK, timeout=60.0)
-    assert "CERTIFICATE_VERIFY_FAILED" in str(refused(hook, event))
+    assert "its certificate is for another name" in str(refused(hook, event))
     assert tls_receiver.requests == []
 
 
