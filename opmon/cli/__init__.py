@@ -122,6 +122,8 @@ def group(ctx: click.Context, verbose: int, quiet: bool) -> None:
         if type(handler) is logging.StreamHandler and handler.stream is sys.stderr:
             handler.setFormatter(Plain())
     logging.getLogger("opmon").setLevel(level)
+    if verbose < 2:
+        logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # whoever asks tells of it when it gives up
 
 
 def main(arguments: list[str] | None = None) -> None:

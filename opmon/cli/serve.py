@@ -42,7 +42,9 @@ def serve(path: Path | None, role: Role, form: Form) -> None:
     when that one is gone. It also takes what model servers send, where a monitor reads that.
     """
     from opmon.logs.formats import set_up
+    from opmon.service import stopping
 
+    stopping.begin()
     set_up(form)
     run(settings_of(path), path, role)
 

@@ -77,7 +77,6 @@ def set_up(form: Form) -> None:
     logger = logging.getLogger("opmon")
     if logger.level == logging.WARNING:
         logger.setLevel(logging.INFO)  # a service that says nothing looks dead
-    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # whoever asks tells of it when it gives up
     chosen = form if form != "auto" else "text" if sys.stderr.isatty() else "json"
     for handler in logging.getLogger().handlers:
         handler.addFilter(Placed())

@@ -265,7 +265,7 @@ class Service:
             log.exception("monitor %s failed; it will be tried again at its next time", name)
             self.rests.rest(name)
         else:
-            log.log(logging.DEBUG if cycle.is_idle else logging.INFO, "monitor %s: %s", name, cycle)
+            log.log(logging.INFO if cycle.has_done else logging.DEBUG, "monitor %s: %s", name, cycle)
             if open_new:
                 self._unfinished.discard(name)
                 self._owed.discard(name)

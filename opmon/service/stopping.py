@@ -19,6 +19,12 @@ log = logging.getLogger(__name__)
 LAST_RESORT = 7.0
 
 
+def begin() -> None:
+    """Let no request to read the configuration again end a process that has not got so far as to listen for one."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 class Signals:
     """Obeys the signals of a process."""
 

@@ -44,9 +44,9 @@ class Cycle:
     """When it began, by the same clock."""
 
     @property
-    def is_idle(self) -> bool:
-        """Whether there was nothing to do."""
-        return not (self.opened or self.closed or self.delivered or self.undelivered or self.problems or self.faults)
+    def has_done(self) -> bool:
+        """Whether anything was done: what could not be is told when it is met with."""
+        return bool(self.opened or self.closed or self.delivered)
 
     @property
     def is_over(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -29,6 +30,7 @@ from opmon.store import readiness, rounds
 from opmon.store._connections import POOL
 from opmon.store.engine import connect, open_store
 from opmon.store.leases import hold
+from tests.patience import LONGEST
 from tests.store.test_trouble import few_connections
 
 
@@ -233,7 +235,36 @@ def test_a_database_that_goes_away_is_told_in_one_line_without_a_traceback(
     service.registry.give_up()
 
 
+def test_a_cycle_that_only_meets_with_problems_adds_no_line_of_its_own(
+    workbench: Any, sqlite: str, target: str, caplog: Any
+) -> None:
+    """The problem itself is told, and a repeated one once in ten minutes; a count of them would be told for ever."""
+    plain = configuration(workbench, sqlite, target)
+    plain["monitors"][workbench.name]["source"] = {"path": str(workbench.folder / "gone")}
+    service = Service(Settings.from_mapping(plain, workbench.folder))
+    with caplog.at_level(logging.INFO):
+        service.work(workbench.name, True)
+    (told,) = [record for record in caplog.records if record.name.startswith("opmon.")]
+    assert (told.levelname, told.name) == ("WARNING", "opmon.stages.cycle")
+    service.registry.give_up()
+
+
 # --- stopping ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_to_read_the_configuration_again_does_not_end_a_process_that_has_just_begun(tmp_path: Path) -> None:
+    """To systemd an end by SIGHUP is no failure: nobody would begin it again. A pipe tells how far it has got."""
+    path = tmp_path / "opmon.yaml"
+    os.mkfifo(path)
+    process = subprocess.Popen([sys.executable, "-m", "opmon", "serve", "-c", str(path)], stderr=subprocess.PIPE)
+    try:
+        with path.open("wb") as pipe:  # it waits until the configuration is read
+            process.send_signal(signal.SIGHUP)
+            pipe.write(b"monitors: {}")
+        process.communicate(timeout=LONGEST)
+    finally:
+        process.kill()
+    assert process.returncode == 2, "what it says of the configuration"
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from sqlalchemy import exc as sql
 
 from opmon.durations import show_duration
 from opmon.errors import DatabaseUnavailable, OpmonError, SourceError
+from opmon.outgoing.on_the_way import on_the_way
 from opmon.redaction import redacted
 
 _SLOW = (
@@ -43,9 +44,10 @@ def trouble(where: str, what: str, exc: sql.SQLAlchemyError, timeout: timedelta)
     if "unable to open database file" in said:
         return SourceError(f"{where} cannot be opened: is the file there, and may the user that runs opmon read it?")
     if _may_pass(exc, cause, code):
+        reached = on_the_way(said, "sslrootcert of its address")
         return DatabaseUnavailable(
-            f"{where} did not answer while {what} was read: {said}. Nothing is lost; check that it runs and that "
-            f"'database' of the source names it."
+            f"{where} did not answer while {what} was read: {reached or said}. Nothing is lost; check that it runs and "
+            f"that 'database' of the source names it."
         )
     return SourceError(f"{what} of {where} cannot be read: {said}")
 
