@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 
 from sqlalchemy import exc as sql
 
@@ -95,6 +96,14 @@ def trouble(where: str, exc: sql.SQLAlchemyError, pool: int) -> DatabaseUnavaila
     return DatabaseUnavailable(
         f"the database {where} did not answer: {reached or said}. Check that it runs and that 'database' names it."
     )
+
+
+def trouble_with_file(path: Path, exc: sqlite3.Error | sql.SQLAlchemyError) -> DatabaseUnavailable | None:
+    """The error for one that a SQLite file gave that is written beside the database; None where it is not the file's."""
+    cause = exc.orig if isinstance(exc, sql.DBAPIError) else exc
+    if not isinstance(cause, sqlite3.Error):
+        return None
+    return DatabaseUnavailable(f"{path} cannot be written: {_sqlite_words(cause) or redacted(str(cause))}")
 
 
 def _words(exc: sql.SQLAlchemyError) -> str | None:

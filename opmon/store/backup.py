@@ -6,18 +6,23 @@ of one moment: SQLite copies itself while others write, and PostgreSQL is read i
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from opmon import disk
 from opmon.errors import DatabaseUnavailable, InputError
-from opmon.private import make_private
+from opmon.locks import try_lock
+from opmon.private import FILE
 from opmon.store._copying import copy, tables_of
+from opmon.store._trouble import trouble_with_file
 from opmon.store.engine import Store
 from opmon.store.migrate import migrate, revision_of
 
@@ -36,23 +41,54 @@ class Backup:
 
 def backup(store: Store, path: Path) -> Backup:
     """Copy the database to a new file, which is whole or not there, and which only this user may read."""
-    if path.exists():
-        raise InputError(f"{path} is there already; name a new file, for example with the date in it")
-    partial = path.with_name(f".{path.name}.partial")
+    _require_new(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)
-        make_private(partial)
-        schema = _copied(store, partial)
-        rows = _settled(partial)
-        partial.rename(path)
+        with _alone(path) as partial:
+            _require_new(path)  # another process may have just written it
+            schema = _copied(store, partial, path)
+            with _told_of(path):
+                rows = _settled(partial)
+            partial.rename(path)
     except OSError as exc:
         full = disk.trouble(exc)
         raise (full or InputError(f"{path} cannot be written: {exc.strerror or exc}")) from exc
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
     return Backup(path, schema, rows, path.stat().st_size)
+
+
+def _require_new(path: Path) -> None:
+    if path.exists():
+        raise InputError(f"{path} is there already; name a new file, for example with the date in it")
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[Path]:
+    """The file in which the copy is made, of this process alone; what one that was killed left there is removed."""
+    partial = path.with_name(f".{path.name}.partial")
+    held = os.open(partial, os.O_CREAT | os.O_RDWR, FILE)
+    try:
+        if not try_lock(held):
+            raise InputError(f"another process is writing {path}; wait for it, or name another file")
+        os.ftruncate(held, 0)
+        try:
+            yield partial
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
+    """Tell in words what keeps the file of the copy from being written: it is none of the database's."""
+    try:
+        yield
+    except (sqlite3.Error, SQLAlchemyError) as exc:
+        error = trouble_with_file(path, exc)
+        if error is None:
+            raise
+        raise error from exc
 
 
 def opened(path: Path) -> Store:
@@ -76,8 +112,8 @@ def opened(path: Path) -> Store:
     return store
 
 
-def _copied(store: Store, path: Path) -> str:
-    """Copy everything into an empty SQLite file; gives the schema."""
+def _copied(store: Store, path: Path, name: Path) -> str:
+    """Copy everything into an empty SQLite file, which will have this name; gives the schema."""
     with store.read(unhurried=True) as connection:
         schema = revision_of(store, connection)
         if schema is None:
@@ -85,12 +121,12 @@ def _copied(store: Store, path: Path) -> str:
         if store.is_sqlite:
             driver = connection.connection.driver_connection
             assert isinstance(driver, sqlite3.Connection)
-            with closing(sqlite3.connect(path)) as file:
+            with _told_of(name), closing(sqlite3.connect(path)) as file:
                 driver.backup(file)
             return schema
         engine = sa.create_engine(f"sqlite:///{path}")
         try:
-            with engine.begin() as file:
+            with _told_of(name), engine.begin() as file:
                 migrate(file, schema)
                 copy(connection, file)
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import sqlite3
@@ -15,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.errors import DatabaseUnavailable, InputError, LeaseHeld
+from opmon.locks import try_lock
 from opmon.store import examining, workers
 from opmon.store.backup import backup, opened
 from opmon.store.engine import Store, connect, open_store
@@ -173,6 +175,30 @@ def test_a_backup_is_never_written_over(sqlite: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to back up"):
         backup(connect(f"sqlite:///{tmp_path / 'empty.db'}"), tmp_path / "other.backup")
     assert not (tmp_path / "other.backup").exists()
+
+
+def test_a_backup_onto_a_disk_that_is_full_is_told_in_words_and_is_not_there(full: Store, tmp_path: Path) -> None:
+    """The size of files is bounded for a moment: a disk cannot be filled here."""
+    path = tmp_path / "opmon.backup"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, before[1]))
+    try:
+        with pytest.raises(DatabaseUnavailable, match=r"opmon.backup cannot be written: its disk gives errors, or is full"):
+            backup(full, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [each.name for each in tmp_path.iterdir() if "backup" in each.name] == []
+    assert backup(full, path).rows > 800
+
+
+def test_two_processes_do_not_write_one_backup(full: Store, tmp_path: Path) -> None:
+    path = tmp_path / "opmon.backup"
+    with (tmp_path / ".opmon.backup.partial").open("w") as other:
+        assert try_lock(other.fileno())
+        with pytest.raises(InputError, match="another process is writing"):
+            backup(full, path)
+        assert (tmp_path / ".opmon.backup.partial").exists(), "it is the other's"
+    assert backup(full, path).rows > 800
 
 
 def damaged(path: Path) -> None:
