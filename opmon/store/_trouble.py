@@ -99,7 +99,7 @@ def trouble(where: str, exc: sql.SQLAlchemyError, pool: int) -> DatabaseUnavaila
 
 
 def trouble_with_file(path: Path, exc: sqlite3.Error | sql.SQLAlchemyError) -> DatabaseUnavailable | None:
-    """The error for one that a SQLite file gave that is written beside the database; None where it is not the file's."""
+    """The error for one that a SQLite file gave, which is written beside the database; None for one of another's."""
     cause = exc.orig if isinstance(exc, sql.DBAPIError) else exc
     if not isinstance(cause, sqlite3.Error):
         return None

@@ -82,7 +82,9 @@ def key(secret: str) -> bytes:
 def check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not isinstance(name, str) or not _HEADER_NAME.match(name):
-            raise InputError(f"headers has a name that is no header: {name!r}")
+            raise InputError(  # without the name: whoever wrote the whole header there wrote a secret
+                "headers has a name that is no header: write it as a key such as X-Token, and what it says as its value"
+            )
         if name.lower() in _OURS or name.lower().startswith("webhook-"):
             raise InputError(f"headers must not set {name!r}: opmon sets it itself")
         if not isinstance(value, str) or not _HEADER_VALUE.match(value):

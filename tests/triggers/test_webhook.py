@@ -374,6 +374,12 @@ def test_headers_that_are_none(headers) -> None:
         Webhook("https://example.com", headers=headers)
 
 
+def test_a_whole_header_in_place_of_its_name_is_not_told() -> None:
+    with pytest.raises(InputError, match="a name that is no header") as raised:
+        Webhook("https://example.com", headers={"Authorization: Bearer hidden-token": "x"})
+    assert "hidden" not in str(raised.value)
+
+
 @pytest.mark.parametrize("timeout", [0, -1, 301, float("inf"), float("nan"), True])
 def test_timeouts_that_are_none(timeout) -> None:
     with pytest.raises(InputError, match="timeout must be"):
