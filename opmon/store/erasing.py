@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +10,10 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.store import readiness, tomographies
 from opmon.store import rounds as kept
-from opmon.store import tomographies
 from opmon.store.rounds import Round
-from opmon.store.schema import attachments, rounds, tasks
+from opmon.store.schema import assignments, attachments, rounds, tasks
 from opmon.store.states import RoundState
 
 PAYLOADS = "payloads"
@@ -56,8 +57,11 @@ def erase(connection: Connection, round_id: int, at: datetime) -> int:
 
 
 def erase_input(connection: Connection, monitor: str, input_id: str, at: datetime) -> int:
-    """Erase what annotators saw of one input; gives of how many tasks."""
-    return _erase(connection, sa.and_(tasks.c.monitor == monitor, tasks.c.input_id == input_id), at)
+    """Erase what annotators saw of one input; gives of how many tasks. No round waits for answers about it any more."""
+    which = sa.and_(tasks.c.monitor == monitor, tasks.c.input_id == input_id)
+    erased = _erase(connection, which, at)
+    _ask_nobody(connection, which)
+    return erased
 
 
 def note(connection: Connection, round_: Round, kinds: Sequence[str]) -> None:
@@ -90,11 +94,23 @@ def tasks_of(connection: Connection, monitor: str, input_id: str) -> list[Held]:
     ]
 
 
+def _ask_nobody(connection: Connection, which: sa.ColumnElement[bool]) -> None:
+    """Settle tasks that nobody can see any more; who saw one before may still answer it."""
+    query = sa.select(tasks.c.id, tasks.c.round_id, tasks.c.gold.is_not(None)).where(which, tasks.c.lacks > 0)
+    more: Counter[tuple[int, bool]] = Counter()
+    for task_id, round_id, is_gold in connection.execute(query.order_by(tasks.c.id).with_for_update(key_share=True)):
+        connection.execute(tasks.update().where(tasks.c.id == task_id).values(lacks=0))
+        more[round_id, bool(is_gold)] += 1
+    for round_id in sorted({round_id for round_id, _ in more}):
+        readiness.count(connection, round_id, more[round_id, False], more[round_id, True])
+
+
 def _erase(connection: Connection, which: sa.ColumnElement[bool], at: datetime) -> int:
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA secure_delete = ON")  # what is erased is not left in free pages
     own = sa.select(tasks.c.id).where(which)
     connection.execute(attachments.delete().where(attachments.c.task_id.in_(own)))
+    connection.execute(assignments.delete().where(assignments.c.task_id.in_(own)))  # it is shown to nobody again
     held = connection.scalars(sa.select(tasks.c.round_id).where(which).distinct()).all()
     for round_id in held:
         tomographies.erase_examples(connection, round_id)

@@ -41,6 +41,8 @@ class Terms:
     needs: int
     confirm: int
     is_gold: bool
+    is_forgotten: bool
+    """Whether nobody is asked about it any more, for nobody can see it: it lacks nothing, whatever is said."""
 
     def canonical(self, truth: str | None) -> str | None:
         """What a label says, as it is kept; an error where that is no answer."""
@@ -56,7 +58,7 @@ class Terms:
 
     def lacks(self, words: Mapping[str, str | None]) -> int:
         """How many annotators are still to speak of the task, with what they have said last."""
-        return lacking(words, self.needs, self.confirm, self._wrong)
+        return 0 if self.is_forgotten else lacking(words, self.needs, self.confirm, self._wrong)
 
     def wants(self, words: Mapping[str, str | None]) -> int:
         """How many annotators are to speak of it in all."""
@@ -84,13 +86,15 @@ def terms_of(connection: Connection, task_ids: Iterable[int]) -> dict[int, Terms
         for row in connection.execute(asked.where(among(connection, rounds.c.id, some))):
             of_round[row.id] = _round_terms(row)
     return {
-        task_id: Terms(round_id, of_round[round_id], prediction, needs, confirm, bool(is_gold))
-        for task_id, round_id, prediction, needs, confirm, is_gold, *_ in found
+        task_id: Terms(round_id, of_round[round_id], prediction, needs, confirm, bool(is_gold), bool(is_forgotten))
+        for task_id, round_id, prediction, needs, confirm, is_gold, is_forgotten, *_ in found
     }
 
 
 _ASKED = sa.select(
-    *(tasks.c[name] for name in ("id", "round_id", "prediction", "needs", "confirm")), tasks.c.gold.is_not(None)
+    *(tasks.c[name] for name in ("id", "round_id", "prediction", "needs", "confirm")),
+    tasks.c.gold.is_not(None),
+    sa.and_(tasks.c.erased_at.is_not(None), tasks.c.lacks == 0),
 ).order_by(tasks.c.id)
 _OF_ROUND = rounds.c.plan, rounds.c.classes, rounds.c.spellings
 
