@@ -44,6 +44,10 @@ def _why(monitor: str, workers: Sequence[Worker], now: datetime) -> str:
         return f"no worker is there, and the last one was heard of at {last}; start opmon serve"
     if not alive:
         return "no worker is there; start opmon serve"
+    first = min(alive, key=lambda worker: worker.started_at)
+    if now - first.started_at < LONG:
+        began = f"{first.started_at:%Y-%m-%d %H:%M} UTC"
+        return f"{first.process} began only at {began}, and no worker that is there was there before"
     return "its cycles end before they come to their end; the log of opmon serve tells why"
 
 

@@ -87,6 +87,19 @@ def test_silence_is_told_once_though_another_holds_the_monitor(service: Service)
         assert readiness.monitors_with_work(connection, datetime.now(UTC)) == set()
 
 
+def test_a_worker_that_has_just_begun_is_not_told_as_one_whose_cycles_fail(service: Service) -> None:
+    """After a night in which nothing ran, the first worker finds that all were silent."""
+    ended(service, 45)
+    now = datetime.now(UTC)
+    with service.store.write() as connection:
+        workers.say(connection, Worker("a", "process 7 on box", "worker", "1", now, now, {}, {}))
+    assert "process 7 on box began only at" in needs(service)[0]
+    long_there = Worker("a", "process 7 on box", "worker", "1", now - timedelta(hours=1), now, {}, {})
+    with service.store.write() as connection:
+        workers.say(connection, long_there)
+    assert "its cycles end before they come to their end" in needs(service)[0]
+
+
 def test_the_reason_is_what_a_worker_is_at(service: Service) -> None:
     ended(service, 45)
     now = datetime.now(UTC)
