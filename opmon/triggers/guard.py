@@ -61,7 +61,8 @@ class GuardedBackend(httpcore.NetworkBackend):
                 raise DeliveryError(
                     f"{host if host == address else f'{host} is {address}, which'} is not a public address: opmon does "
                     "not connect to it; "
-                    "if it is meant, add the host or its network to 'allow' of the webhook"
+                    "if it is meant, add the host or its network to 'allow' of the webhook",
+                    final=host == address,  # what a name stands for may be another address tomorrow
                 )
         return found
 

@@ -166,4 +166,4 @@ def test_the_cloud_metadata_service_is_not_asked() -> None:
     hook = Webhook("https://169.254.169.254/latest/meta-data/", timeout=60.0)
     with pytest.raises(DeliveryError, match="not a public address") as raised:
         hook.act({"id": "1", "type": "opmon.alarm", "at": "now"})
-    assert not raised.value.final
+    assert raised.value.final
