@@ -22,8 +22,8 @@ from opmon.estimators._known import Known
 from opmon.estimators._skewed_score import cautious, skewed_score_upper
 from opmon.estimators._weighted_score import KNOWN
 from opmon.estimators.tally import ENOUGH, Tally, grouped
-from opmon.types import Array, Floats
-from opmon.types.draw import KIND
+from opmon.types import Array, Draw, Floats
+from opmon.types.draw import KIND, PREDICTED
 from opmon.types.labelled import Labelled
 from opmon.wording import counted
 
@@ -41,14 +41,19 @@ HIDDEN_NOTE = "wide because few labels fall"
 
 
 def ratio_tally(known: Known, measure: Measure) -> Tally | None:
-    """What the draws tell of a measure that is a ratio; None where they did not aim, or where it has other values."""
+    """What the draws tell of a measure that is a ratio; None where they did not aim, or where it has other values.
+
+    Draws that aimed at another measure may mix, in one kind, inputs that count for this one in different ways. Where
+    all that were drawn count in one way, that cannot be seen, and the kind would look as if it had no others: so each
+    way in which an answer of the frame may count has to be met among the draws.
+    """
     draw, rows = known.sample.draw, known.rows
     ratio = measure.ratio(rows) if KIND in draw.constants else None
     if ratio is None or (ratio.lowest, ratio.highest) != (0.0, 1.0):
         return None
     kind = np.asarray(draw.constants[KIND])[draw.columns["stratum"]][known.usable]
     values = _values(measure, rows, kind)
-    if values is None:
+    if values is None or not _all_met(measure, rows, draw):
         return None
     own = values[kind]
     second = (ratio.numerator == own[:, 2]) & (ratio.denominator == own[:, 3])
@@ -65,16 +70,40 @@ def _values(measure: Measure, rows: Labelled, kind: NDArray[np.int64]) -> Floats
     found = np.zeros((int(kind.max()) + 1, 4))
     truths = _truths(rows)
     for one in np.unique(kind):
-        said = np.unique(rows.predicted[kind == one], axis=0)
-        y, answer = np.repeat(truths, len(said), axis=0), np.concatenate([said] * len(truths))
-        table = measure.ratio(Labelled(np.ones(len(y), dtype=np.bool_), y, answer, None, rows.classes))
+        table = _table(measure, rows, np.unique(rows.predicted[kind == one], axis=0), truths)
         if table is None:
             return None
-        pairs = np.unique(np.stack([table.numerator, table.denominator], axis=1), axis=0)
+        pairs = np.unique(table.reshape(-1, 2), axis=0)
         if len(pairs) > 2:
             return None
         found[one] = np.concatenate([pairs[0], pairs[-1]])
     return found
+
+
+def _table(measure: Measure, rows: Labelled, said: Array, truths: Array) -> Floats | None:
+    """Numerator and denominator of each answer (columns) where each of the truths holds (rows)."""
+    y, answer = np.repeat(truths, len(said), axis=0), np.concatenate([said] * len(truths))
+    ratio = measure.ratio(Labelled(np.ones(len(y), dtype=np.bool_), y, answer, None, rows.classes))
+    if ratio is None:
+        return None
+    return np.stack([ratio.numerator, ratio.denominator], axis=1).reshape(len(truths), len(said), 2)
+
+
+def _all_met(measure: Measure, rows: Labelled, draw: Draw) -> bool:
+    """Whether each way in which an answer of the frame may count for the measure is that of an answered draw."""
+    truths = _truths(rows)
+    met = _table(measure, rows, np.unique(rows.predicted, axis=0), truths)
+    may = _table(measure, rows, _answers(rows, draw, truths), truths)
+    return met is not None and may is not None and _ways(may) <= _ways(met)
+
+
+def _answers(rows: Labelled, draw: Draw, truths: Array) -> Array:
+    """What the model answers somewhere in the frame, as far as that is known, or else may answer."""
+    return draw.constants[PREDICTED] if rows.truth.ndim == 1 and PREDICTED in draw.constants else truths
+
+
+def _ways(table: Floats) -> set[bytes]:
+    return {np.ascontiguousarray(table[:, at]).tobytes() for at in range(table.shape[1])}
 
 
 def _truths(rows: Labelled) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,3 +153,47 @@ def test_a_kind_without_an_answer_is_joined_and_no_longer_told_apart() -> None:
     answered = Labelled(silent.answered, rows.truth, rows.predicted, None, CLASSES)
     estimate = measured(AdaptiveEstimator(), silent, answered, Recall("fraud"))
     assert estimate.method == "adaptive/ratio"
+
+
+def of_another_aim(predicted: Sequence[str], frame: Mapping[str, int]) -> tuple[Sample, Labelled]:
+    """One stratum of all inputs, whose predictions are mixed: the draws aimed at no ratio. All of them are right."""
+    said = np.array(predicted, np.str_)
+    count, size = len(said), sum(frame.values())
+    draw = Draw(
+        "adaptive",
+        size,
+        np.arange(count),
+        {"stratum": np.zeros(count, dtype=np.int64), "wave": np.zeros(count, dtype=np.int64)},
+        {
+            "stratum_size": np.array([size]),
+            "stratum_wave": np.zeros(1, dtype=np.int64),
+            "wave_share": np.ones(1),
+            KIND: np.array([0]),
+        },
+    )
+    rows = Labelled(np.ones(count, dtype=np.bool_), said.copy(), said, None, CLASSES)
+    return Sample(draw, np.zeros(count), "classification"), rows
+
+
+def test_answers_that_were_not_drawn_may_be_right() -> None:
+    """None of the draws is said to be fraud, and 50 inputs are: nobody has seen whether they are."""
+    sample, rows = of_another_aim(["ok"] * 40, {"ok": 950, "fraud": 50})
+    truth = np.repeat(["fraud", "ok"], [4, 36])
+    rows = Labelled(rows.answered, truth, rows.predicted, None, CLASSES)
+    for draw in (sample.draw, sample.draw.with_predicted({"ok": 950, "fraud": 50})):
+        estimate = measured(AdaptiveEstimator(), replace(sample, draw=draw), rows, Recall("fraud"))
+        assert estimate.value == 0
+        assert estimate.high > 0.3
+    never = sample.draw.with_predicted({"ok": 1000})
+    assert measured(AdaptiveEstimator(), replace(sample, draw=never), rows, Recall("fraud")).high == 0
+
+
+def test_labels_that_were_not_drawn_may_be_right() -> None:
+    """Of several labels at once nobody counts which are predicted in the frame."""
+    sample, single = of_another_aim(["ok"] * 40, {"ok": 1000})
+    predicted = np.tile([True, False], (40, 1))
+    truth = predicted.copy()
+    truth[:4, 1] = True
+    rows = Labelled(single.answered, truth, predicted, None, CLASSES)
+    for measure in (Recall("fraud"), F1Score("fraud")):
+        assert measured(AdaptiveEstimator(), sample, rows, measure).high > 0.3
