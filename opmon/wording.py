@@ -232,6 +232,15 @@ def meant(near: object | None) -> str:
     return "" if near is None else f" (did you mean {near!r}?)"
 
 
+def sentence(text: str) -> str:
+    """With a full stop at its end, unless it ends as a sentence does.
+
+    >>> sentence("there is no class 'b'"), sentence("Did you mean 'a'?")
+    ("there is no class 'b'.", "Did you mean 'a'?")
+    """
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
 def infinite(value: float) -> str:
     """The sign of infinity."""
     return "∞" if value > 0 else "−∞"

@@ -13,6 +13,7 @@ from opmon.checks.digits import lost_digits
 from opmon.checks.finding import Finding, asked, short
 from opmon.checks.judge import look_at_judge
 from opmon.checks.labels import look_at_labels
+from opmon.checks.measures import look_at_measures
 from opmon.checks.pictures import look_at_pictures
 from opmon.checks.sample import Sample, look_at_source
 from opmon.checks.shown import shown_to_annotators
@@ -54,6 +55,7 @@ def check_monitor(settings: Settings, name: str, folder: Path | None = None) -> 
         kept = Path(place)
         finding, scorer = asked(f"{name}: scoring", lambda: _scorer(monitor, registry, model, kept))
         yield finding
+        yield from look_at_measures(monitor, _classes(scorer))
         yield from _people(monitor, sample, scorer)
         if scorer is None or sample is None:
             yield from _truth(monitor, sample, scorer)

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 
 from opmon.abc import Sampler
 from opmon.adjudication import Asked
+from opmon.errors import InputError
 from opmon.stages.aims import aimed, chances_of_drawn
 from opmon.stages.asking import as_met
 from opmon.stages.beside import fetch_table, frame_path
 from opmon.stages.captured import capture
 from opmon.stages.close import close_without_estimate
 from opmon.stages.frames import VARIABLE, read_frame, read_inputs, read_predicted
+from opmon.stages.measures import main_of
 from opmon.stages.payloads import payload_of
 from opmon.stages.promises import reserved_of
 from opmon.stages.proxies import with_proxy
@@ -37,6 +39,7 @@ from opmon.store.rounds import NEVER, Round
 from opmon.store.states import RoundState
 from opmon.store.truths import Known
 from opmon.types import Draw, Frame, Numbers, Sample
+from opmon.wording import sentence
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +63,27 @@ def draw_round(work: Toolbox, round_: Round) -> None:
         with work.write() as connection:
             rounds.update(connection, round_.id, state=RoundState.OPENED, problem=None)
         return
+    _require_main(round_)
     if round_.plan.measures:
         frame = aimed(work, round_, path, frame, None)
     drawn = sampler.draw(frame, round_.plan.budget, generator(round_, wave=0))
     _queue(work, round_, path, drawn, drawn.unique_positions, state=RoundState.DRAWN)
+
+
+def _require_main(round_: Round) -> None:
+    """An error where the main measure is of a class that the model does not have: labels would tell nothing of it."""
+    main = main_of(round_.plan)
+    if main is None or not round_.classes:
+        return
+    try:
+        main.measure.check(round_.classes)
+    except InputError as exc:
+        number = round_.number
+        raise InputError(
+            f"no label is asked for, since none would tell the main measure, {main.key}: {sentence(str(exc))} Correct "
+            f"'measures'; 'opmon rounds abandon {number} --why measures' and 'opmon rounds reopen {number}' then give "
+            "the inputs to a new round"
+        ) from exc
 
 
 def draw_next_wave(work: Toolbox, round_: Round, sample: Sample) -> bool:

@@ -66,7 +66,8 @@ def reopen_round(work: Toolbox, number: int, without: Sequence[str]) -> Reopened
 def _require_given_up(old: Round, slices: Sequence[Slice]) -> None:
     if old.state != RoundState.ABANDONED:
         raise InputError(
-            f"round {old.number} of {old.monitor} is {old.state}; give it up first: opmon rounds abandon {old.number}"
+            f"round {old.number} of {old.monitor} is {old.state}; give it up first: opmon rounds abandon {old.number} "
+            "--why '…'"
         )
     if not slices:
         raise InputError(f"round {old.number} of {old.monitor} has no inputs any more ({old.problem})")

@@ -72,6 +72,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "ids": ({"columns": {"id": "no_id"}}, "problem", "1 of 200 inputs have no 'no_id'"),
     "no ids": ({"columns": {"id": "said"}}, "warning", "has 2 different ids in 200 inputs, and the others count as"),
     "times": (columns(timestamp="shout"), "problem", "does not hold times"),
+    "class": (
+        {"measures": ["accuracy", {"recall": {"class": "Paid"}}], "main": "recall"},
+        "problem",
+        "there is no class 'Paid'",
+    ),
     "renamed": (
         {"inputs": {"features": ["age", "empty", "amount"]}},
         "problem",
@@ -183,3 +188,12 @@ def test_a_judge_that_cannot_be_had_is_told_with_what_follows(workbench, sqlite)
     assert found.level == "problem"
     assert "cannot be started" in found.message
     assert "A round waits 1h for it, and then goes on without" in found.message
+
+
+def test_classes_that_the_model_does_not_have_are_told(loans: Any, tmp_path: Path) -> None:
+    """Of each measure, and of slices by the predicted class."""
+    wrong = {"cost": {"matrix": {"paid": {"Default": 1}, "default": {"paid": 1}}}}
+    given = {"inputs": {}, "measures": ["accuracy", wrong], "slices": [{"prediction": {"values": ["defualt"]}}]}
+    (measure,), (slices,) = (said(loans, tmp_path, given, about) for about in ("measures", "slices"))
+    assert measure.message.startswith("cost: there is no class 'Default'; the classes are: default, paid.")
+    assert slices.message.startswith("prediction: there is no class 'defualt' (did you mean 'default'?)")

@@ -135,3 +135,23 @@ def test_a_measure_of_scores_is_aimed_at_and_planned_for(workbench: Any, tmp_pat
     assert (planned["plain_budget"] > planned["budget"]) == (gain < 1)
     assert "aims at log loss" in planned["reasons"][0]
     assert "log loss is about" in unwrapped(asked)
+
+
+def test_no_label_is_asked_for_a_class_that_the_model_does_not_have(workbench: Any, database: str) -> None:
+    """The round can be begun anew once the measures are right."""
+    named = {key: value for key, value in OF_EIGHT.items() if key != "classes"}
+    wrong = named | {"measures": [{"recall": {"class": "eight"}}]}
+    workbench.write_window(400)
+    monitor = workbench.monitor(database, **wrong)
+    (problem,) = monitor.advance().problems
+    assert "there is no class 'eight'" in str(problem)
+    with monitor.store.read() as connection:
+        (stopped,) = rounds.newest(connection, workbench.name, 1)
+        assert queue.answers(connection, stopped.id) == []
+    monitor = workbench.monitor(database, **named)
+    monitor.abandon(stopped.number, "measures")
+    monitor.reopen(stopped.number)
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        (again,) = rounds.newest(connection, workbench.name, 1)
+        assert queue.answers(connection, again.id) != []
