@@ -140,6 +140,9 @@ class Measure(Plugin, ABC):
     curved: ClassVar[bool] = False
     """Whether the bias of order 1/n is taken out of estimates that are made by :meth:`linearised`: of a ratio of mean
     squares it is a good part of the error, of most others next to nothing."""
+    follows_answer: ClassVar[bool] = False
+    """Whether the answer decides most of it, as of a recall, which is 0 or 1 among inputs with one answer, however good
+    the model is: slices by the predicted class are not compared by it."""
     is_table: ClassVar[bool] = False
     """Whether it stands for several numbers: :meth:`cells` are then the measures that are estimated."""
 

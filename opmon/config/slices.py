@@ -191,6 +191,12 @@ def _one_fits(monitor: MonitorSettings, cut: Cut) -> None:
         )
     if cut.name == monitor.columns.id:
         raise at_key("slices", f"{cut.name!r} is the inputs' id, another one for each: there would be no slice")
+    if cut.of == "prediction" and monitor.problem == "multilabel":
+        raise at_key(
+            "slices",
+            "prediction is one class, and with problem: multilabel several may be predicted: leave it out. Measures of "
+            "a class, such as {precision: {class: NAME}}, tell how good those predictions are",
+        )
     numeric = cut.of == "variable" or (cut.of == "prediction" and traits(monitor.problem).of_numbers)
     if numeric and cut.edges is None:
         raise at_key("slices", f"{cut.name!r} is a number: give edges that cut it, such as {{{cut.name}: [0.1, 0.5]}}")

@@ -23,6 +23,7 @@ class BalancedAccuracy(Measure):
     """
 
     problems: ClassVar[tuple[Problem, ...]] = ("classification",)
+    follows_answer: ClassVar[bool] = True
 
     def quantity(self, unit: str | None = None) -> Quantity:
         return BALANCED_ACCURACY

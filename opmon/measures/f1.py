@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ class F1Score(OfClass):
     up to a third of their standard error.
     It assumes that labels are right.
     """
+
+    follows_answer: ClassVar[bool] = True
 
     def _base(self) -> Quantity:
         return F1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from opmon.abc import Ratio
 from opmon.measures._classes import Members, OfClass, share_of
@@ -19,6 +20,8 @@ class Recall(OfClass):
     It assumes that labels are right. Few labels of a rare class leave it wide: misses that were not drawn cannot be
     ruled out.
     """
+
+    follows_answer: ClassVar[bool] = True
 
     def _base(self) -> Quantity:
         return RECALL

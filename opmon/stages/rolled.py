@@ -21,7 +21,7 @@ from opmon.estimators.ratio_tallies import hidden_note, ratio_bounds
 from opmon.queries.rolling import Window, windows_with
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.measures import Planned, main_of, measures_of, parts_of, rows_of, why_not
-from opmon.stages.slices import Part, estimating, members_of, told_of
+from opmon.stages.slices import Part, estimating, is_compared, members_of, told_of
 from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear
 from opmon.store import rounds, tallies
@@ -145,7 +145,8 @@ def _part(lived: Sequence[Lived], slice_: OneSlice) -> Part:
         among.append(np.full(len(draw), own is not None))
     everywhere = np.concatenate(among)
     whole = OneSlice(slice_.name, slice_.levels, inputs)
-    return Part(whole, np.concatenate(members), size, None if everywhere.all() else everywhere)
+    compared = is_compared(lived[-1].round_, slice_)
+    return Part(whole, np.concatenate(members), size, None if everywhere.all() else everywhere, compared)
 
 
 def _like(slicing: Slicing, slice_: OneSlice) -> OneSlice | None:

@@ -24,7 +24,7 @@ from opmon.stages.weights import linear
 from opmon.store.rounds import Round
 from opmon.types import Draw, Estimate, Sample
 from opmon.types.labelled import Labelled
-from opmon.types.slicing import DrawnCut, OneSlice, Sliced, Slicing
+from opmon.types.slicing import PREDICTION, DrawnCut, OneSlice, Sliced, Slicing
 
 if TYPE_CHECKING:
     from opmon.stages.census import Whole
@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 Members = NDArray[np.bool_]
 
+NOT_COMPARED = "inputs with one answer: that decides most of this measure, so it is not compared with the others"
 UNKNOWN = "the design of the sample does not tell what its draws stand for"
 
 
@@ -73,7 +74,10 @@ def slices_of(round_: Round, answers: Answers, estimate: Estimate, whole: Whole 
     else:
         rows = rows_of(round_, answers.tasks, sample.draw) if round_.plan.measures else None
         told = estimating(round_, linear(sample), sample, rows)
-    parts = [Part(each, members_of(slicing, each, sample.draw), slicing.size) for each in slicing.slices]
+    parts = [
+        Part(each, members_of(slicing, each, sample.draw), slicing.size, compared=is_compared(round_, each))
+        for each in slicing.slices
+    ]
     return told_of(parts, told, sample.answered, estimate)
 
 
@@ -86,18 +90,29 @@ class Part:
     members: Members
     size: int
     among: Members | None = None
+    compared: bool = True
+    """Whether it may be called worse than the others."""
+
+
+def is_compared(round_: Round, slice_: OneSlice) -> bool:
+    """Whether the main measure of a slice tells how good the model is there: a recall does not among inputs that are
+    all said to be of one class."""
+    main = main_of(round_.plan)
+    return main is None or not main.measure.follows_answer or PREDICTION not in slice_.levels
 
 
 def told_of(parts: Sequence[Part], told: Told, answered: Members, estimate: Estimate) -> tuple[Sliced, ...]:
     """What is known of each part, those that are worse than all others first."""
     (main, others), to_compare = told
-    inside = {part.slice.name: part.members for part in parts}
+    inside = {part.slice.name: part.members for part in parts if part.compared}
     among = {part.slice.name: part.among for part in parts if part.among is not None}
     worse = {} if to_compare is None else behind(to_compare, inside, answered, estimate.quantity, among=among)
     found = []
     for part in parts:
         one = _one(part, answered, main, estimate.level)
         beside = _further(others, part.members & answered, part.members, estimate.level)
+        if not part.compared:
+            one = replace(one, note="; ".join(filter(None, (NOT_COMPARED, one.note))))
         gap = worse.get(part.slice.name)
         if gap is not None:
             one = replace(one, worse_by=gap.by, worse_at_least=gap.at_least)

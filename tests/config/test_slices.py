@@ -97,3 +97,8 @@ def test_promises_that_cannot_be_kept_are_refused() -> None:
         monitor(promising, sampler={"type": "srs", "replacement": True, "budget": 100})
     with pytest.raises(ConfigError, match=r"promises up to 90 of the 100 labels .* raise sampler\.budget to 113"):
         monitor([{"country": {"values": ["DE", "FR", "US"], "at_least": 30}}])
+
+
+def test_the_prediction_of_several_labels_is_no_slice() -> None:
+    with pytest.raises(ConfigError, match="several may be predicted: leave it out"):
+        monitor(["country", "prediction"], problem="multilabel", classes=["red", "green"])

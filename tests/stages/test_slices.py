@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from opmon.cli import group
 from opmon.errors import ConfigError
 from opmon.queries.rolling import rolling_whole
+from opmon.stages.slices import NOT_COMPARED
 from opmon.store import draws, revisions, rounds, sliced, verdicts
 from opmon.types.slicing import MISSING, OTHER, Sliced
 
@@ -298,3 +299,19 @@ def test_the_last_rounds_together_know_their_slices_and_further_measures(
     shown = CliRunner().invoke(group, ["status", "-c", str(workbench.folder / "opmon.yaml")])
     assert "slice channel app over these 3 rounds: " in shown.output, shown.output
     assert "over the last 3 rounds" in shown.output
+
+
+def test_a_recall_is_not_compared_among_predicted_classes(workbench: Any, sqlite: str) -> None:
+    """Among inputs that are said to be another class it is 0, whatever the model does."""
+    workbench.write_window(SIZE, **columns())
+    of_class = {"measures": ["accuracy", {"recall": {"average": "macro"}}], "main": "recall"}
+    budget = {**SRS, "sampler": {"type": "srs", "budget": 300}}
+    monitor = workbench.monitor(sqlite, slices=["premium", "prediction"], rolling={"rounds": 2}, **of_class, **budget)
+    closed(workbench, monitor, wrong=0.3)
+    of = found(monitor)
+    said = [each for each in of.values() if "prediction" in each.levels]
+    assert len(said) > 8
+    for each in said:
+        assert each.worse_at_least is None
+        assert each.value is None or each.note.startswith(NOT_COMPARED)
+    assert NOT_COMPARED not in of["premium true"].note
