@@ -174,6 +174,9 @@ def test_a_challenger_answers_the_same_draws(workbench: Any, sqlite: str) -> Non
     assert (verdict.state, verdict.details["disagreements"]) == ("ok", 0), "version 2 is the same model"
     found = monitor.compare("models:/digits/1", "models:/digits/2")
     assert (found.winner, found.difference, found.disagreements) == (None, 0.0, 0)
+    for of in (monitor.compare, monitor.compare_measures):
+        with pytest.raises(InputError, match="both are models:/digits/2: name two versions that differ"):
+            of("models:/digits/2", "models:/digits/2")
 
 
 def test_slices_completeness_drift_and_robustness_are_judged(workbench: Any, sqlite: str) -> None:

@@ -88,7 +88,7 @@ def _allowed(vocabulary: Vocabulary) -> str:
     """What a truth may say."""
     replies = vocabulary.replies
     if traits(replies.problem).of_numbers:
-        return "; a truth must be a finite number"
+        return "; a truth must be a finite number, such as 3.5"
     if replies.problem == "judged":
         return f"; a truth must be {ALLOWED[replies.scale or 'pass_fail']}"
     classes = sorted(vocabulary.classes or ())

@@ -143,7 +143,8 @@ def import_labels(
     else:
         more = f", {found.not_asked:,} inputs that no label was asked of" if only_asked else ""
         told = (
-            f"{found.new} labels recorded, {found.unchanged} known already, {found.unanswered} rows without an answer"
+            f"{counted(found.new, 'label')} recorded, {found.unchanged:,} known already, "
+            f"{counted(found.unanswered, 'row')} without an answer"
         )
         click.echo(told + more)
     for each in found.refused[:_TOLD]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from scipy.special import ndtri
 
 from opmon.errors import InputError
+from opmon.estimators.census import METHOD as CENSUS
 from opmon.estimators.plain_labels import spread_told
 from opmon.estimators.ratio_planning import plan_ratio
 from opmon.estimators.tally import Tally
@@ -66,6 +67,8 @@ class Known:
     """How wide the newest round's interval was, beside simple random sampling, of what is no share of inputs."""
     aims: bool = True
     """Whether a sampler can aim at the main measure."""
+    counted: bool = False
+    """Whether the truth of every input of the newest round has come, so that nothing was estimated."""
 
     @property
     def planned_as(self) -> Problem:
@@ -98,6 +101,7 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         spread=None if known.is_share_of_inputs else _spread(latest.estimate, known, tally),
         tally=tally if main and tally is not None and tally.is_ratio else None,
         labels=latest.estimate.n,
+        counted=latest.estimate.method == CENSUS,
         shown=None if tally is None else _shown(latest.estimate, known, tally),
     )
 
@@ -136,6 +140,12 @@ def budget_for(known: Known, half_width: float, size: int, expected: float | Non
         return Plan(aimed.budget, aimed.half_width, aimed.plain_budget, None, whole)
     if known.shown is not None:
         return known.shown.aiming(aim, known.problem).plan(half_width, size)
+    unsure = not known.quantity.share or (known.main is not None and not known.of_all)
+    if known.spread is None and known.counted and unsure:
+        raise InputError(
+            f"the truth of every input of the newest round has come by itself: {known.quantity.name} is counted, and "
+            "no label need be asked for"
+        )
     if known.spread is None and not known.quantity.share:
         raise InputError(
             f"the labels that {known.quantity.name} needs depend on how much inputs differ in it, which labels alone "

@@ -225,7 +225,7 @@ def _flat(values: Any) -> Any:
 
     found = np.asarray(values)
     if found.ndim > 1 and found.shape[1] > 1:
-        raise ValueError(f"it gives {found.shape[1]} labels for each input, and a monitor watches one")
+        raise ValueError(f"it gives {found.shape[1]} labels for each input (multi-label): set problem: multilabel")
     return found.reshape(-1)
 
 

@@ -24,6 +24,8 @@ _PATIENCE = "1m"
 """A model that takes longer for some inputs is asked for fewer at a time: an input on which it hangs is left out."""
 _FEW = 50
 """More different whole numbers than that are numbers, and no classes."""
+_OFTEN = 0.5
+"""In more of the rows than that free text says something else."""
 
 
 def by_flavor(world: World) -> Found:
@@ -68,7 +70,10 @@ def _of_labels(world: World, table: pa.Table, fit: Fit) -> Choice:
     labels = table["labels"].combine_chunks()
     numbers = pa.types.is_floating(labels.type) or pa.types.is_integer(labels.type)
     whole = not numbers or pc.all(pc.equal(labels, pc.floor(labels))).as_py()
-    if whole and pc.count_distinct(labels).as_py() <= _FEW:
+    different = pc.count_distinct(labels).as_py()
+    if not numbers and different > max(_FEW, _OFTEN * len(labels)):
+        raise ModelError(f"the model answers {len(labels)} inputs with {different} texts, which are no classes")
+    if whole and (different <= _FEW or not numbers):
         return Choice(("problem",), "classification", "the model answers with one of a few words or whole numbers")
     two = _few(world, fit, 2)
     if not whole and pc.min(labels).as_py() >= 0 and pc.max(labels).as_py() <= 1 and two:

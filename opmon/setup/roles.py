@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from opmon.abc import Registry
 from opmon.errors import OpmonError
@@ -31,6 +32,8 @@ _ANSWERS = re.compile(
 )
 _SCORES = re.compile(r"(^|_)(score|prob\w*|p|logit|confidence)s?($|_|\d)", re.IGNORECASE)
 
+_LONGEST_ID = 100
+"""Longer texts, such as pictures in base64, are taken for no ids where their names do not say so."""
 _SPARSE = 0.95
 """In a column called an id so many values must differ: clients send some requests again."""
 
@@ -111,8 +114,8 @@ def _told_id(log: Log, key: str) -> Choice:
 
 
 def _id(log: Log, names: Sequence[str]) -> str | None:
-    """The column with another value in every row: one called an id, else the only one with text, else one called an id
-    in which hardly a value comes twice."""
+    """The column with another value in every row: one called an id, else one called an id in which hardly
+    a value comes twice, else the only one with text, or with single words."""
     whole = [name for name in names if log.different(name) == log.rows.num_rows and _may_be_id(log, name)]
     called = [name for name in whole if _IDS.search(name)]
     if called:
@@ -122,7 +125,15 @@ def _id(log: Log, names: Sequence[str]) -> str | None:
     if nearly:
         return nearly[0]
     texts = [name for name in whole if log.is_text(name) and not _holds_times(log, name) and log.rows.num_rows > 20]
-    return texts[0] if len(texts) == 1 else None
+    words = [name for name in texts if _are_words(log, name)] if len(texts) > 1 else texts
+    return words[0] if len(words) == 1 else None
+
+
+def _are_words(log: Log, name: str) -> bool:
+    """Whether a column holds short texts of one word, as ids are and prompts are not."""
+    column = pc.utf8_trim_whitespace(log.column(name).cast(pa.string()))
+    longest = pc.max(pc.utf8_length(column)).as_py()
+    return longest <= _LONGEST_ID and not pc.any(pc.match_substring_regex(column, r"\s")).as_py()
 
 
 def _may_be_id(log: Log, name: str) -> bool:

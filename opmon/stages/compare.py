@@ -11,7 +11,7 @@ from opmon.abc import Estimator
 from opmon.decisions.comparison import Comparison, Paired, compare_versions
 from opmon.errors import InputError
 from opmon.problems import traits
-from opmon.stages.compared import asked_of_both
+from opmon.stages.compared import asked_of_both, require_two
 from opmon.stages.estimate import read_answers
 from opmon.stages.rivals import outcomes_of, predictions_of
 from opmon.stages.toolbox import Toolbox
@@ -41,6 +41,7 @@ def compare(
             f"monitor {work.name!r} has scoring: {{by: logged}}, and no version can be asked for answers; with onnx "
             f"and flavor the model is run"
         )
+    require_two(first, second)
     found, before = asked_of_both(
         work, first, second, newest, lambda round_, _: _paired(work, round_, first, second), fresh=fresh
     )

@@ -15,7 +15,7 @@ from opmon.errors import InputError, ModelError
 from opmon.estimators.paired import FEWEST, Pair, holm, paired_difference
 from opmon.problems import traits
 from opmon.queries.versions import difference, version_views
-from opmon.stages.compared import asked_of_both
+from opmon.stages.compared import asked_of_both, require_two
 from opmon.stages.estimate import read_answers
 from opmon.stages.measures import rows_of
 from opmon.stages.rivals import answers_of
@@ -42,6 +42,7 @@ def compare_measures(
     answers are logged or people judged the outputs of one version, each has the rounds that it answered itself.
     """
     settings = work.settings
+    require_two(first, second)
     try:
         measures = [settings.watched(name) for name in named] or [settings.watched(None)]
     except ValueError as exc:

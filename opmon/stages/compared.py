@@ -17,6 +17,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+def require_two(first: ModelVersion, second: ModelVersion) -> None:
+    """An error where both are one version, which would be compared with its own answers."""
+    if first.uri == second.uri:
+        raise InputError(f"both are {first.uri}: name two versions that differ")
+
+
 def asked_of_both(
     work: Toolbox,
     first: ModelVersion,

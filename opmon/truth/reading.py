@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ from opmon.types import Slice
 
 _LONGEST = 40
 NO_ID, NO_NUMBER = "no id, or one that can be none", "no finite number"
+COMMA = "a comma in a number, where a point is wanted (3.5)"
+"""Whether it stands for a point or between thousands nobody can say of `1,234`."""
+_WITH_COMMA = re.compile(r"\s*[+-]?[\d.\s]*\d,\d[\d,.\s]*")
 _NO_ANSWER: Mapping[Problem, str] = {
     "classification": "none of the classes",
     "multilabel": "no list of the classes",
@@ -71,8 +75,8 @@ class Vocabulary:
         else:
             numbers = pa.array([_number(value) for value in values.to_pylist()], pa.float64())
         finite = pc.fill_null(pc.is_finite(numbers), False)
-        wrong = pc.sum(pc.is_inf(numbers)).as_py() or 0
-        return pc.if_else(finite, numbers, None), +Counter({NO_NUMBER: wrong})
+        wrong = values.filter(pc.fill_null(pc.is_inf(numbers), False))
+        return pc.if_else(finite, numbers, None), Counter(map(_no_number, wrong.to_pylist()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +180,12 @@ def _number(value: object) -> float | None:
     except (TypeError, ValueError):
         return math.inf
     return number if math.isfinite(number) else math.inf
+
+
+def _no_number(value: object) -> str:
+    """Why a value is no truth of a regression."""
+    text = str(value)
+    return COMMA if _WITH_COMMA.fullmatch(text) else f"{text[:_LONGEST]!r} is {NO_NUMBER}"
 
 
 def _is_nothing(value: object) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from opmon.errors import InputError
-from opmon.quantities import MAE, MEAN_SCORE, PASS_RATE, Quantity
+from opmon.quantities import MAE, MEAN_SCORE, PASS_RATE, RECALL, Quantity
 from opmon.queries.planning import Known, budget_for
 from opmon.samplers.planning import NOTHING_GAINED, Shown
 
@@ -41,6 +41,16 @@ def test_what_labels_alone_tell_is_not_planned_before_them() -> None:
     with pytest.raises(InputError, match="let the sampler adaptive draw one round"):
         budget_for(unknown, 0.05, 20_000, None, 0.5)
     assert budget_for(replace(unknown, spread=0.3), 0.05, 20_000, 0.7, 0.5).budget == pytest.approx(138, abs=2)
+
+
+def test_of_what_is_counted_no_labels_are_planned() -> None:
+    """Rather than to have a round labelled, whose truth comes by itself."""
+    for counted in (
+        Known(RECALL.of("fraud"), main="recall[fraud]", counted=True),
+        Known(MAE, "regression", main="MAE", all_or_nothing=False, counted=True),
+    ):
+        with pytest.raises(InputError, match="is counted, and no label need be asked for"):
+            budget_for(counted, 0.1, 1000, 0.5, 0.5)
 
 
 def test_another_aim_makes_intervals_wider() -> None:

@@ -80,6 +80,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory, mlflow_uri: str) -> Workbench
             pip_requirements=[],
             signature=infer_signature(pa.table(frame).to_pandas()),
         )
+        mlflow.pyfunc.log_model(
+            python_model=Towns(),
+            name="towns",
+            registered_model_name="towns",
+            pip_requirements=[],
+            signature=infer_signature(pa.table(frame).to_pandas()),
+        )
         mlflow.pytorch.log_model(
             network(),
             name="network",
@@ -129,6 +136,13 @@ class Share(mlflow.pyfunc.PythonModel):
 
     def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
         return 1 / (1 + np.exp(-3 * (model_input["age"] + model_input["income"] + model_input["amount"]).to_numpy()))
+
+
+class Towns(mlflow.pyfunc.PythonModel):
+    """Answers with the name of one of seventy towns."""
+
+    def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
+        return [f"town {place % 70}" for place in range(len(model_input))]
 
 
 class Looks(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
@@ -357,6 +371,13 @@ def test_with_trust_a_model_of_any_flavor_is_asked(init: Written) -> None:
     assert monitor["problem"] == "classification"
     assert monitor["columns"]["prediction"] == "decision"
     assert monitor["classes"] == {"paid": 0, "default": 1}, "it answers with one number between 0 and 1"
+
+
+def test_with_trust_many_words_are_classes(init: Written) -> None:
+    """So many whole numbers would be numbers."""
+    _, out, monitor = init("towns", {}, "--trust")
+    assert monitor["scoring"] == {"by": "flavor", "trust": True}, out
+    assert monitor["problem"] == "classification"
 
 
 def test_with_trust_pictures_in_text_reach_a_model_of_arrays_and_logits_are_known_by_the_logs_classes(

@@ -46,6 +46,12 @@ def test_ids_of_which_some_come_twice_are_ids_and_a_customer_is_none() -> None:
     assert placed(request_id=[f"r{number % 50}" for number in range(100)]) == {}
 
 
+def test_of_several_texts_that_differ_in_every_row_the_single_words_are_the_ids() -> None:
+    prompts = [f"What is {k} + 1?" for k in range(100)]
+    pictures = [f"{k:05}" * 50 for k in range(100)]
+    assert placed(qid=[f"q{k}" for k in range(100)], prompt=prompts, photo=pictures)["id"] == "qid"
+
+
 def test_text_with_times_is_the_time_whatever_it_is_called() -> None:
     times = [f"2026-03-01T{number // 60:02}:{number % 60:02}:00Z" for number in range(100)]
     assert placed(zeit=times, number=list(range(100))) == {"timestamp": "zeit"}

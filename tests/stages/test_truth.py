@@ -208,11 +208,12 @@ def test_a_column_of_the_log_is_truth_and_no_annotator_sees_it(workbench, databa
 
 
 def test_numbers_are_truths_of_a_regression(tmp_path: Path) -> None:
-    from opmon.truth.reading import Vocabulary
+    from opmon.truth.reading import COMMA, Vocabulary
 
-    named, refused = Vocabulary(Replies("regression")).named(pa.array(["1.5", None, "", "nan", "many", "inf"]))
-    assert named.to_pylist() == [1.5, None, None, None, None, None]
-    assert refused == {"no finite number": 2}
+    said = ["1.5", None, "", "nan", "many", "inf", "3,5", "1.234,5", "-1,234"]
+    named, refused = Vocabulary(Replies("regression")).named(pa.array(said))
+    assert named.to_pylist() == [1.5, *[None] * 8]
+    assert refused == {"'many' is no finite number": 1, "'inf' is no finite number": 1, COMMA: 3}
 
 
 def test_no_annotator_is_called_truth(workbench, sqlite, clock) -> None:

@@ -64,8 +64,9 @@ def several(output: str, shape: Sequence[int | None]) -> str:
     """The error for a model that gives more than one label for each input."""
     sizes = ", ".join("?" if size is None else str(size) for size in shape)
     return (
-        f"the model's label output {output!r} has the shape [{sizes}], several labels for each input (multi-label), "
-        f"and a monitor watches one. Export the model with one of its labels, for each that is to be watched."
+        f"the model's label output {output!r} has the shape [{sizes}], several labels for each input (multi-label). "
+        f"Where each says whether a class holds, set problem: multilabel, with classes in their order; else export the "
+        f"model with one of its labels, for each that is to be watched."
     )
 
 

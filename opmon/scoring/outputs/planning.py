@@ -151,7 +151,7 @@ def _meaning(model: ModelProto, score: Tensor, has_label: bool) -> Meaning:
             return "independent"
         raise ModelError(
             f"output {score} gives each class a probability of its own (Sigmoid). If exactly one class is right, set "
-            f"scores: independent. If several may be (multi-label), export one of them: a monitor watches one label."
+            f"scores: independent. If several may be right (multi-label), set problem: multilabel."
         )
     if kind in _LOGIT_NODES or (node is not None and kind == "Add" and _adds_bias(model, node)) or _gives_margins(node):
         return "logits"
