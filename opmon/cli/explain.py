@@ -6,6 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import click
@@ -77,6 +78,9 @@ def explain(name: str | None, second: str | None, kind: str | None, everything: 
             click.echo(_overview(there))
         return
     entries = [_explained(each, name) for each in kinds if name in plugins.names(each)]
+    told = _as_told(name) if not entries and "measure" in kinds else None
+    if told is not None:
+        entries = [_explained("measure", told)]
     if not entries:
         raise click.UsageError(_unknown(name, kinds))
     if as_json:
@@ -84,6 +88,20 @@ def explain(name: str | None, second: str | None, kind: str | None, everything: 
             print_json(entry.as_json())
         return
     click.echo("\n\n".join(_told(entry) for entry in entries))
+
+
+def _as_told(name: str) -> str | None:
+    """The measure that status and pages tell by this name, such as MAE, macro F1 or recall[fraud]; None if none is."""
+    from opmon import plugins
+    from opmon.errors import OpmonError
+
+    plain = re.sub(r"^(macro|weighted|micro) |\[.*", "", name)
+    for each in plugins.names("measure"):
+        with suppress(OpmonError):
+            if plain == plugins.make("measure", each, {}).quantity().name:
+                return each
+    same = plain.lower().replace(" ", "_")
+    return same if same in plugins.names("measure") else None
 
 
 def _overview(there: Mapping[str, Sequence[str]]) -> str:

@@ -20,9 +20,8 @@ class AveragePrecision(Ranking):
 
     Without a class it is the plain mean over all classes. A model that knows nothing has the share of the class.
     The interval holds it for all inputs of the round in 95 of 100 rounds, as far as there are ten answers of the class
-    and ten others; with fewer, a note tells so.
-    It assumes that labels are right. With few labels of the class the estimate is a little high, by a fifth of its
-    error at most.
+    and ten others; with fewer, a note tells so. It assumes that labels are right. With few labels of the class the
+    estimate is a little high, by a fifth of its error at most.
     """
 
     no_surer_than = "a share of the smallest group"

@@ -22,10 +22,8 @@ class CalibrationError(Measure):
     """How far the model's confidence in its answer is from how often it is right, on average over bins of confidence.
 
     10 % means that inputs on which it is 80 % sure are right 70 or 90 times in 100, say. 0 is perfect.
-    The plain mean of gaps grows with chance alone where labels are few: the estimate takes out what chance adds. So it
-    may fall below 0 where there is hardly a gap, which a note says; read that as 0. On average over rounds it is off by
-    a fifth of its standard error or less where there is no gap or a clear one, by up to two fifths in between, low more
-    often than high; by more where gaps as large as their errors change sign from one bin to the next.
+    Chance alone adds to gaps of few labels, and the estimate takes that out: below 0 means hardly a gap, read it as 0.
+    On average it is off by up to two fifths of its standard error, mostly low; by more where gaps change sign often.
     The interval holds the mean gap on all inputs of the round in at least 95 of 100 rounds.
     It assumes that labels are right and that the scores are probabilities. Its value depends on the number of bins.
     """

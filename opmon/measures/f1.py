@@ -16,12 +16,10 @@ from opmon.quantities import F1, Quantity
 class F1Score(OfClass):
     """The harmonic mean of precision and recall of a class, 2TP / (2TP + FP + FN): a ratio of two sums over inputs.
 
-    `average: macro` is its plain mean over all classes; `average: weighted` gives each class the share of inputs that
-    are truly of it.
+    `average: macro` is its plain mean over all classes, `weighted` one by how many inputs are truly of each.
     The interval holds the F1 on all inputs of the round in 95 of 100 rounds, as far as ten answers or more are of the
     class or said to be; with fewer it is wider, and a note tells so. Estimates are then low on average over rounds, by
-    up to a third of their standard error.
-    It assumes that labels are right.
+    up to a third of their standard error. It assumes that labels are right.
     """
 
     follows_answer: ClassVar[bool] = True

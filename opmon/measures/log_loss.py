@@ -21,11 +21,9 @@ LEAST = 1e-15
 class LogLoss(Measure):
     """The mean of −log p, with the probability p that the model gave to the true class; 0 is perfect.
 
-    The interval holds the mean over all inputs of the round in 95 of 100 rounds; few large losses make it reach far
-    upwards.
+    The interval holds the mean over all inputs of the round in 95 of 100 rounds; few large losses make it reach far up.
     A probability of 0 for the truth would make the mean infinite: it counts as 1e-15, a loss of 34.5, and a note tells
-    how many there are. A model that gives any class no probability at all may have more of them than were drawn, and
-    the interval is as wide as that.
+    how many there are. Where a model gives some class no probability, the interval allows for more than were drawn.
     It assumes that labels are right and that the scores are probabilities.
     """
 

@@ -78,6 +78,27 @@ def test_every_key_is_explained_and_the_example_is_read(
     Settings.from_mapping({"monitors": {"digits": monitor}}, tmp_path, environment={})
 
 
+@pytest.mark.parametrize("name", [name for kind, name in OWN if kind == "measure"])
+def test_a_measure_is_explained_in_six_lines(name: str) -> None:
+    text = plugins.class_of("measure", name).__doc__ or ""
+    assert len([line for line in text.splitlines() if line.strip()]) <= 6
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ("recall[fraud]", "recall"),
+        ("macro F1", "f1"),
+        ("AUC[fraud]", "auc"),
+        ("MAE", "mean_absolute_error"),
+        ("R²", "r_squared"),
+        ("Hamming loss", "hamming_loss"),
+    ],
+)
+def test_a_measure_is_found_by_the_name_that_status_tells(told: str, name: str) -> None:
+    assert explain(told).output.startswith(f"{name} (measure)")
+
+
 def test_without_a_name_all_that_there_is_is_listed() -> None:
     shown = explain()
     assert shown.exit_code == 0
