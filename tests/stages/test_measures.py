@@ -203,23 +203,24 @@ def test_a_round_whose_labels_do_not_tell_its_main_measure_says_why_and_tells_th
     changes = {
         **CHANGES,
         "classes": None,
-        "measures": [{"recall": {"class": "none"}}, "accuracy", {"f1": {"class": "no"}}],
+        "measures": [{"recall": {"class": "8"}}, "accuracy", {"f1": {"class": "no"}}],
     }
     monitor = workbench.monitor(sqlite, **changes)
     workbench.write_window()
+    workbench.truth.update(dict.fromkeys(workbench.truth, "1"))
     monitor.advance()
     workbench.answer(monitor, wrong=0.2)
     monitor.advance()
     round_, revision = of_round(workbench, monitor)
     assert (round_.state, revision) == ("closed", None)
     assert monitor.advance().problems == [], "and says it once"
-    assert "its labels do not tell its recall[none]: there is no class 'none'" in str(round_.problem)
+    assert "its labels do not tell its recall[8]: recall[8] is undefined: none of the" in str(round_.problem)
     assert re.search(r"What they do tell: accuracy \d+\.\d % \[.*\]; a late one will be estimated", str(round_.problem))
     told = asked("status", "-c", str(workbench.write_yaml(sqlite, **changes)))
-    assert "round 1 has no estimate: its labels do not tell its recall[none]" in told
+    assert "round 1 has no estimate: its labels do not tell its recall[8]" in told
     metrics = monitor.registry._client.get_run(round_.timeline_run_id).data.metrics
     assert metrics["measure/accuracy_low"] < metrics["measure/accuracy"] < 1
-    assert "recall_none/estimate" not in metrics
+    assert "recall_8/estimate" not in metrics
     kept = monitor.registry.download(round_.run_id, "measures.json", tmp_path / "got").read_text()
     assert [each["quantity"] for each in json.loads(kept)] == ["accuracy", "F1[no]"]
 
