@@ -116,7 +116,7 @@ def _as_json(size: int, expected: float | None, known: Known, planned: Plan, adv
         "hopeful_budget": planned.hopeful_budget,
         "gain": known.gain,
         "notes": planned.notes,
-        "sampler": {"type": advice.sampler, "budget": planned.budget, **advice.parameters},
+        "sampler": {"type": advice.sampler, "budget": planned.asked, **advice.parameters},
         "reasons": advice.reasons,
         "alternatives": [
             {"type": other.sampler, **other.parameters, "reason": other.reason} for other in advice.alternatives
@@ -146,7 +146,7 @@ def _show(size: int, expected: float | None, known: Known, planned: Plan, advice
         out.print(Text(f"  {note}", style="yellow"))
     parameters = "".join(f", {name}: {value}" for name, value in advice.parameters.items())
     out.print(
-        Text.assemble("\nsampler: ", (f"{{type: {advice.sampler}, budget: {planned.budget}{parameters}}}", "bold"))
+        Text.assemble("\nsampler: ", (f"{{type: {advice.sampler}, budget: {planned.asked}{parameters}}}", "bold"))
     )
     for reason in advice.reasons:
         out.print(Text(f"  {reason}"))

@@ -6,6 +6,7 @@ changes nothing: a page that was reloaded, or did not hear the answer, asks once
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ __all__ = ["Answer", "Known", "LabelQueue", "Progress", "QueueTerms", "Recorded"
 MOST = 500
 """So many tasks are taken at once at most."""
 LONGEST_NAME = 200
+_PATIENCE, _PAUSE = 2.0, 0.05
+"""Seconds for which tasks are waited for that others have locked, and between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +85,28 @@ class LabelQueue:
     def take(self, annotator: str, monitor: str, count: int = 1, *, most: int = MOST) -> Taken:
         """Up to ``count`` tasks, the annotator's for a while: first those that they have already.
 
-        Urgent rounds come first, then those that are due first; inside a round the order is random.
+        Urgent rounds come first, then those that are due first; inside a round the order is random. None means that
+        none is free: where others only have the last ones locked for a moment, it is looked again.
         """
         _check_name(annotator)
+        end = time.monotonic() + _PATIENCE
+        while True:
+            taken, passed = self._taken(annotator, monitor, max(1, min(count, most)))
+            if not passed or time.monotonic() > end:
+                return taken
+            time.sleep(_PAUSE)
+
+    def _taken(self, annotator: str, monitor: str, count: int) -> tuple[Taken, bool]:
+        """What can be assigned now, and whether it is none because others have tasks locked that are free."""
         terms, now = self.terms.get(monitor, QueueTerms()), self.clock()
         with self.store.write() as connection:
             ids = assigning.assign(
-                *(connection, annotator, monitor, max(1, min(count, most))),
-                at=now,
-                until=now + terms.lease,
-                provider=terms.provider,
+                *(connection, annotator, monitor, count), at=now, until=now + terms.lease, provider=terms.provider
             )
             tasks = speaking.tasks_by_id(connection, ids)
             progress = speaking.progress(connection, monitor, now, annotator)
-        return Taken(tuple(tasks[task_id] for task_id in ids), progress)
+            passed = not ids and assigning.passes_over(connection, annotator, monitor, now, terms.provider)
+        return Taken(tuple(tasks[task_id] for task_id in ids), progress), passed
 
     def answer(self, annotator: str, answers: Sequence[Answer]) -> Recorded:
         """Record what an annotator says; a correction is a new label beside the one that it corrects.

@@ -21,9 +21,12 @@ from opmon.store import revisions, tallies
 from opmon.store.engine import Connection
 from opmon.store.revisions import Revision
 from opmon.types import Estimate
+from opmon.wording import counted, percent
 
 ROUNDS = 10
-"""Rounds that tell how wide the intervals of the monitor's sampler are."""
+"""Rounds that tell how wide the intervals of the monitor's sampler are, and how many draws are answered."""
+ANSWERED = 0.95
+"""Where so many are, a plan is one of draws."""
 
 
 WHOLE = (
@@ -67,6 +70,8 @@ class Known:
     """How wide the newest round's interval was, beside simple random sampling, of what is no share of inputs."""
     aims: bool = True
     """Whether a sampler can aim at the main measure."""
+    response: float = 1.0
+    """The share of draws that was answered in the newest rounds."""
     counted: bool = False
     """Whether the truth of every input of the newest round has come, so that nothing was estimated."""
 
@@ -101,9 +106,15 @@ def learned(connection: Connection, monitor: str, known: Known) -> Known:
         spread=None if known.is_share_of_inputs else _spread(latest.estimate, known, tally),
         tally=tally if main and tally is not None and tally.is_ratio else None,
         labels=latest.estimate.n,
+        response=_response(estimates),
         counted=latest.estimate.method == CENSUS,
         shown=None if tally is None else _shown(latest.estimate, known, tally),
     )
+
+
+def _response(estimates: Sequence[Estimate]) -> float:
+    draws = sum(each.n for each in estimates)
+    return sum(each.n * each.response for each in estimates) / draws if draws else 1.0
 
 
 def _tally(connection: Connection, latest: Revision) -> Tally | None:
@@ -133,7 +144,24 @@ def _shown(estimate: Estimate, known: Known, tally: Tally) -> Shown | None:
 
 
 def budget_for(known: Known, half_width: float, size: int, expected: float | None, aim: float) -> Plan:
-    """The labels that the main measure needs: by the draws of the newest round where it is a ratio, such as recall."""
+    """The labels that the main measure needs, and how many draws have so many, as the newest rounds were answered."""
+    found = _labels_for(known, half_width, size, expected, aim)
+    if not 0 < known.response < ANSWERED:
+        return found
+    wanted = math.ceil(found.budget / known.response)
+    note = f"of the last draws {percent(known.response)} were answered: for {counted(found.budget, 'label')} "
+    note += f"about {wanted:,} have to be asked for" if wanted <= size else f"{counted(size, 'input')} are too few"
+    return replace(found, more=min(wanted, size) - found.budget, notes=(*found.notes, note))
+
+
+def _labels_for(known: Known, half_width: float, size: int, expected: float | None, aim: float) -> Plan:
+    """By the draws of the newest round where the measure is a ratio, such as recall."""
+    if known.quantity.share and not half_width < 1:
+        points = ", which is 3 points" if known.quantity.percent else ""
+        raise InputError(
+            f"{known.quantity.name} lies between 0 and 1, and so does the half-width: 0.03{points}, for instance; "
+            f"got {half_width:g}"
+        )
     if known.tally is not None:
         aimed = plan_ratio(known.tally, half_width, known.labels, size, known.level)
         whole = (WHOLE,) if aimed.budget == size else ()

@@ -45,7 +45,7 @@ def pulses(connection: Connection, watches: Sequence[Watch], now: datetime) -> l
 def _pulse(watch: Watch, ended: Ended | None, begun: datetime | None, now: datetime) -> Pulse:
     silent = is_silent(watch, begun, ended, now)
     succeeded = None if ended is None else ended.succeeded_at
-    failing = ended is not None and not silent and (succeeded is None or _is_over(watch, succeeded, now))
+    failing = ended is not None and not silent and (succeeded is None or is_over(watch, succeeded, now))
     return Pulse(watch.name, begun, ended, silent, failing)
 
 
@@ -55,13 +55,13 @@ def is_silent(watch: Watch, begun: datetime | None, ended: Ended | None, now: da
     One that nobody ever began by its schedule is none of a service's, nor one that went on long after a service last
     began it: ``opmon run`` keeps to other times.
     """
-    if begun is None or (ended is not None and _is_over(watch, begun, ended.at)):
+    if begun is None or (ended is not None and is_over(watch, begun, ended.at)):
         return False
-    return _is_over(watch, begun if ended is None else ended.at, now)
+    return is_over(watch, begun if ended is None else ended.at, now)
 
 
-def _is_over(watch: Watch, last: datetime | None, now: datetime) -> bool:
-    """Whether more than the allowed periods have gone by; what never began, or is yet to come, is not late."""
+def is_over(watch: Watch, last: datetime | None, now: datetime) -> bool:
+    """Whether more than the allowed periods have gone by since; what never began, or is yet to come, is not late."""
     if last is None or watch.silent_from is None or last > now + AHEAD:
         return False
     until = watch.silent_from(min(last, now))

@@ -66,7 +66,8 @@ class RoundNote:
 def timeline_note(note: RoundNote) -> str:
     """The description of a timeline's run: how the model version does, as of its last round."""
     return _joined(
-        f"## {STATUS[note.status]}: {plain(note.model)} version {plain(note.version)} in production",
+        f"## {STATUS[note.status]}: {plain(note.model)} version {plain(note.version)} in production, as of round "
+        f"{note.round}",
         _why(note),
         _table(note),
         _drift(note),
@@ -97,7 +98,8 @@ def round_note(note: RoundNote) -> str:
 def version_note(note: RoundNote) -> str:
     """The section of a model version's description."""
     return _joined(
-        f"**{STATUS[note.status]}** in production, says opmon's monitor {plain(note.monitor)}. {_why(note)}",
+        f"**{STATUS[note.status]}** in production as of {_moment(note.ended_at)}, says opmon's monitor "
+        f"{plain(note.monitor)}. {_why(note)}",
         _table(note),
         _links(note, ("Timeline", note.timeline), ("Last round", note.run)),
     )

@@ -28,6 +28,13 @@ class Plan:
     plain_budget: int
     hopeful_budget: int | None = None
     notes: tuple[str, ...] = ()
+    more: int = 0
+    """Draws beyond the budget, for those that nobody answers."""
+
+    @property
+    def asked(self) -> int:
+        """The budget of the sampler: so many draws have so many answers."""
+        return self.budget + self.more
 
 
 def plan(

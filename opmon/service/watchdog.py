@@ -14,14 +14,14 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import opmon
 from opmon.config import MonitorSettings
 from opmon.errors import LeaseHeld, OpmonError
 from opmon.monitor import Monitor
 from opmon.outgoing.breaker import left_alone
-from opmon.queries.pulse import Pulse, pulses
+from opmon.queries.pulse import Pulse, is_over, pulses
 from opmon.queries.silence import why_silent
 from opmon.service.attention import Attention
 from opmon.store import outbox, rounds, workers
@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 BEAT_SECONDS = 15.0
 BUSY_SECONDS = 30.0
 """What has been worked on for so long is told."""
+GRACE = timedelta(minutes=10)
+"""After a pause in which no worker was there, as all had left in order, cycles have so long to end before any monitor
+is called silent; less where its periods are shorter. Workers that died did not leave: they cost no such time."""
 LEASE = "@watchdog"
 """No monitor can be called so."""
 
@@ -107,7 +110,13 @@ class Watchdog:
             told = outbox.newest_types(connection, outbox.SILENCE)
             waiting = outbox.waiting_of(connection, outbox.SILENCE, self.clock())
             known = workers.known(connection)
-        new = [pulse for pulse in found if pulse.silent != (told.get(pulse.monitor) == outbox.SILENT)]
+        since = min([self.started_at, *(each.started_at for each in known)])
+        new = [
+            pulse
+            for pulse in found
+            if pulse.silent != (told.get(pulse.monitor) == outbox.SILENT)
+            and not (pulse.silent and self._has_just_begun(monitors[pulse.monitor].settings, since))
+        ]
         if not new and not waiting & set(monitors):
             return
         with hold(self.store, LEASE) as lease:
@@ -116,6 +125,11 @@ class Watchdog:
             for name in sorted((waiting | {pulse.monitor for pulse in new}) & set(monitors)):
                 actions = monitors[name].actions()
                 delivery.deliver(lease, name, actions, self.clock, self.stop.is_set, rule=outbox.SILENCE)
+
+    def _has_just_begun(self, settings: MonitorSettings, since: datetime) -> bool:
+        """Whether the workers, there ``since``, may yet end a cycle of the monitor that was due before."""
+        now = self.clock()
+        return now - since < GRACE and not is_over(settings.watch, since, now)
 
     def _tell(self, lease: Lease, settings: MonitorSettings, pulse: Pulse, known: Sequence[Worker]) -> None:
         now = self.clock()

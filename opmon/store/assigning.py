@@ -52,6 +52,18 @@ def assign(
     return [*mine, *new]
 
 
+def passes_over(connection: Connection, annotator: str, monitor: str, at: datetime, provider: str | None) -> bool:
+    """Whether tasks are free for an annotator who was assigned none: others have them locked in this moment.
+
+    On SQLite one writes at a time, and none are passed over.
+    """
+    if connection.dialect.name == "sqlite":
+        return False
+    free = _free(annotator, at, provider).limit(1)
+    rounds_there = _rounds(connection, monitor, at)
+    return any(connection.scalar(free.where(tasks.c.round_id == each)) is not None for each in rounds_there)
+
+
 def give_back(connection: Connection, annotator: str, task_ids: Collection[int]) -> int:
     """End assignments of an annotator; gives how many there were."""
     return _end(connection, annotator, among(connection, assignments.c.task_id, sorted(task_ids)))

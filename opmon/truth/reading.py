@@ -13,6 +13,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from opmon.abc import Source
 from opmon.errors import SourceError
@@ -26,6 +27,7 @@ from opmon.types import Slice
 
 _LONGEST = 40
 NO_ID, NO_NUMBER = "no id, or one that can be none", "no finite number"
+CONTRADICTED = "a later row says another truth of the same input and the same time"
 COMMA = "a comma in a number, where a point is wanted (3.5)"
 """Whether it stands for a point or between thousands nobody can say of `1,234`."""
 _WITH_COMMA = re.compile(r"\s*[+-]?[\d.\s]*\d,\d[\d,.\s]*")
@@ -138,7 +140,15 @@ def _found(
     truths = Truths.newest(hashes, said, known, pa.repeat(pa.scalar(now, MOMENT), len(keys)))
     order = np.argsort(hashes, kind="stable")
     first = order[np.searchsorted(hashes[order], truths.hashes)]
+    refused.update(+Counter({CONTRADICTED: _contradicted(truths, hashes, said, known)}))
     return Found(truths, keys.take(pa.array(first)), refused, pc.max(known).as_py())
+
+
+def _contradicted(truths: Truths, hashes: NDArray[np.uint64], said: pa.Array, known: pa.Array) -> int:
+    """How many rows say something else than the one that counts, without being older."""
+    places = pa.array(truths.places(hashes))
+    differs = pc.and_(pc.equal(truths.at.take(places), known), pc.not_equal(truths.labels.take(places), said))
+    return int(pc.sum(differs).as_py())
 
 
 def _ids(values: pa.Array, name: str) -> pa.Array:

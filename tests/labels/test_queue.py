@@ -6,8 +6,9 @@ import base64
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -278,8 +279,28 @@ def test_what_a_provider_was_handed_is_left_to_it(store: Store, clock: Clock) ->
     assert first[0].key in keys(elsewhere, "ben", 5)
 
 
+def test_tasks_that_others_have_locked_for_a_moment_are_waited_for(postgres: Callable[[], str]) -> None:
+    store = open_store(postgres())
+    open_round(store, asked(1))
+    other = store.engine.connect()
+    other.execute(sa.select(tasks.c.id).with_for_update())
+    looks = 0
+
+    def clock() -> datetime:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            other.close()
+        return NOW
+
+    assert len(keys(LabelQueue(store, clock=clock), "ann")) == 1
+    assert looks == 2
+    assert keys(LabelQueue(store, clock=clock), "ben") == []
+    assert looks == 3, "what somebody has is not waited for"
+
+
 def test_many_annotators_at_once(store: Store) -> None:
-    """Tasks that need one or two; each annotator answers what they get until nothing is left."""
+    """Tasks that need one or two; each annotator answers what they get until nothing is left for them."""
     open_round(store, [replace(task, needs=1 + task.position % 2) for task in asked(60)])
     got: list[tuple[str, str]] = []
     faults: list[BaseException] = []
@@ -287,9 +308,9 @@ def test_many_annotators_at_once(store: Store) -> None:
     def work(annotator: str) -> None:
         dice, desk = random.Random(annotator), LabelQueue(store)
         try:
-            while taken := desk.take(annotator, "digits", dice.randint(1, 4)).tasks:
-                got.extend((annotator, task.key) for task in taken)
-                desk.answer(annotator, [Answer(task.key, "7") for task in taken])
+            while (taken := desk.take(annotator, "digits", dice.randint(1, 4))).progress.open:
+                got.extend((annotator, task.key) for task in taken.tasks)
+                desk.answer(annotator, [Answer(task.key, "7") for task in taken.tasks])
         except BaseException as exc:
             faults.append(exc)
 

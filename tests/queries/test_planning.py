@@ -53,6 +53,26 @@ def test_of_what_is_counted_no_labels_are_planned() -> None:
             budget_for(counted, 0.1, 1000, 0.5, 0.5)
 
 
+def test_a_half_width_beyond_the_scale_is_refused() -> None:
+    for known, words in ((Known(), "0.03, which is 3 points, for instance; got 5"), (SCORES, "0.03, for instance")):
+        with pytest.raises(InputError, match=words):
+            budget_for(replace(known, spread=0.16), 5, 20_000, 0.8, 0.5)
+
+
+def test_draws_that_nobody_answers_are_planned_for() -> None:
+    known = Known(variables=(), response=0.5)
+    found, all_answer = (budget_for(each, 0.05, 20_000, 0.8, 0.5) for each in (known, replace(known, response=1.0)))
+    assert found.budget == all_answer.budget == all_answer.asked
+    assert found.asked == 2 * found.budget
+    assert found.notes == (
+        f"of the last draws 50 % were answered: for {found.budget} labels about {found.asked} have to be asked for",
+    )
+    few = budget_for(known, 0.05, 300, 0.8, 0.5)
+    assert few.asked == 300
+    assert few.notes[-1].endswith(f"for {few.budget} labels 300 inputs are too few")
+    assert budget_for(replace(known, response=0.97), 0.05, 20_000, 0.8, 0.5) == all_answer
+
+
 def test_another_aim_makes_intervals_wider() -> None:
     shown = Shown(0.04, 200, 10_000, gain=0.8, aim=0.5)
     for_failures = shown.aiming(1.0, "judged")

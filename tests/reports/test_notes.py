@@ -35,7 +35,7 @@ NOTE = RoundNote(
 
 def test_a_timeline_says_how_its_version_does_and_why() -> None:
     text = timeline_note(NOTE)
-    assert text.startswith("## Degraded: digits version 3 in production")
+    assert text.startswith("## Degraded: digits version 3 in production, as of round ")
     for part in (
         "1 rule has raised an alarm: floor.",
         "| Accuracy | **84.2 %**, 95 % interval 79.1 % to 88.6 % |",
@@ -58,8 +58,10 @@ def test_what_is_not_known_is_left_out() -> None:
 
 def test_what_no_rule_watches_is_measured_in_production() -> None:
     note = replace(NOTE, rules=[], status="unwatched", why="no rule watches it")
-    assert timeline_note(note).startswith("## Measured: digits version 3 in production\n\nNo rule watches it.")
-    assert version_note(note).startswith("**Measured** in production, says opmon's monitor digits. No rule watches it.")
+    begin = "## Measured: digits version 3 in production, as of round 12\n\nNo rule watches it."
+    assert timeline_note(note).startswith(begin)
+    begin = "**Measured** in production as of 2026-03-01 12:00 UTC, says opmon's monitor digits. No rule watches it."
+    assert version_note(note).replace("\xa0", " ").startswith(begin)
     assert "(digits): **measured** since round 12" in bound(model_note(note)).replace("\xa0", " ")
 
 

@@ -67,7 +67,31 @@ def needs(service: Service) -> list[str]:
     return [need.message for need in view.needs if need.kind == "silent"]
 
 
+def died(service: Service, minutes_ago: float) -> None:
+    """A worker that began then, and did not leave in order."""
+    at = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    with service.store.write() as connection:
+        workers.say(connection, Worker("dead", "process 6 on box", "worker", "1", at, at, {}, {}))
+
+
+def test_after_a_pause_cycles_have_time_to_end_before_a_monitor_is_called_silent(service: Service) -> None:
+    ended(service, 45)
+    service.watchdog.look()
+    assert Told.heard == []
+    service.watchdog.started_at -= timedelta(minutes=11)
+    service.watchdog.look()
+    assert [each["type"] for each in Told.heard] == ["opmon.silent"]
+
+
+def test_workers_that_die_again_and_again_cost_no_time(service: Service) -> None:
+    ended(service, 45)
+    died(service, 44)
+    service.watchdog.look()
+    assert [each["type"] for each in Told.heard] == ["opmon.silent"]
+
+
 def test_silence_is_told_once_though_another_holds_the_monitor(service: Service) -> None:
+    service.watchdog.started_at -= timedelta(hours=1)
     ended(service, 15)
     service.watchdog.look()
     assert (Told.heard, needs(service)) == ([], [])

@@ -216,6 +216,20 @@ def test_numbers_are_truths_of_a_regression(tmp_path: Path) -> None:
     assert refused == {"'many' is no finite number": 1, "'inf' is no finite number": 1, COMMA: 3}
 
 
+def test_rows_that_say_another_truth_of_the_same_time_are_told(tmp_path: Path) -> None:
+    from opmon.sources.files import Files
+    from opmon.truth.reading import CONTRADICTED, Vocabulary, read_truths
+
+    rows = [("a", "1", 0), ("a", "0", 0), ("b", "1", 0), ("b", "1", 0), ("c", "1", 1), ("c", "0", 0), ("a", "1", 0)]
+    at = [NOON + timedelta(hours=hour) for _, _, hour in rows]
+    table = {"id": [row[0] for row in rows], "label": [row[1] for row in rows], "at": at}
+    pq.write_table(pa.table(table), tmp_path / "truths.parquet")
+    source, vocabulary = Files(str(tmp_path)), Vocabulary(Replies(classes=("0", "1")))
+    found = read_truths(source, source.pending({}), ("id", "label", "at"), vocabulary, NOON)
+    assert dict(zip(found.ids.to_pylist(), found.truths.labels.to_pylist(), strict=True)) == dict.fromkeys("abc", "1")
+    assert found.refused == {CONTRADICTED: 1}
+
+
 def test_no_annotator_is_called_truth(workbench, sqlite, clock) -> None:
     from opmon.labels.rows import ImportedLabel
     from opmon.store.matching import match

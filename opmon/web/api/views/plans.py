@@ -57,7 +57,7 @@ class PlanOut(View):
             plain_budget=plan.plain_budget,
             hopeful_budget=plan.hopeful_budget,
             notes=list(plan.notes),
-            sampler=_sampler(advice, plan.budget),
+            sampler=_sampler(advice, plan.asked),
             reasons=list(advice.reasons),
             curve=[WidthOut(budget=n, half_width=own, plain_half_width=plain) for n, own, plain in found.curve],
         )
