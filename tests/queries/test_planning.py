@@ -67,7 +67,7 @@ def test_draws_that_nobody_answers_are_planned_for() -> None:
     assert found.notes == (
         f"of the last draws 50 % were answered: for {found.budget} labels about {found.asked} have to be asked for",
     )
-    few = budget_for(known, 0.05, 300, 0.8, 0.5)
+    few = budget_for(known, 0.03, 300, 0.8, 0.5)
     assert few.asked == 300
     assert few.notes[-1].endswith(f"for {few.budget} labels 300 inputs are too few")
     assert budget_for(replace(known, response=0.97), 0.05, 20_000, 0.8, 0.5) == all_answer
