@@ -99,7 +99,7 @@ def test_a_new_version_begins_a_baseline_of_its_own(workbench: Any, sqlite: str,
     for version, count in (("1", 3), ("2", 1)):
         for _ in range(count):
             workbench.write_window(served_by=[version] * 200)
-            _register_second(workbench)
+            workbench.register_again()
             monitor.advance()
             workbench.answer(monitor)
             monitor.advance()
@@ -107,16 +107,6 @@ def test_a_new_version_begins_a_baseline_of_its_own(workbench: Any, sqlite: str,
     assert third.state == "ok"
     assert third.details["baseline"]["rounds"] == 2
     assert (fourth.state, len(fourth.details["taken"])) == ("unknown", 1)
-
-
-def _register_second(workbench: Any) -> None:
-    """Version 2 of the model, made once, with the alias left where it is."""
-    import mlflow
-
-    client = mlflow.MlflowClient(workbench.tracking_uri)
-    if len(client.search_model_versions("name='digits'")) < 2:
-        source = client.get_model_version("digits", "1").source
-        client.create_model_version("digits", source)
 
 
 def test_advice_is_kept_and_told_to_nobody(workbench: Any, sqlite: str) -> None:
@@ -166,7 +156,7 @@ def test_a_rule_that_fails_stops_nothing_else(workbench: Any, sqlite: str) -> No
 
 
 def test_a_challenger_answers_the_same_draws(workbench: Any, sqlite: str) -> None:
-    _register_second(workbench)
+    workbench.register_again()
     rule = {"type": "accuracy_behind", "rival": "models:/digits/2", "name": "challenger"}
     monitor = workbench.monitor(sqlite, rules=[rule])
     live(workbench, monitor, 1)

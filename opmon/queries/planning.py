@@ -156,7 +156,7 @@ def budget_for(known: Known, half_width: float, size: int, expected: float | Non
 
 def _labels_for(known: Known, half_width: float, size: int, expected: float | None, aim: float) -> Plan:
     """By the draws of the newest round where the measure is a ratio, such as recall."""
-    if known.quantity.share and not half_width < 1:
+    if known.quantity.share and half_width >= 1:
         points = ", which is 3 points" if known.quantity.percent else ""
         raise InputError(
             f"{known.quantity.name} lies between 0 and 1, and so does the half-width: 0.03{points}, for instance; "

@@ -55,12 +55,13 @@ def test_acknowledging_what_is_not_there(alarmed: tuple[str, str]) -> None:
     assert "opmon events list" in err
 
 
-def test_compare_tells_which_version_is_better(alarmed: tuple[str, str]) -> None:
+def test_compare_tells_which_version_is_better(workbench: Any, alarmed: tuple[str, str]) -> None:
     config, _ = alarmed
-    code, out, _ = opmon("compare", "1", "@champion", "-c", config)
+    workbench.register_again()
+    code, out, _ = opmon("compare", "2", "@champion", "-c", config)
     assert code == 0
     assert "0 of them tell the two apart" in out
-    found = json.loads(opmon("compare", "v1", "models:/digits/1", "--json", "-c", config)[1])
+    found = json.loads(opmon("compare", "v1", "models:/digits/2", "--json", "-c", config)[1])
     assert (found["winner"], found["difference"]) == (None, 0.0)
     assert found["labels"] > 10
 
