@@ -46,15 +46,15 @@ def last_numbers(connection: Connection, monitors: Sequence[str]) -> dict[str, i
 
 def glances(connection: Connection, monitors: Sequence[str], count: int) -> dict[str, list[Glance]]:
     """Of each monitor those of its newest ``count`` rounds that have an estimate, oldest first."""
-    last, newer = _last(connection, monitors), estimates.alias()
+    recent, newer = _recent(connection, monitors, count), estimates.alias()
     is_newer = sa.and_(newer.c.round_id == estimates.c.round_id, newer.c.revision > estimates.c.revision)
     of_round = (rounds.c.model_name, rounds.c.model_version, rounds.c.ends_at, rounds.c.opened_at)
     numbers = (estimates.c.quantity, estimates.c.unit, estimates.c.value, estimates.c.low, estimates.c.high)
     query = (
         sa.select(rounds.c.monitor, rounds.c.id, rounds.c.number, *of_round, *numbers, estimates.c.provisional)
-        .select_from(last)
-        .join(rounds, sa.and_(rounds.c.monitor == last.c.monitor, rounds.c.number > last.c.last - count))
-        .join(estimates, estimates.c.round_id == rounds.c.id)
+        .select_from(recent)
+        .join(rounds, rounds.c.id == recent.c.id)
+        .join(estimates, estimates.c.round_id == recent.c.id)
         .where(~sa.exists().where(is_newer))
     )
     found: dict[str, list[Glance]] = defaultdict(list)
@@ -75,6 +75,27 @@ def said_of(connection: Connection, numbers: Mapping[int, int]) -> dict[int, dic
     for row in connection.execute(query.order_by(verdicts.c.revision)):
         found[row.round_id][row.rule] = Entry(row.round_id, numbers[row.round_id], row.revision, verdict_of(row))
     return found
+
+
+def _recent(connection: Connection, monitors: Collection[str], count: int) -> sa.Subquery:
+    """The ids of the newest ``count`` rounds of each monitor.
+
+    PostgreSQL is asked for those of each monitor in turn: it would join all rounds that there are, and then look which
+    of them are new. SQLite looks them up one monitor after the other by itself, and could not be asked so.
+    """
+    if connection.dialect.name == "sqlite":
+        last = _last(connection, monitors)
+        newest = sa.and_(rounds.c.monitor == last.c.monitor, rounds.c.number > last.c.last - count)
+        return sa.select(rounds.c.id).select_from(last).join(rounds, newest).subquery()
+    names = listed(connection, list(monitors))
+    of_each = (
+        sa.select(rounds.c.id)
+        .where(rounds.c.monitor == names.c.value)
+        .order_by(rounds.c.number.desc())
+        .limit(count)
+        .lateral()
+    )
+    return sa.select(of_each.c.id).select_from(names.join(of_each, sa.true())).subquery()
 
 
 def _last(connection: Connection, monitors: Collection[str]) -> sa.Subquery:
