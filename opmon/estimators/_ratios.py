@@ -116,7 +116,7 @@ def share_bounds(part: Part, level: float) -> tuple[float, float]:
     what each adds to the variance, ``Σw³/Σw²``: failures that were not seen come with heavy weights. (Fay and Kim,
     Biometrical Journal 59, 2017, take the largest weight, for rates of Poisson counts: that is four times as wide where
     a single draw weighs ten times the others. With the mean weight of a draw, ``Σw²``, slices whose failures have
-    nothing to do with the variable were covered in 0.90 to 0.95 by 800 draws of SUPS, now in 0.94 to 1.0; adaptive
+    nothing to do with the variable were covered in 0.90 to 0.95 by 800 draws of SUPS, now in 0.95 to 1.0; adaptive
     weights differ too little to tell.) All weights are taken with what the finite population leaves of the variance.
     As far as weights are unequal the variance is estimated, and the level raised to that of Student's quantile.
     """
