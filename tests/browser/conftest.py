@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from opmon.web.server import Server
+from tests.web.past import watched_world
+from tests.web.world import World
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -64,6 +69,18 @@ class Watched:
         parts = urlsplit(url)
         if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
             self.elsewhere.append(url)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Monitors with a long past; a module whose tests need others has a world of its own."""
+    return watched_world(tmp_path)
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[Server]:
+    with world.served() as server:
+        yield server
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from opmon.web.server import Server
 from tests.browser.conftest import all_saved, current, page_of, pressed
 from tests.web.world import World, encoded, monitor, picture
 
@@ -40,12 +39,6 @@ def world(sqlite: str, tmp_path: Path) -> World:
         "birds": monitor(problem="multilabel", classes=MANY),
     }
     return World.of(sqlite, tmp_path, monitors)
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
 
 
 def said(world: World) -> list[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,6 @@ def world(sqlite: str, tmp_path: Path) -> World:
         ),
     }
     return World.of(sqlite, tmp_path, monitors)
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
 
 
 def pictures(count: int) -> list[dict[str, Any]]:

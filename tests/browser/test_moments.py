@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import BrowserContext
 
-from opmon.web.server import Server
 from tests.browser.conftest import page_of
 from tests.made_once import new_opmon_database
 from tests.web.past import FLOOR, Past, live_through
@@ -31,12 +30,6 @@ def world(tmp_path: Path) -> World:
     last = datetime.now(UTC).replace(hour=23, minute=30, second=0, microsecond=0) - timedelta(days=4)
     live_through(made.store, Past("quiet", 12, until=last))
     return made
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
 
 
 @pytest.mark.parametrize("path", ["/", "/monitors/quiet"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,23 +12,10 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from opmon.queries.period import period_view
 from opmon.web.printed import printed
-from opmon.web.server import Server
-from tests.web.past import watched_world
 from tests.web.world import World
 
 Contexts = Callable[..., BrowserContext]
 A4 = {"width": 718, "height": 1000}
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return watched_world(tmp_path)
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
 
 
 def lightness(page: Page, selector: str, key: str) -> float:

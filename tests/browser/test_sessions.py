@@ -11,7 +11,6 @@ from playwright.sync_api import BrowserContext, Page
 
 from opmon.store import annotators
 from opmon.web import identity
-from opmon.web.server import Server
 from tests.browser.conftest import Watched, all_saved, current, moved_on, page_of
 from tests.web.past import Past, live_through, watched_monitors
 from tests.web.world import World, monitor
@@ -24,12 +23,6 @@ OF_API = ("Bearer", "x-csrf", "Error", "fetch", "JSON")
 def world(sqlite: str, tmp_path: Path) -> World:
     reviews = monitor(classes=["good", "bad"], columns={"text": "review"})
     return World.of(sqlite, tmp_path, {"reviews": reviews, **watched_monitors()})
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

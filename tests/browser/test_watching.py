@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from opmon.store import measured, revisions, rounds
-from opmon.web.server import Server
 from tests.browser.axe import grave_faults
 from tests.made_once import new_opmon_database
-from tests.web.past import FLOOR, Past, confusion, live_through, watched_world
+from tests.web.past import FLOOR, Past, confusion, live_through
 from tests.web.world import DIGITS, World, monitor
 
 Contexts = Callable[..., BrowserContext]
@@ -35,17 +34,6 @@ PAGES = (
     "/docs",
     "/docs/labelling",
 )
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return watched_world(tmp_path)
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[Server]:
-    with world.served() as server:
-        yield server
 
 
 def opened(context: BrowserContext, path: str) -> Page:
