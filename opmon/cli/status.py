@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from opmon.cli._expected import expected_lines
 from opmon.cli._measures import measures_table
 from opmon.cli._slices import rolling_lines, slice_lines
 from opmon.cli.common import ago, chosen, config_option, console, json_option, monitor_option, print_json, settings_of
-from opmon.wording import counted, percent, told
+from opmon.wording import counted, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,8 +149,8 @@ def _show(out: Console, view: MonitorView) -> None:
 def _truth(read: Read) -> str:
     """What was read of truth that arrives by itself."""
     until = "" if read.known_until is None else f", known until {read.known_until:%Y-%m-%d %H:%M} UTC"
-    refused = f"; {counted(sum(read.refused.values()), 'row')} could not be taken: {told(Counter(read.refused))}"
-    return f"  {counted(read.taken, 'truth')} arrived by themselves{until}{refused if read.refused else ''}"
+    refused = f"; {read.left_out}" if read.left_out else ""
+    return f"  {counted(read.taken, 'truth')} arrived by themselves{until}{refused}"
 
 
 def _head(view: MonitorView) -> Text:

@@ -7,6 +7,7 @@ whoever was killed reads the same truths again.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from opmon.adjudication import TRUTH
 from opmon.store import queue
 from opmon.store.schema import labels, rounds, tasks, truths
 from opmon.types import Label
+from opmon.wording import counted, told
 
 _AT_ONCE = 5000
 _ROUNDS = 1000
@@ -44,6 +46,12 @@ class Read:
     taken: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
     """Why rows could not be taken, and how many."""
+
+    @property
+    def left_out(self) -> str:
+        """What could not be taken, in words; empty where all could."""
+        many = sum(self.refused.values())
+        return f"{counted(many, 'row')} could not be taken: {told(Counter(self.refused))}" if many else ""
 
 
 def last_read(connection: Connection, monitors: Collection[str]) -> dict[str, Read]:

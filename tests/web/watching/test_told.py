@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.binding import bound
-from opmon.store import grouped, revisions, schema
+from opmon.store import grouped, revisions, schema, truths
 from opmon.types.grouped import FailureGroup
 from tests.made_once import new_opmon_database
 from tests.web.past import FLOOR, Past, live_through
@@ -38,6 +38,16 @@ def lived(folder: Path, past: Past, **keys: object) -> World:
     made = World.of(new_opmon_database(folder / "opmon.db"), folder, {past.monitor: monitor(**keys)})
     live_through(made.store, past)
     return made
+
+
+def test_truths_that_could_not_be_taken_are_told_with_the_reason(tmp_path: Path, page_of: Pages) -> None:
+    made = lived(tmp_path, Past("calm", 4, drop=0.0), classes=list(DIGITS), rules=[FLOOR])
+    refused = {"'<b>' is none of the classes": 3}
+    with made.store.write() as connection:
+        truths.note(connection, "calm", truths.Read(datetime.now(UTC), taken=7, refused=refused))
+    assert "3 rows could not be taken: &#39;&lt;b&gt;&#39; is none of the classes (3)" in page_of(
+        made, "/monitors/calm"
+    )
 
 
 @pytest.mark.parametrize("path", ["/monitors/calm", "/monitors/calm/rounds/4"])
