@@ -59,6 +59,7 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
     from opmon.ingest.endpoint import Standby, streams_of
     from opmon.ingest.pruning import Pruning
     from opmon.service import tracing
+    from opmon.service.calculators import Calculators
     from opmon.service.idle import Idle
     from opmon.service.memory import few_heaps
     from opmon.service.reloading import Reloading
@@ -89,6 +90,7 @@ def run(settings: Settings, path: Path | None, role: Role) -> None:
             working.attention.watchers, finish = (watcher,), end
     with ExitStack() as stack:
         stack.callback(finish)
+        stack.enter_context(Calculators().at_work())
         stack.enter_context(apart(health))
         if role != "worker":
             pruning = Pruning(store, streams_of(settings), settings.ingest.keep.total_seconds())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -16,9 +17,25 @@ from opmon.types.labelled import Labelled
 from opmon.wording import counted
 
 Own = Callable[[Array, Array, Numbers | None, Floats], float]
-
+Computing = Callable[[str, Labelled, Floats], float]
+"""Computes what the function at a path gives of labelled inputs and their weights."""
 
 _ROUNDING = 1e-6
+_others: list[Computing] = []
+
+
+class FunctionFailed(Exception):
+    """There is no number; the text says why."""
+
+
+@contextmanager
+def computed_by(computing: Computing) -> Iterator[None]:
+    """Meanwhile functions are not called here, but by this: a service computes them in processes of their own."""
+    _others.append(computing)
+    try:
+        yield
+    finally:
+        _others.remove(computing)
 
 
 @dataclass(frozen=True)
@@ -28,7 +45,7 @@ class Function(Measure):
     It is called with one entry per labelled input; the weights say how many inputs each stands for, and must be used:
     `numpy.average(..., weights=weight)`, or `sample_weight=` in scikit-learn. `scores` is None where none are known.
     The interval is that of a weighted bootstrap, about 400 calls: it holds the number for all inputs of the round in 95
-    of 100 rounds where the function is smooth and many labels matter to it.
+    of 100 rounds where the function is smooth and many labels matter to it. A service calls it in a process of its own.
     It assumes that the same labels in another order, or weights twice as large, give the same number.
     """
 
@@ -53,12 +70,12 @@ class Function(Measure):
         return Quantity(name, self.unit, share=self.share, better=self.better)
 
     def value(self, rows: Labelled, weights: Floats) -> float:
-        function = self._function()
         try:
-            number = float(function(rows.truth, rows.predicted, rows.scores, weights))
+            number = (_others[-1] if _others else self._here)(self.path, rows, weights)
         except Exception as exc:  # a function of the user's may fail in any way
             on = counted(len(rows), "labelled input")
-            raise InputError(f"the measure {self.path!r} fails on {on}: {type(exc).__name__}: {exc}") from exc
+            why = str(exc) if isinstance(exc, FunctionFailed) else f"{type(exc).__name__}: {exc}"
+            raise InputError(f"the measure {self.path!r} fails on {on}: {why}") from exc
         if not math.isfinite(number):
             raise InputError(
                 f"the measure {self.path!r} gives {number} for {counted(len(rows), 'labelled input')}, which is no "
@@ -72,6 +89,9 @@ class Function(Measure):
                 "'share' out"
             )
         return min(max(number, 0.0), 1.0)
+
+    def _here(self, path: str, rows: Labelled, weights: Floats) -> float:
+        return float(self._function()(rows.truth, rows.predicted, rows.scores, weights))
 
     def _function(self) -> Own:
         module, _, name = self.path.partition(":")
