@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from opmon.abc import Converter, ModelFile, Network
+from opmon.abc import Converter, ModelFile, Network, VersionNotes
 from opmon.errors import InputError, ModelError, NotFoundError, UnavailableError
 from opmon.registry import cache
 from opmon.registry.connection import Connection
@@ -35,8 +35,8 @@ _LOGGED = re.compile(r"models:/(m-[^/]+)")
 
 def resolve(
     connection: Connection, uri: str, known: dict[tuple[str, str, int], Document]
-) -> tuple[ModelVersion, Document, dict[str, str]]:
-    """The version that an address means now, what its ``MLmodel`` file says, which is read once, and its tags.
+) -> tuple[ModelVersion, Document, VersionNotes]:
+    """The version that an address means now, what its ``MLmodel`` file says, read once, and what is written on it.
 
     ``known`` gathers what those of versions say, by name, version, and when it was registered.
     """
@@ -76,7 +76,12 @@ def resolve(
         found.run_id or None,
         getattr(found, "model_id", None) or described.get("model_id") or None,
     )
-    return model, described, {str(key): str(value) for key, value in found.tags.items()}
+    return model, described, notes_of(found)
+
+
+def notes_of(found: RegisteredVersion) -> VersionNotes:
+    """What is written on a version that MLflow gave."""
+    return VersionNotes({str(key): str(value) for key, value in found.tags.items()}, found.description or "")
 
 
 def fetch_onnx(

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 _JUST_NOW = 60.0
-"""For so many seconds the tags of a version count as known."""
+"""For so many seconds the tags of a version count as known to whoever looks for a file that one names."""
+_AT_ONCE = 2.0
+"""For so many seconds what is written on a version counts as known to whoever writes on it."""
 
 
 class MlflowRegistry(Tracking):
@@ -40,7 +42,7 @@ class MlflowRegistry(Tracking):
     def __init__(self, tracking_uri: str | None, registry_uri: str | None = None) -> None:
         super().__init__(Connection(tracking_uri, registry_uri))
         self._read: dict[tuple[str, str, int], Document] = {}
-        self._met: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
+        self._met: dict[tuple[str, str], tuple[float, VersionNotes]] = {}
         self._described: dict[tuple[str, str, str | None], Document] = {}
 
     def __repr__(self) -> str:
@@ -60,8 +62,8 @@ class MlflowRegistry(Tracking):
 
     def resolve(self, uri: str) -> ModelVersion:
         """The version that ``models:/name@alias``, ``models:/name/3`` or ``models:/name/latest`` means now."""
-        model, described, tags = models.resolve(self._connection, uri, self._read)
-        self._met[model.name, model.version] = time.monotonic(), tags
+        model, described, notes = models.resolve(self._connection, uri, self._read)
+        self._met[model.name, model.version] = time.monotonic(), notes
         self._described[model.name, model.version, model.model_id] = described
         return model
 
@@ -105,29 +107,34 @@ class MlflowRegistry(Tracking):
         return dict(self.version_notes(model).tags)
 
     def version_notes(self, model: ModelVersion) -> VersionNotes:
+        """Not asked for where an address that means the version was looked up at once before, which told them."""
+        known = self._known(model, _AT_ONCE)
+        if known is not None:
+            return known
         with self._translated(f"reading what is written on {model.uri}"):
-            found = self._models.get_model_version(model.name, model.version)
-        return VersionNotes({str(key): str(value) for key, value in found.tags.items()}, found.description or "")
+            return models.notes_of(self._models.get_model_version(model.name, model.version))
 
     def published(self, model: ModelVersion, tag: str, into: Path) -> Path | None:
         """As its tag says, which is not asked for again where the version was looked up just now."""
-        at, tags = self._met.get((model.name, model.version), (-math.inf, {}))
-        if time.monotonic() - at < _JUST_NOW and tag not in tags:
+        known = self._known(model, _JUST_NOW)
+        if known is not None and tag not in known.tags:
             return None
         return super().published(model, tag, into)
 
     def tag_version(self, model: ModelVersion, tags: Mapping[str, object]) -> None:
         with self._translated(f"tagging {model.uri}"):
             for key, value in tags.items():
+                self._forget(model)
                 self._models.set_model_version_tag(model.name, model.version, key, str(value))
-        self._met.pop((model.name, model.version), None)
 
     def untag_version(self, model: ModelVersion, keys: Collection[str]) -> None:
         with self._translated(f"taking tags off {model.uri}"):
             for key in keys:
+                self._forget(model)
                 self._models.delete_model_version_tag(model.name, model.version, key)
 
     def describe_version(self, model: ModelVersion, description: str) -> None:
+        self._forget(model)
         with self._translated(f"describing {model.uri}"):
             self._models.update_model_version(model.name, model.version, description)
 
@@ -172,6 +179,15 @@ class MlflowRegistry(Tracking):
     @property
     def _models(self) -> Bounded:
         return self._connection.models
+
+    def _known(self, model: ModelVersion, seconds: float) -> VersionNotes | None:
+        """What was written on a version when it was looked up, where that was no longer ago."""
+        at, notes = self._met.get((model.name, model.version), (-math.inf, None))
+        return notes if time.monotonic() - at < seconds else None
+
+    def _forget(self, model: ModelVersion) -> None:
+        """Something is about to be written on the version."""
+        self._met.pop((model.name, model.version), None)
 
     def _about(self, model: ModelVersion) -> Document:
         key = (model.name, model.version, model.model_id)

@@ -61,7 +61,7 @@ def open_round(work: Toolbox) -> Opened | None:
     if not counted.inputs:
         pass_over(work, slices)
         return Opened()
-    model = work.registry.resolve(work.settings.model)
+    model = work.current()
     if column is None:
         return _open_one(work, slices, model, counted)
     received, meant = _versions(work, column, counted, model)

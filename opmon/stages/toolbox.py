@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 
 
 _EXPERIMENT = ("experiment",)
+_IN_A_ROW = 5.0
+"""For so many seconds of a cycle an address means what it meant."""
 
 
 class Progress(Protocol):
@@ -73,6 +77,8 @@ class Toolbox:
     """The rounds that this process opened and has asked the registry for no run of: there is none."""
     rivals: dict[str, Answering] = field(default_factory=dict)
     """Other versions that a rule compares with, loaded for their predictions."""
+    met: dict[str, tuple[float, ModelVersion]] = field(default_factory=dict)
+    """When the monitor's address was last looked up in this cycle, and what it meant."""
 
     @property
     def action_names(self) -> list[str]:
@@ -95,6 +101,14 @@ class Toolbox:
         if round_.model_uri not in self.models:
             self.models[round_.model_uri] = self.registry.resolve(round_.model_uri)
         return self.models[round_.model_uri]
+
+    def current(self) -> ModelVersion:
+        """The version that the monitor's address means now: looked up once where a cycle asks twice in a row."""
+        at, model = self.met.get(self.settings.model, (-math.inf, None))
+        if model is None or time.monotonic() - at > _IN_A_ROW:
+            model = self.registry.resolve(self.settings.model)
+            self.met[self.settings.model] = time.monotonic(), model
+        return model
 
     def way(self, round_: Round) -> Way[Answering]:
         """How the inputs of a round get their scores."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 
 from opmon.abc import VersionNotes
-from opmon.errors import NotFoundError
+from opmon.errors import ModelError, NotFoundError
 from opmon.reports.notes import RoundNote, model_note, version_note, with_section
 from opmon.stages.timeline import model_of
 from opmon.stages.toolbox import Toolbox
@@ -31,7 +32,7 @@ def write_version(work: Toolbox, round_: Round, note: RoundNote) -> None:
     if model is None:
         return
     try:
-        before = work.registry.version_notes(model)
+        before = _notes(work, round_, model)
         set_tags(work, model, _tags(note), before)
         described = with_section(before.description, work.name, version_note(note))
         if described != before.description:
@@ -57,6 +58,14 @@ def set_tags(work: Toolbox, model: ModelVersion, told: Mapping[str, str], before
     stale = {f"opmon.{work.name}.{name}" for name in told} - all_.keys()
     if stale & there.keys():
         work.registry.untag_version(model, stale & there.keys())
+
+
+def _notes(work: Toolbox, round_: Round, model: ModelVersion) -> VersionNotes:
+    """What is written on the version; the cycle goes on to ask what the monitor's address means, which tells it too."""
+    if model.version == round_.plan.current_version:
+        with suppress(NotFoundError, ModelError):
+            work.current()
+    return work.registry.version_notes(model)
 
 
 def _tags(note: RoundNote) -> dict[str, str]:
