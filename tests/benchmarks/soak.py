@@ -5,10 +5,10 @@
 
 Every ``--kill-every`` seconds one worker is killed and another started; the other is stopped for ``--stop-for``
 seconds every ``--stop-every``. Inputs keep coming into the log of each monitor, with their truth, so that rounds open
-and close.
+and close. Every ``--rest-every`` seconds none come for ``--rest-for``: what a worker holds then, it holds for good.
 In the end every input must be in one round and every round closed; no monitor may have waited more than three periods
-longer than one, the worker that was never killed may not grow by more than chance (of 20 minutes its growth is known to
-some 30 MB/h: let it run for longer to know more), and all connections to the database are counted.
+longer than one, what the worker that was never killed holds at rest may not grow by 5 MB/h, as far as that can be told
+from chance (``--minutes 60`` tells more), and all connections to the database are counted.
 Figures and a verdict for each bar are printed, and a line a minute on the way; it exits 1 where a bar fails. A signal
 ends it early, with what was seen until then. What the processors were asked for is printed too: on a machine that is
 busy with other things, times say little.
@@ -79,6 +79,7 @@ def _soaked(arguments: argparse.Namespace, world: World, database: str) -> dict[
         "memory_mb": round(watch.memory[-1][1]),
         "memory_growth_mb_per_hour": round(growth, 1),
         "memory_growth_error": round(error, 1),
+        "memory_at_rest_mb": [round(size) for _, size in watch.at_rest],
         "first_worker_cpu_seconds": round(cpu.user + cpu.system, 1),
         "load": round(os.getloadavg()[0], 1),
         "exit_codes": codes,
@@ -113,8 +114,14 @@ def _trouble(arguments: argparse.Namespace, world: World, watch: Watch) -> None:
     """Inputs come, one worker is killed again and again, the other stopped."""
     started, names = time.monotonic(), [f"m{k:03}" for k in range(arguments.monitors)]
     next_kill, next_stop, until_stop, files, told = arguments.kill_every, arguments.stop_every, None, 0, 0
+    rested, resting_since, next_rest = 0.0, None, arguments.rest_every
     while (passed := time.monotonic() - started) < 60 * arguments.minutes:
-        due = int(passed / arguments.inputs_every * len(names))
+        if resting_since is not None and passed >= resting_since + arguments.rest_for:
+            watch.rested(arguments.rest_for / 2)
+            rested, resting_since, next_rest = rested + passed - resting_since, None, passed + arguments.rest_every
+        elif resting_since is None and until_stop is None and passed >= next_rest:
+            resting_since = passed
+        due = int(((resting_since or passed) - rested) / arguments.inputs_every * len(names))
         for number in range(files, due):
             world.write(names[number % len(names)])
         files = max(files, due)
@@ -124,7 +131,7 @@ def _trouble(arguments: argparse.Namespace, world: World, watch: Watch) -> None:
         if until_stop is not None and passed >= until_stop:
             world.workers[0].send_signal(signal.SIGCONT)
             until_stop = None
-        elif until_stop is None and passed >= next_stop:
+        elif until_stop is None and resting_since is None and passed >= next_stop:
             world.workers[0].send_signal(signal.SIGSTOP)
             world.stops += 1
             until_stop, next_stop = passed + arguments.stop_for, passed + arguments.stop_for + arguments.stop_every
@@ -151,6 +158,8 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kill-every", type=float, default=60.0)
     parser.add_argument("--stop-every", type=float, default=180.0)
     parser.add_argument("--stop-for", type=float, default=120.0)
+    parser.add_argument("--rest-every", type=float, default=150.0, help="seconds from one rest to the next")
+    parser.add_argument("--rest-for", type=float, default=70.0, help="seconds; memory is given back once a minute")
     parser.add_argument(
         "--warm-up",
         type=float,

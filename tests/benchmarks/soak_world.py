@@ -112,8 +112,8 @@ class World:
         return codes
 
 
-_WINDOW, _MARKS = 120.0, 4
-"""Seconds of a low-water mark, and the fewest that tell whether they rise."""
+_MARKS = 5
+"""The fewest rests that tell whether what is held at rest grows."""
 
 
 @dataclass
@@ -127,6 +127,7 @@ class Watch:
     longest: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     connections: int = 0
     memory: list[tuple[float, float]] = field(default_factory=list)
+    at_rest: list[tuple[float, float]] = field(default_factory=list)
 
     def look(self) -> None:
         now = time.monotonic()
@@ -141,23 +142,24 @@ class Watch:
                 self.begun[name], self.since[name] = at, now
         self.memory.append((now, self.process.memory_info().rss / 1e6))
 
-    def growth(self) -> tuple[float, float]:
-        """MB an hour by which the low-water marks grow after the first quarter of the time, and the standard error.
+    def rested(self, seconds: float) -> None:
+        """A rest ends: what the worker held at the least in its last seconds is what it keeps."""
+        now = time.monotonic()
+        self.at_rest.append((now, min(size for at, size in self.memory if at > now - seconds)))
 
-        What is given back now and then makes a saw of the curve, and where its teeth begin and end says more of a line
-        through all of it than what is kept does. A mark is the least of two minutes.
+    def growth(self) -> tuple[float, float]:
+        """MB an hour by which what is held at rest grows after the first quarter of the time, and the standard error.
+
+        In between it goes up and down with the rounds at work, which says nothing of what is kept.
         """
-        times, sizes = np.array(self.memory).T
-        window = (times - times[0] - (times[-1] - times[0]) / 4) // _WINDOW
-        marks = np.array(
-            [(times[window == k].mean(), sizes[window == k].min()) for k in np.unique(window[window >= 0])]
-        )
-        if len(marks) < _MARKS:
+        times, sizes = np.array(self.at_rest).reshape(-1, 2).T
+        if len(times) < _MARKS:
             return float("nan"), float("nan")
-        hours, least = (marks[:, 0] - marks[:, 0].mean()) / 3600, marks[:, 1]
+        late = times >= self.memory[0][0] + (self.memory[-1][0] - self.memory[0][0]) / 4
+        hours, least = (times[late] - times[late].mean()) / 3600, sizes[late]
         slope = float(hours @ least / (hours @ hours))
         left = least - least.mean() - slope * hours
-        return slope, float(np.sqrt(left @ left / (len(marks) - 2) / (hours @ hours)))
+        return slope, float(np.sqrt(left @ left / (late.sum() - 2) / (hours @ hours)))
 
 
 def accounts(engine: sa.Engine, written: dict[str, int]) -> dict[str, int]:
