@@ -21,6 +21,7 @@ from hypothesis import settings
 
 from opmon import monitor, redaction, tokens
 from opmon.store import _connections
+from tests.compiled import sharing
 from tests.databases import Postgres, postgres_server
 from tests.made_once import copy_mlflow_store, made_once, new_mlflow_store, new_opmon_database
 from tests.patience import LONGEST
@@ -33,6 +34,8 @@ monitor.MLFLOW_SECONDS = LONGEST
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", f"{LONGEST / 3:.0f}")  # opmon waits three times as long
 sys.dont_write_bytecode = False  # each worker and hundreds of processes would compile all of opmon for themselves
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+_connections._sqlite = sharing(_connections._sqlite)
+_connections._postgresql = sharing(_connections._postgresql)
 tokens.LOG2_COST = 4  # what is checked is who is let in; tests/test_tokens.py checks what guessing costs
 
 
@@ -54,6 +57,12 @@ def pytest_runtestloop() -> None:
     """What was found stays, and is never looked through again."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """The process ends: pytest would look through all that is there five times for what was never awaited."""
+    gc.freeze()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
