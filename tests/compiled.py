@@ -1,7 +1,7 @@
 """What SQLAlchemy compiles is shared by the engines of all tests.
 
-An engine keeps what it has compiled to itself. A service has one engine for its life; here each test has a database, and
-so an engine, of its own, and most of what opmon asks a database would be compiled thousands of times.
+An engine keeps what it has compiled to itself. A service has one engine for its life; here each test has a database,
+and so an engine, of its own, and most of what opmon asks a database would be compiled thousands of times.
 """
 
 from __future__ import annotations

@@ -155,10 +155,14 @@ def no_secret_is_known_of_another_test() -> None:
 
 @pytest.fixture(autouse=True)
 def no_connection_is_left() -> Iterator[None]:
-    """Each test has databases of its own; their pools would together be more than a server gives."""
+    """Each test has databases of its own; their pools would together be more than a server gives, and their engines
+    more than a test should have to look through."""
+    before = set(_connections._pools)
     yield
-    for pool in list(_connections._pools.values()):
-        pool.dispose()
+    for key, engine in list(_connections._pools.items()):
+        engine.dispose()
+        if key not in before:
+            del _connections._pools[key]
 
 
 class Clock:

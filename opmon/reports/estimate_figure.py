@@ -95,7 +95,14 @@ def figure_bytes(
         width=width,
         dark=dark,
     )
+    return saved(figure, kind)
+
+
+def saved(figure: Figure, kind: Format) -> bytes:
+    """A figure as bytes: the same each time, and a PNG a third larger than it could be, in half the time."""
     content = io.BytesIO()
-    stable = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(content, format=kind, dpi=200, metadata=stable)
+    if kind == "png":
+        figure.savefig(content, format=kind, dpi=200, metadata={"Software": None}, pil_kwargs={"compress_level": 3})
+    else:
+        figure.savefig(content, format=kind, dpi=200, metadata={"Date": None, "Creator": None})
     return content.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from opmon.reports._beside import beside
 from opmon.reports._estimate_marks import drawable
-from opmon.reports.estimate_figure import Format
+from opmon.reports.estimate_figure import Format, saved
 from opmon.reports.palette import LIGHT, Palette
 from opmon.reports.slices import LONGEST, bounds_of
 from opmon.reports.text import shown
@@ -59,10 +58,7 @@ def slice_figure_bytes(slices: Sequence[Sliced], whole: Estimate, *, kind: Forma
     axes.axvspan(whole.low, whole.high, color=LIGHT.grid, zorder=0)
     axes.axvline(whole.value, color=LIGHT.quiet, linewidth=1.1, linestyle=(0, (4, 3)), zorder=1)
     _legend(figure, height, inches, chosen, LIGHT)
-    content = io.BytesIO()
-    figure.savefig(content, format=kind, dpi=200, metadata={"Software": None} if kind == "png" else
-                   {"Date": None, "Creator": None})  # fmt: skip
-    return content.getvalue()
+    return saved(figure, kind)
 
 
 def in_order(slices: Sequence[Sliced], whole: Estimate) -> list[Sliced]:
