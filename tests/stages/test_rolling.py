@@ -136,7 +136,7 @@ def test_a_late_label_tells_the_windows_again_that_it_is_in(workbench: Any, data
     assert told(monitor, "accuracy/rolling_revised") == again, "telling twice is telling once"
 
 
-@pytest.mark.parametrize("main", ["recall", "auc"])
+@pytest.mark.parametrize(("database", "main"), [("sqlite", "recall"), ("postgresql", "auc")], indirect=["database"])
 def test_a_late_label_tells_all_windows_of_a_main_measure_again(workbench: Any, database: str, main: str) -> None:
     """Also those before the newest one, where draws alone join the rounds; and also once older rounds are emptied."""
     changes = {"classes": [str(digit) for digit in range(10)], "rules": [], "rolling": {"rounds": 3},
