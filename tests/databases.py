@@ -51,6 +51,20 @@ class Postgres:
                 connection.exec_driver_sql(f"ALTER SYSTEM SET {setting} = off")
             connection.exec_driver_sql("SELECT pg_reload_conf()")
 
+    @contextmanager
+    def setting(self, name: str, value: str) -> Iterator[None]:
+        """Have the whole server set so meanwhile."""
+        try:
+            self._set(f"SET {name} = '{value}'")
+            yield
+        finally:
+            self._set(f"RESET {name}")
+
+    def _set(self, what: str) -> None:
+        with self._admin.connect() as connection:
+            connection.exec_driver_sql(f"ALTER SYSTEM {what}")
+            connection.exec_driver_sql("SELECT pg_reload_conf()")
+
     def new(self) -> str:
         """The address of an empty database."""
         return self._made("template1")

@@ -30,6 +30,8 @@ ALIVE_SECONDS = 0.5
 """How long the database is waited for where it is asked whether the process lives: that does not depend on it."""
 REMEMBERED = 15.0
 """For so long what the registry answered is good, and that the database took a write."""
+HUNG_SECONDS = 60.0
+"""A trial write that has not ended after so long hangs: who waits for another writer is told sooner that it is busy."""
 _NAMED = 20
 """Monitors that are named in one reason at most."""
 
@@ -158,8 +160,10 @@ class Health:
         """Why the database takes no writes; one in which another writes for long is not at fault."""
         try:
             return self._write_probe.answer(ASK_SECONDS)
-        except Unanswered:
-            return None
+        except Unanswered as exc:
+            if exc.seconds < HUNG_SECONDS:
+                return None
+            return f"the database answers, but a write has not ended for {exc.seconds:.0f} s"
 
     def _ask_to_write(self) -> str | None:
         try:

@@ -14,6 +14,11 @@ T = TypeVar("T")
 class Unanswered(Exception):
     """There was no answer in time."""
 
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        """For how long the question has been open."""
+
 
 @dataclass
 class Probe(Generic[T]):
@@ -25,6 +30,7 @@ class Probe(Generic[T]):
     _answer: tuple[float, T] | None = field(default=None, repr=False)
     _problem: Exception | None = field(default=None, repr=False)
     _asking: threading.Thread | None = field(default=None, repr=False)
+    _since: float = field(default=0.0, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def answer(self, seconds: float) -> T:
@@ -35,15 +41,16 @@ class Probe(Generic[T]):
                 return known[1]
             if self._asking is None or not self._asking.is_alive():
                 self._asking = threading.Thread(target=self._ask, name=self.name, daemon=True)
+                self._since = time.monotonic()
                 self._asking.start()
-            asking = self._asking
+            asking, since = self._asking, self._since
         asking.join(seconds)
         if asking.is_alive():
-            raise Unanswered
+            raise Unanswered(time.monotonic() - since)
         if self._problem is not None:
             raise self._problem
         if self._answer is None:
-            raise Unanswered
+            raise Unanswered(time.monotonic() - since)
         return self._answer[1]
 
     def _ask(self) -> None:

@@ -24,6 +24,8 @@ from opmon.queries.monitors import monitor_view
 from opmon.store import cycles, ticks, workers
 from opmon.store.engine import Store, connect
 from opmon.store.workers import Busy, Worker
+from tests.databases import Postgres
+from tests.patience import until
 from tests.web.world import World, monitor
 
 SECRET = "0123456789abcdef-metrics"
@@ -273,6 +275,24 @@ def test_a_standby_is_not_ready_and_the_server_s_own_setting_is_not_either(
     good, told = Health(made.settings, made.store, "web").ready()
     assert not good
     assert told["reasons"][0].startswith("the database: it takes no writes now: it is a standby, or ")  # type: ignore[index,union-attr]
+
+
+def test_a_write_that_never_ends_is_not_ready(
+    postgresql: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The standby that each commit waits for is gone; what is only asked for is answered all the same."""
+    made = World.of(postgresql.new(), tmp_path, {"digits": monitor()})
+    monkeypatch.setattr("opmon.health.health.ASK_SECONDS", 0.5)
+
+    def reasons() -> Any:
+        return Health(made.settings, made.store, "web").ready()[1].get("reasons")
+
+    with postgresql.setting("synchronous_standby_names", "gone"):
+        assert reasons() is None, "another may write for long"
+        monkeypatch.setattr("opmon.health.health.HUNG_SECONDS", 0.5)
+        until(reasons)  # the server takes the setting over when it comes to it
+        assert re.fullmatch(r"the database answers, but a write has not ended for \d+ s", reasons()[0])
+    until(lambda: reasons() is None)
 
 
 def test_writing_is_not_tried_with_every_question(world: World) -> None:
