@@ -3,13 +3,15 @@
 MLflow has no unique key, and its client makes a run again when the answer was lost. So after a run was made, whatever
 became of the answer, the runs with the key are looked up: one is kept, and the others are removed. The one that is kept
 is marked for ever after with the first that is logged to it (:attr:`Kept.unmarked`). One that a request makes late is
-removed when its key is next asked for, or its run finished.
+removed when its key is next asked for, or its run finished; where that was made at once, with the next new run.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 KEY_TAG, KEPT_TAG, DOUBLE_TAG = "opmon.key", "opmon.kept", "opmon.double_of"
+_AT_ONCE = 5.0
+"""Seconds within which a run is made, and found, where no request for it was waited for in vain."""
+_NEWEST = 5
+"""So many runs are looked at with a new one: itself and the last ones before, and what was made in their place."""
 
 
 @dataclass
@@ -32,6 +38,8 @@ class Kept:
     by_key: dict[tuple[str, str], str] = field(default_factory=dict)
     keys: dict[str, tuple[str, str]] = field(default_factory=dict)
     unmarked: set[str] = field(default_factory=set)
+    at_once: set[str] = field(default_factory=set)
+    """New runs that were made at once: doubles of theirs, if any come, are looked for with the next new one."""
 
     def add(self, experiment_id: str, key: str, run_id: str, *, marked: bool) -> None:
         self.by_key[experiment_id, key] = run_id
@@ -52,6 +60,7 @@ def find_or_make(
     if found is not None:
         return found
     lost: Exception | None = None
+    begun = time.monotonic()
     try:
         made = connection.client.create_run(experiment_id, tags={**tags, KEY_TAG: key}, run_name=name)
         kept.add(experiment_id, key, str(made.info.run_id), marked=False)
@@ -59,7 +68,9 @@ def find_or_make(
         if is_answer(exc):
             raise
         lost = exc
-    found = keep_one(connection, kept, experiment_id, key)
+    found = (keep_newest if new else keep_one)(connection, kept, experiment_id, key)
+    if new and found is not None and lost is None and time.monotonic() - begun < _AT_ONCE:
+        kept.at_once.add(found)
     if found is None:
         raise lost or NotFoundError(f"the run {name!r} was made, and MLflow does not find it")
     return found
@@ -68,8 +79,28 @@ def find_or_make(
 def keep_one(connection: Connection, kept: Kept, experiment_id: str, key: str, known: str | None = None) -> str | None:
     """The run with this key: the one marked, else the one known, else the oldest. Others are removed."""
     found = connection.client.search_runs([experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=100)
-    if not found:
-        return None
+    return _one_of(connection, kept, experiment_id, key, found, known) if found else None
+
+
+def keep_newest(connection: Connection, kept: Kept, experiment_id: str, key: str) -> str | None:
+    """The same for a run that was made just now; of the ones made before it by this process doubles are removed too."""
+    newest = connection.client.search_runs(
+        [experiment_id], order_by=["attributes.start_time DESC"], max_results=_NEWEST
+    )
+    by_key: dict[str | None, list[Run]] = defaultdict(list)
+    for run in newest:
+        by_key[run.data.tags.get(KEY_TAG)].append(run)
+    for other, runs in by_key.items():
+        if other not in (None, key) and len(runs) > 1 and (experiment_id, other) in kept.by_key:
+            _one_of(connection, kept, experiment_id, str(other), runs)
+    if key not in by_key:  # by another clock it is not among the newest
+        return keep_one(connection, kept, experiment_id, key)
+    return _one_of(connection, kept, experiment_id, key, by_key[key])
+
+
+def _one_of(
+    connection: Connection, kept: Kept, experiment_id: str, key: str, found: Sequence[Run], known: str | None = None
+) -> str:
     marked = [run for run in found if KEPT_TAG in run.data.tags]
     known = known or kept.by_key.get((experiment_id, key))
     one = min(marked or found, key=lambda run: (run.info.run_id != known, run.info.start_time, run.info.run_id))

@@ -110,9 +110,12 @@ class Tracking(Registry):
             return find_or_make(self._connection, self._kept, experiment_id, key, name, all_tags, new=new)
 
     def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
-        """End a run; one that a lost request made in its place meanwhile is removed."""
+        """End a run; one that a lost request made in its place meanwhile is removed, now or with the next new run."""
         with self._translated(f"finishing run {run_id}"):
             self._client.set_terminated(run_id, status)
+            if run_id in self._kept.at_once:
+                self._kept.at_once.discard(run_id)
+                return
             known = self._kept.keys.get(run_id)
             if known is None:
                 run = self._client.get_run(run_id)

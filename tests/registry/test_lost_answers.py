@@ -104,6 +104,45 @@ def test_a_late_double_is_gone_when_the_run_is_finished(
     assert [(run.info.run_id, run.info.status) for run in runs(server, experiment)] == [(made, "FINISHED")]
 
 
+def test_a_late_double_of_a_new_run_is_gone_when_the_next_is_made(
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str
+) -> None:
+    proxy.rule(CREATE, LATE, times=1)
+    first = registry.new_run(experiment, "m/round/1/0", "round 1")
+    proxy.clear()
+    eventually(lambda: len(runs(server, experiment)) == 2)
+    asked = len(proxy.seen)
+    registry.finish_run(first)
+    assert [line.split("?")[0] for line in proxy.seen[asked:]] == ["POST /api/2.0/mlflow/runs/update"], "one call"
+    second = registry.new_run(experiment, "m/round/2/0", "round 2")
+    assert {run.info.run_id for run in runs(server, experiment)} == {first, second}
+
+
+def test_a_new_run_that_was_waited_for_in_vain_is_looked_for_once_more_when_it_is_finished(
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opmon.registry._keyed_runs._AT_ONCE", 0.0)
+    proxy.rule(CREATE, LATE, times=1)
+    made = registry.new_run(experiment, "m/round/1", "round 1")
+    proxy.clear()
+    eventually(lambda: len(runs(server, experiment)) == 2)
+    registry.finish_run(made)
+    assert [run.info.run_id for run in runs(server, experiment)] == [made]
+
+
+def test_a_new_run_is_found_among_those_of_clocks_that_are_ahead(
+    server: Any, registry: MlflowRegistry, experiment: str
+) -> None:
+    from mlflow import MlflowClient
+
+    client, ahead = MlflowClient(server.uri), int(time.time() * 1000) + 10**7
+    for number in range(1, 8):
+        client.create_run(experiment, start_time=ahead + number, tags={"opmon.key": f"m/round/{number}"})
+    made = registry.new_run(experiment, "m/round/8", "round 8")
+    assert len(runs(server, experiment)) == 8
+    assert made in {run.info.run_id for run in runs(server, experiment)}
+
+
 def test_doubles_of_old_are_told_apart_and_what_they_hold_is_kept(server: Any, experiment: str) -> None:
     from mlflow import MlflowClient
 
