@@ -23,6 +23,8 @@ def carriers(heard: Counts, group: Counts | None = None) -> Counts:
     >>> carriers(np.array([0, 3, 0, 0, 2])).tolist()
     [1, 1, 1, 4, 4]
     """
+    if (heard > 0).all():
+        return np.arange(len(heard))
     group = np.zeros(len(heard), dtype=np.int64) if group is None else group
     speaker = np.full(len(heard), -1, dtype=np.int64)
     for one in np.unique(group):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from opmon.annotators._layout import Layout
 from opmon.annotators.opinions import Coded
@@ -36,22 +36,20 @@ def rows(coded: Coded, layout: Layout, parameters: Floats) -> Rows:
     other. Classes have no names here: what counts is which answers are the same, and which is the model's. So the
     number of ways in which ``M`` classes can be those that occur, ``M (M − 1) … ``, is a factor.
     """
-    occur = int(coded.distinct.max(initial=0))
-    state = np.minimum(np.arange(occur + 2), 1)  # 0 where the model is right, 1 where it is wrong
     M = layout.alternatives(parameters)
     odds = _odds(coded, layout, parameters)
     right, wrong = -np.logaddexp(0, odds), -np.logaddexp(0, -odds) - math.log(M)
-    hit, miss = _hits(coded, occur)
-    log = np.where(hit, right[:, state], 0.0).sum(axis=2) + np.where(miss, wrong[:, state], 0.0).sum(axis=2)
-    prior, of_m = _prior(coded, M, parameters[coded.group], occur)
-    log = np.where(_excluded(coded, occur), 2 * NEVER, log + prior)
-    value = np.asarray(logsumexp(log, axis=1))
+    hit, miss = coded.hits
+    log = _by_truth(hit, right) + _by_truth(miss, wrong)
+    prior, of_m = _prior(coded, M, parameters, layout.groups)
+    log = np.where(coded.excluded, 2 * NEVER, log + prior)
+    value = _log_sum(log)
     truth = np.exp(log - value[:, None])
-    e = expit(odds)[:, state]
-    pull = truth[:, :, None] * (np.where(hit, -e, 0.0) + np.where(miss, 1 - e, 0.0))
+    e = expit(odds)
+    pull = truth[:, :, None] * (_each_truth(miss, 1 - e) - _each_truth(hit, e))
     slope = _slope(coded, layout, parameters, truth, pull)
     if layout.many:
-        slope[:, layout.harder + 1] = (truth * (of_m - miss.sum(axis=2))).sum(axis=1)
+        slope[:, layout.harder + 1] = (truth * (of_m - coded.errors)).sum(axis=1)
     return Rows(value, slope, truth)
 
 
@@ -63,47 +61,55 @@ def _odds(coded: Coded, layout: Layout, parameters: Floats) -> Floats:
     return np.stack((beta, beta + parameters[layout.harder]), axis=1)
 
 
-def _hits(coded: Coded, occur: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which answers are right under each truth, and which are wrong: (rows, truths, answers)."""
-    code, there = coded.code[:, None, :], coded.code[:, None, :] >= 0
-    hit = (code == np.arange(occur + 2)[None, :, None]) & there
-    hit[:, -1] = False
-    return hit, there & ~hit
+def _each_truth(which: NDArray[np.bool_], values: Floats) -> Floats:
+    """The values of the answers ``which``, 0 elsewhere: those where the model is right under the first truth, those
+    where it is wrong under each other."""
+    found = np.empty(which.shape)
+    np.multiply(which[:, :1], values[:, :1], out=found[:, :1])
+    np.multiply(which[:, 1:], values[:, 1:], out=found[:, 1:])
+    return found
 
 
-def _prior(coded: Coded, M: float, rate: Floats, occur: int) -> tuple[Floats, Floats]:
+def _by_truth(which: NDArray[np.bool_], values: Floats) -> Floats:
+    """The sums of the values of the answers ``which`` under each truth."""
+    return np.asarray(_each_truth(which, values).sum(axis=2))
+
+
+def _log_sum(log: Floats) -> Floats:
+    """``log Σ exp`` of every row."""
+    most = log.max(axis=1)
+    return np.asarray(most + np.log(np.exp(log - most[:, None]).sum(axis=1)))
+
+
+def _prior(coded: Coded, M: float, parameters: Floats, groups: int) -> tuple[Floats, Floats]:
     """The logarithm of ``P(t)`` with the factor of ways, and its derivative by ``log M``."""
-    place = np.arange(max(occur, 1))
-    ways, used = M - place, place[None, :] < coded.distinct[:, None]
+    rates, many = parameters[:groups], np.arange(coded.occur + 1)
+    ways = M - many[:-1]
     open_ways = np.maximum(ways, LEAST)
-    prior = np.zeros((len(coded), occur + 2)) + (np.log(open_ways) * used).sum(axis=1)[:, None]
-    of_m = np.zeros_like(prior) + (np.where(ways > LEAST, M / open_ways, 0.0) * used).sum(axis=1)[:, None]
-    prior[:, 0] -= np.logaddexp(0, rate)
-    prior[:, 1:] -= np.logaddexp(0, -rate)[:, None]
-    prior[:, 1:-1] -= math.log(M)
-    of_m[:, 1:-1] -= 1
-    beyond = np.arange(1, occur + 1)[None, :] > coded.distinct[:, None]
-    prior[:, 1:-1] = np.where(beyond, NEVER, prior[:, 1:-1])
-    none, tiny = 1 - coded.distinct / M, 1e-9
-    prior[:, -1] += np.log(np.maximum(none, tiny))
-    of_m[:, -1] += np.where(none > tiny, coded.distinct / M / np.maximum(none, tiny), 0.0)
+    # by the number of other classes in a row, which are few
+    factor = np.concatenate(([0.0], np.cumsum(np.log(open_ways))))[coded.distinct]
+    of_factor = np.concatenate(([0.0], np.cumsum(np.where(ways > LEAST, M / open_ways, 0.0))))[coded.distinct]
+    none, tiny = 1 - many / M, 1e-9
+    beside = np.log(np.maximum(none, tiny))[coded.distinct]
+    of_beside = np.where(none > tiny, many / M / np.maximum(none, tiny), 0.0)[coded.distinct]
+    prior, of_m = np.empty((len(coded), coded.occur + 2)), np.empty((len(coded), coded.occur + 2))
+    failed = factor - np.logaddexp(0, -rates)[coded.group]
+    prior[:, 0] = factor - np.logaddexp(0, rates)[coded.group]
+    prior[:, 1:-1] = np.where(coded.beyond, NEVER, (failed - math.log(M))[:, None])
+    prior[:, -1] = failed + beside
+    of_m[:, 0], of_m[:, 1:-1], of_m[:, -1] = of_factor, (of_factor - 1)[:, None], of_factor + of_beside
     return prior, of_m
-
-
-def _excluded(coded: Coded, occur: int) -> NDArray[np.bool_]:
-    """The truths that a known truth rules out."""
-    return np.asarray((coded.truth >= 0)[:, None] & (np.arange(occur + 2)[None, :] != coded.truth[:, None]))
 
 
 def _slope(coded: Coded, layout: Layout, parameters: Floats, truth: Floats, pull: Floats) -> Floats:
     """The gradient by all but ``log M``; ``pull`` is that by the log odds of every answer under every truth."""
     row = np.arange(len(coded))
     slope = np.zeros((len(coded), layout.size))
-    slope[row, coded.group] = 1 - truth[:, 0] - expit(parameters[coded.group])
+    slope[row, coded.group] = 1 - truth[:, 0] - expit(parameters[: layout.groups])[coded.group]
     each = pull.sum(axis=1)
     slope[:, layout.error] = each.sum(axis=1)
     slope[:, layout.harder] = pull[:, 1:].sum(axis=(1, 2))
     first = layout.apart.start
     for column in range(coded.code.shape[1]) if layout.apart.stop > first else ():
-        np.add.at(slope, (row, first + coded.who[:, column]), each[:, column])
+        slope[row, first + coded.who[:, column]] += each[:, column]
     return slope

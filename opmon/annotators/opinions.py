@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,37 @@ class Coded:
 
     def __len__(self) -> int:
         return len(self.code)
+
+    @property
+    def occur(self) -> int:
+        """The most other classes that occur in one row."""
+        return int(self.distinct.max(initial=0))
+
+    @cached_property
+    def hits(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which answers are right under each truth, and which are wrong: (rows, truths, answers).
+
+        The truths are that it is what the model said, each other class that occurs, and, last, one that does not.
+        """
+        code, there = self.code[:, None, :], self.code[:, None, :] >= 0
+        hit = (code == np.arange(self.occur + 2)[None, :, None]) & there
+        hit[:, -1] = False
+        return hit, there & ~hit
+
+    @cached_property
+    def errors(self) -> NDArray[np.int64]:
+        """How many answers are wrong under each truth: (rows, truths)."""
+        return np.asarray(self.hits[1].sum(axis=2))
+
+    @cached_property
+    def excluded(self) -> NDArray[np.bool_]:
+        """The truths that a known truth rules out: (rows, truths)."""
+        return np.asarray((self.truth >= 0)[:, None] & (np.arange(self.occur + 2)[None, :] != self.truth[:, None]))
+
+    @cached_property
+    def beyond(self) -> NDArray[np.bool_]:
+        """The other classes that occur elsewhere and not in the row: (rows, other classes)."""
+        return np.asarray(np.arange(1, self.occur + 1)[None, :] > self.distinct[:, None])
 
     def grouped(self, weights: Floats) -> tuple[Coded, Floats, Codes]:
         """Each different row once, the sums of their weights, and the place of every row among them."""

@@ -58,16 +58,16 @@ def strata(population: NDArray[np.int64], density: Numbers, budget: int) -> Stra
 
     ``population`` inputs and sampling ``density`` per bin. A bin that holds more than one share stays whole.
     """
-    mass = np.cumsum(population * density)
+    occupied = np.flatnonzero(population)
+    inputs, share = population[occupied], (population * density)[occupied]
+    mass = np.cumsum(share)
     many = max(budget // PER_STRATUM, 2 if budget >= 4 else 1)
-    middle = mass - population * density / 2
-    wanted = np.minimum((middle / mass[-1] * many).astype(np.int64), many - 1)
-    occupied = population > 0
-    labels = np.unique(wanted[occupied], return_inverse=True)[1]
+    wanted = np.minimum(((mass - share / 2) / mass[-1] * many).astype(np.int64), many - 1)
+    labels = (np.cumsum(np.bincount(wanted, minlength=many) > 0) - 1)[wanted]
     of_bin = np.full(len(population) + 1, -1, dtype=np.int64)
-    of_bin[:-1][occupied] = labels
-    sizes = np.bincount(labels, population[occupied]).astype(np.int64)
-    expected = np.bincount(labels, (population * density)[occupied]).astype(np.float64)
+    of_bin[occupied] = labels
+    sizes = np.bincount(labels, inputs).astype(np.int64)
+    expected = np.bincount(labels, share).astype(np.float64)
     return Strata(of_bin, sizes, allocate(expected, sizes, budget))
 
 
