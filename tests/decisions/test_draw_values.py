@@ -58,6 +58,20 @@ def sampled(sampler: str, population: Population, budget: int, rng: np.random.Ge
     return sample
 
 
+SEEDS = 800
+
+
+@pytest.fixture(scope="module", params=SAMPLERS)
+def samples(request: pytest.FixtureRequest) -> tuple[str, Population, list[Sample]]:
+    """Draws of a design from a model with 15 % failures, for all that is said of their mean."""
+    population = classifier(500, accuracy=0.85, seed=4)
+    return (
+        request.param,
+        population,
+        [sampled(request.param, population, 40, np.random.default_rng(seed)) for seed in range(SEEDS)],
+    )
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_the_staked_mean_is_the_estimate(sampler: str) -> None:
     population = classifier(600, accuracy=0.8, seed=2)
@@ -71,17 +85,16 @@ def test_the_staked_mean_is_the_estimate(sampler: str) -> None:
             assert drawn.stakes @ drawn.values / drawn.stakes.sum() == pytest.approx(loss)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_bets_on_a_model_at_the_line_do_not_grow_on_average(sampler: str) -> None:
+def test_bets_on_a_model_at_the_line_do_not_grow_on_average(samples: tuple[str, Population, list[Sample]]) -> None:
     """The mean of every e-value is at most 1, within four standard errors: against the model, and on its recovery.
 
     Bets on recovery are never lost whole, because the most that a value can be is known before the labels.
     """
-    population = classifier(500, accuracy=0.85, seed=4)
+    sampler, population, drawn_samples = samples
     line = 1 - population.truth
     against, recovered = [], []
-    for seed in range(1200):
-        drawn = draw_values(sampled(sampler, population, 40, np.random.default_rng(seed)))
+    for sample in drawn_samples:
+        drawn = draw_values(sample)
         assert drawn.highest is not None
         assert (drawn.values <= drawn.highest + 1e-9).all()
         against.append(np.exp(log_growth(drawn, line, BETS[:5])))
@@ -155,14 +168,12 @@ def test_a_stake_is_never_lost_whole(values: list[float], line: float, stake: fl
     assert np.isfinite(log_growth(drawn, line)).all()
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_bets_on_equal_versions_do_not_grow_on_average(sampler: str) -> None:
+def test_bets_on_equal_versions_do_not_grow_on_average(samples: tuple[str, Population, list[Sample]]) -> None:
     """Two versions with as many failures on other inputs: the paired e-values have a mean of at most 1."""
-    population = classifier(500, accuracy=0.85, seed=4)
+    sampler, population, drawn_samples = samples
     other = np.random.default_rng(9).permutation(population.outcomes)
     grown = []
-    for seed in range(800):
-        sample = sampled(sampler, population, 40, np.random.default_rng(seed))
+    for sample in drawn_samples:
         paired = paired_growth(sample, sample.outcomes - other[sample.draw.positions], 0.0, design_of(sample))
         assert paired is not None
         grown.append(np.exp(paired[0].alarm[:5]))
@@ -170,18 +181,16 @@ def test_bets_on_equal_versions_do_not_grow_on_average(sampler: str) -> None:
     assert (np.mean(grown, axis=0) <= 1 + 4 * error).all(), (sampler, np.mean(grown, axis=0))
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_slices_at_the_line_do_not_grow_on_average(sampler: str) -> None:
+def test_slices_at_the_line_do_not_grow_on_average(samples: tuple[str, Population, list[Sample]]) -> None:
     """The evidence of one round in every slice has the mean of its weight at most."""
-    population = classifier(500, accuracy=0.85, seed=4)
+    sampler, population, drawn_samples = samples
     predictions = population.frame.predictions
     assert predictions is not None
     inside = predictions < 3
     line = 1 - float(population.outcomes[inside].mean())
     rule = AccuracySlices(line, classes=("in",))
     found = []
-    for seed in range(800):
-        sample = sampled(sampler, population, 40, np.random.default_rng(seed))
+    for sample in drawn_samples:
         classes = np.where(inside[sample.draw.positions], "in", "out")
         estimate = Estimate(0.8, 0.7, 0.9, n=40, frame_size=500, response=1.0, method=sampler)
         verdict = rule.judge(Case(1, (estimate,), sample, design_of(sample), classes=classes))

@@ -138,18 +138,18 @@ def walk(alarmed: bool, line: float, rate: float, rounds: int, rng: np.random.Ge
 
 
 def test_false_alarms_of_simulated_lives_stay_under_alpha() -> None:
-    """300 lives of 300 rounds exactly at the line; the share that alarms is at most 5 % within noise."""
-    rng = np.random.default_rng(1)
-    alarms = sum(any(watch.alarmed for watch in walk(False, 0.2, 0.2, 300, rng)) for _ in range(300))
-    assert alarms <= 300 * 0.05 + 3 * math.sqrt(300 * 0.05 * 0.95)
+    """Lives of 300 rounds exactly at the line; the share that alarms is at most 5 % within noise."""
+    rng, lives = np.random.default_rng(1), 150
+    alarms = sum(any(watch.alarmed for watch in walk(False, 0.2, 0.2, 300, rng)) for _ in range(lives))
+    assert alarms <= lives * 0.05 + 3 * math.sqrt(lives * 0.05 * 0.95)
 
 
 @pytest.mark.parametrize("behind", [0.0, 0.01])
 def test_a_model_that_stays_at_the_line_or_behind_it_is_not_called_recovered(behind: float) -> None:
-    """200 alarmed lives of 400 rounds; 1/20 of them at most ever recover, within noise."""
-    rng = np.random.default_rng(2)
-    recovered = sum(walk(True, 0.1, 0.1 + behind, 400, rng)[-1].number > 1 for _ in range(200))
-    assert recovered <= 200 / 20 + 3 * math.sqrt(200 * 0.05 * 0.95)
+    """Alarmed lives of 400 rounds; 1/20 of them at most ever recover, within noise."""
+    rng, lives = np.random.default_rng(2), 100
+    recovered = sum(walk(True, 0.1, 0.1 + behind, 400, rng)[-1].number > 1 for _ in range(lives))
+    assert recovered <= lives / 20 + 3 * math.sqrt(lives * 0.05 * 0.95)
 
 
 def test_a_model_that_is_right_again_recovers() -> None:

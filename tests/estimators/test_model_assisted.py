@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from opmon.errors import InputError
 from opmon.estimators.model_assisted import ModelAssisted
 from opmon.estimators.proxies import Proxy, cross_fitted
 from opmon.estimators.srs import SimpleRandomEstimator
+from opmon.samplers._checks import ByVariable, Prepared
 from opmon.samplers.srs import SimpleRandom
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Frame, Sample
@@ -16,10 +19,18 @@ POPULATION = classifier(size=2000, accuracy=0.8, informative=2.0)
 SRS = SimpleRandomEstimator()
 
 
+@cache
+def first_wave(name: str, population: Population, budget: int) -> Prepared:
+    """The first wave of a draw, with what does not depend on chance done once."""
+    sampler = plugins.make("sampler", name)
+    if isinstance(sampler, ByVariable):
+        return sampler.prepare(population.frame, budget)
+    return lambda rng: sampler.draw(population.frame, budget, rng)
+
+
 def drawn(name: str, population: Population, budget: int, rng: np.random.Generator) -> Sample:
     """All waves of a draw, with their answers."""
-    sampler = plugins.make("sampler", name)
-    draw = sampler.draw(population.frame, budget, rng)
+    sampler, draw = plugins.make("sampler", name), first_wave(name, population, budget)(rng)
     while hasattr(sampler, "next_batch") and len(draw) < min(budget, population.frame.size):
         draw = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
     return population.answer(draw)

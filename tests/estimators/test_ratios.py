@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from opmon.estimators.ratios import class_accuracy, precision, ratio, recall, sl
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.estimators.stratified import StratifiedEstimator
 from opmon.quantities import ACCURACY, MEAN_SQUARED_ERROR
+from opmon.samplers._checks import ByVariable, Prepared
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Sample
 
@@ -64,9 +66,18 @@ def test_ratio_wants_one_entry_per_draw() -> None:
         ratio(SRS, srs([1, 0]), np.zeros(3), np.ones(3, dtype=bool), ACCURACY)
 
 
+@cache
+def first_wave(name: str, population: Population, budget: int, **options: object) -> Prepared:
+    """The first wave of a draw, with what does not depend on chance done once."""
+    sampler = plugins.make("sampler", name, options)
+    if isinstance(sampler, ByVariable):
+        return sampler.prepare(population.frame, budget)
+    return lambda rng: sampler.draw(population.frame, budget, rng)
+
+
 def drawn(name: str, population: Population, budget: int, seed: int, **options: object) -> Sample:
     sampler, rng = plugins.make("sampler", name, options), np.random.default_rng(seed)
-    draw = sampler.draw(population.frame, budget, rng)
+    draw = first_wave(name, population, budget, **options)(rng)
     while hasattr(sampler, "next_batch") and len(draw) < budget:
         draw = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
     return population.answer(draw)

@@ -14,7 +14,7 @@ from opmon.samplers._checks import ByVariable
 from opmon.testing.populations import Population, classifier, regressor
 from tests.builtin import built_in
 
-REPETITIONS = 200
+REPETITIONS = 100
 SAMPLERS = [name for name in built_in("sampler") if name != "ces"]  # CES is biased, and says so
 POPULATIONS = {
     "80 % accurate": classifier(size=2000, accuracy=0.8, seed=3),
@@ -34,7 +34,9 @@ OTHER = {
 VARIANTS = [(name, "default") for name in SAMPLERS] + [(name, "other") for name in OTHER if name in SAMPLERS]
 
 
-def study(name: str, variant: str, which: str, budget: int, response: float = 1.0) -> tuple[np.ndarray, int]:
+def study(
+    name: str, variant: str, which: str, budget: int, response: float = 1.0, repetitions: int = REPETITIONS
+) -> tuple[np.ndarray, int]:
     """Errors over the repetitions, and how many intervals held the truth."""
     population = POPULATIONS[which]
     sampler = plugins.make("sampler", name, OTHER[name] if variant == "other" else {})
@@ -42,8 +44,8 @@ def study(name: str, variant: str, which: str, budget: int, response: float = 1.
     drawn = (
         sampler.prepare(population.frame, budget) if by_variable else partial(sampler.draw, population.frame, budget)
     )
-    errors, held = np.empty(REPETITIONS), 0
-    for k in range(REPETITIONS):
+    errors, held = np.empty(repetitions), 0
+    for k in range(repetitions):
         rng = np.random.default_rng([k, budget])
         draw = drawn(rng)
         draw = all_waves(sampler, draw, population, budget, rng)
@@ -93,7 +95,8 @@ def test_missing_answers_at_random_do_not_bias(name: str, which: str) -> None:
 
 def test_srs_without_replacement_is_exact_in_a_tenth_and_a_half_of_the_frame() -> None:
     """The finite population counts: the error at n = 1000 of 2000 is that of theory, and the interval knows."""
-    errors, held = study("srs", "default", "80 % accurate", 1000)
+    repetitions = 200
+    errors, held = study("srs", "default", "80 % accurate", 1000, repetitions=repetitions)
     expected = np.sqrt(0.8 * 0.2 / 1000 * (1 - 1000 / 2000))
     assert errors.std() == pytest.approx(expected, rel=0.15)
-    assert held >= stats.binom.ppf(0.0005, REPETITIONS, 0.93)
+    assert held >= stats.binom.ppf(0.0005, repetitions, 0.93)

@@ -15,7 +15,7 @@ from opmon.estimators.measured import measured
 from opmon.testing.measures import made_up
 from opmon.types import Frame, Labelled, Problem, Sample
 
-REPETITIONS, BUDGET, SIZE = 60, 200, 2000
+REPETITIONS, BUDGET, SIZE = 40, 200, 2000
 FRAMES = {problem: made_up(problem, ("a", "b"), SIZE) for problem in ("classification", "regression")}
 CASES: list[tuple[Problem, str, dict[str, object]]] = [
     ("classification", "recall", {"class": "a"}),

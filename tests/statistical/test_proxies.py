@@ -9,7 +9,7 @@ from opmon.problems import Problem
 from tests.benchmarks.proxies import NOTHING, STRONG, TWO_PHASES, USELESS, study
 from tests.benchmarks.proxies_measures import study_measure
 
-REPETITIONS = 90
+REPETITIONS, OF_A_MEASURE = 60, 40
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_losses_are_assisted_too() -> None:
 )
 def test_every_measure_is_assisted(problem: Problem, name: str, keys: dict[str, object], bar: float) -> None:
     """The bar is that of a correlation of 0.7 with the measure's (linearised) value."""
-    lines = {line.proxy: line for line in study_measure("srs", problem, name, keys, 60, size=4000)}
-    least = stats.binom.ppf(0.0005, 60, 0.93) / 60
+    lines = {line.proxy: line for line in study_measure("srs", problem, name, keys, OF_A_MEASURE, size=4000)}
+    least = stats.binom.ppf(0.0005, OF_A_MEASURE, 0.93) / OF_A_MEASURE
     assert [line for line in lines.values() if line.coverage < least] == []
-    assert [line for line in lines.values() if abs(line.bias) > 4 / 60**0.5] == []
+    assert [line for line in lines.values() if abs(line.bias) > 4 / OF_A_MEASURE**0.5] == []
     assert lines["0"].width <= USELESS
     assert lines["0.9"].width < lines["0.7"].width <= bar
     assert lines["0.7"].width < lines["half missing 0.7"].width < 1.0
