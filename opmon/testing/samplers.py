@@ -10,6 +10,7 @@ import numpy as np
 
 from opmon.abc import Estimator, Sampler
 from opmon.errors import InputError
+from opmon.samplers._checks import ByVariable, Prepared
 from opmon.testing.populations import Population, classifier
 from opmon.types import Draw, Frame
 
@@ -41,9 +42,11 @@ def check_sampler(
             _estimates(sampler, estimator, population, biased)
 
 
-def drawn(sampler: Sampler, population: Population, budget: int, rng: np.random.Generator) -> Draw:
-    """The draw after all its waves."""
-    draw = sampler.draw(population.frame, budget, rng)
+def drawn(
+    sampler: Sampler, population: Population, budget: int, rng: np.random.Generator, first: Prepared | None = None
+) -> Draw:
+    """The draw after all its waves; ``first`` draws the first of them, where that was prepared."""
+    draw = sampler.draw(population.frame, budget, rng) if first is None else first(rng)
     for _ in range(budget + 1):
         longer = sampler.next_batch(population.frame, budget, population.answer(draw), rng)
         if len(longer) == len(draw):
@@ -107,11 +110,18 @@ def _refusal(sampler: Sampler, frame: Frame, budget: Any) -> str | None:
     return None
 
 
+def _prepared(sampler: Sampler, population: Population, budget: int) -> Prepared | None:
+    """What draws as the sampler does, with all that does not depend on chance done once; None where it has none."""
+    if isinstance(sampler, ByVariable) and type(sampler).draw is ByVariable.draw:
+        return sampler.prepare(population.frame, budget)
+    return None
+
+
 def _estimates(sampler: Sampler, estimator: Estimator, population: Population, biased: bool) -> None:
     rng = np.random.default_rng(11)
-    values = []
+    values, first = [], _prepared(sampler, population, 40)
     for _ in range(REPETITIONS):
-        sample = population.answer(drawn(sampler, population, 40, rng))
+        sample = population.answer(drawn(sampler, population, 40, rng, first))
         estimate = estimator.estimate(sample)
         assert estimate.low <= estimate.value <= estimate.high, "the estimate lies outside its interval"
         assert estimate.n == 40, f"the estimate says {estimate.n} draws of 40"

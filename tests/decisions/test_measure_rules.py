@@ -162,7 +162,7 @@ def test_how_far_percentages_are_from_a_line_are_points() -> None:
 
 @pytest.mark.parametrize("sampler", [SRS, SUPS], ids=lambda each: each["type"])
 def test_a_model_at_the_line_alarms_as_seldom_as_is_promised(sampler: dict[str, str]) -> None:
-    lives = 80
+    lives = 50
     rule = MeasureLevel(0.7, alpha=0.2)
     alarmed = sum(
         any(verdict.state == "alarm" for verdict in judged(rule, life(Recall("fraud"), 0.7, 5, 1000 + one, sampler)))

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from opmon import plugins
 from opmon.errors import InputError
@@ -18,7 +19,7 @@ from opmon.samplers._checks import ByVariable, Prepared
 from opmon.testing.populations import Population, classifier, regressor
 from opmon.types import Draw, Sample
 
-SRS = SimpleRandomEstimator()
+SRS, REPETITIONS = SimpleRandomEstimator(), 100
 
 
 def srs(outcomes: list[float], N: int = 1000) -> Sample:
@@ -171,10 +172,10 @@ def test_slice_refuses_a_level_that_is_none() -> None:
 def study(
     name: str, population: Population, members: np.ndarray, budget: int, **options: object
 ) -> tuple[int, np.ndarray]:
-    """How many of 150 intervals hold the truth, and the errors."""
+    """How many intervals hold the truth, and the errors."""
     truth = Population(population.frame, population.outcomes[members]).truth
     held, errors, estimator = 0, [], plugins.make("estimator", name)
-    for seed in range(150):
+    for seed in range(REPETITIONS):
         sample = drawn(name, population, budget, seed, **options)
         found = slice_accuracy(estimator, sample, members[sample.draw.positions], "low")
         held += found.low <= truth <= found.high
@@ -182,8 +183,7 @@ def study(
     return held, np.array(errors)
 
 
-ENOUGH = 132
-"""Binomial, 150 at 0.95: below this once in 1500."""
+ENOUGH = stats.binom.ppf(0.0005, REPETITIONS, 0.95)
 
 
 @pytest.mark.parametrize("name", ["srs", "sups", "ssrs", "deepest", "two_stage", "rhc", "adaptive", "gbs"])
@@ -191,7 +191,7 @@ def test_slices_are_covered_under_every_design(name: str) -> None:
     population = classifier(size=3000, accuracy=0.85, seed=2)
     held, errors = study(name, population, population.frame.predictions < 3, 200)  # type: ignore[operator]
     assert held >= ENOUGH
-    assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(150)
+    assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(REPETITIONS)
 
 
 @pytest.mark.parametrize("options", [{"defensive": 0.0}, {"defensive": 0.1}])

@@ -126,7 +126,7 @@ def test_gbs_is_exactly_unbiased_though_a_stratum_is_drawn_whole_where_it_failed
 @pytest.mark.parametrize(("N", "n"), [(300, 200), (300, 250), (1000, 900)])
 @pytest.mark.parametrize("make", [classifier, regressor])
 def test_gbs_holds_its_promises_where_strata_are_drawn_whole(make: Callable[..., Population], N: int, n: int) -> None:
-    population, repetitions = make(size=N, seed=3), 150
+    population, repetitions = make(size=N, seed=3), 100
     errors, spread, held = np.empty(repetitions), np.empty(repetitions), 0
     for k in range(repetitions):
         rng = np.random.default_rng([k, n])

@@ -55,7 +55,7 @@ def test_the_share_is_that_of_the_inputs_and_not_of_what_opmon_set_beside_them(t
 
 
 def test_many_rows_and_columns_are_bounded(tmp_path: Path, rng: np.random.Generator) -> None:
-    wide = {f"column {i}": rng.normal(size=30_000) for i in range(25)}
+    wide = {f"column {i}": rng.normal(size=12_000) for i in range(25)}
     moved = wide | {"column 3": wide["column 3"] + 1}
     summary = compare(wide, moved, tmp_path)
     assert summary.drifted == ("column 3",)
@@ -240,5 +240,5 @@ def test_words_that_stay_as_they_are_seldom_drift(rng: np.random.Generator, tmp_
     summary = compare(before, after, tmp_path, max_rows=300)
     assert {column.method for column in summary.columns} == {"chi-square p_value"}
     assert len(summary.drifted) <= 4, "a test that takes the reference for exact calls half of them drifted"
-    moved = compare(before, after | {"x3": rng.integers(0, 5, 300).astype(str)}, tmp_path, max_rows=300)
+    moved = compare({"x3": before["x3"]}, {"x3": rng.integers(0, 5, 300).astype(str)}, tmp_path, max_rows=300)
     assert "x3" in moved.drifted

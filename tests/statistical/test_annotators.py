@@ -10,7 +10,7 @@ from opmon import plugins
 from opmon.annotators import corrected
 from tests.annotators.teams import Overlap, World
 
-REPETITIONS = 30
+REPETITIONS = 20
 CASES = [
     # classes, error, harder, sampler, budget, overlap, gold
     (10, 0.1, False, "srs", 300, 2, 0),
