@@ -43,7 +43,7 @@ def estimating(sample: Sample) -> Estimating:
     return lambda own, level: slice_accuracy(estimator, sample, own, "slice", level)
 
 
-@pytest.mark.parametrize(("sampler", "repetitions"), [("srs", 75), ("adaptive", 40)])
+@pytest.mark.parametrize(("sampler", "repetitions"), [("srs", 150), ("adaptive", 60)])
 def test_intervals_hold_and_few_are_called_worse_for_nothing(sampler: str, repetitions: int) -> None:
     members = slices()
     outcomes = (np.random.default_rng(5).permutation(SIZE) < 0.15 * SIZE).astype(np.float64)
@@ -74,7 +74,7 @@ def test_a_slice_that_is_worse_is_found() -> None:
     assert set(found) - {"country US"} <= {"age 0", "age 1", "age 2"}
 
 
-@pytest.mark.parametrize(("sampler", "repetitions"), [("srs", 200), ("adaptive", 100)])
+@pytest.mark.parametrize(("sampler", "repetitions"), [("srs", 400), ("adaptive", 150)])
 def test_promised_draws_are_made_and_the_whole_stays_unbiased(sampler: str, repetitions: int) -> None:
     rng = np.random.default_rng(8)
     part = (rng.random(SIZE) < 0.03).astype(np.int16)
