@@ -26,7 +26,7 @@ class Told:
         return self.story.folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """A whole demo: shorter than the one users see, and otherwise the same."""
     paper = io.StringIO()
