@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import sqlite3
@@ -35,6 +36,8 @@ _LIBPQ = {
     "application_name": "opmon",
 }
 _MYSQL = {"connect_timeout": _CONNECT_SECONDS}
+_ENGINES = 64
+"""The most addresses whose compiled statements are kept."""
 _GRACE = 10.0
 """Seconds that a server may take longer than it was told to end a statement."""
 _ACTIVE = 1
@@ -105,11 +108,11 @@ def session(address: str, what: str, timeout: timedelta) -> Iterator[Session]:
         raise
     except SQLAlchemyError as exc:
         raise trouble(shown_address(address), what, exc, timeout) from exc
-    finally:
-        engine.dispose()
 
 
+@functools.lru_cache(_ENGINES)
 def _engine(url: URL, address: str) -> Engine:
+    """It keeps no connection, but the statements that SQLAlchemy has compiled: those of a look are always the same."""
     backend = url.get_backend_name()
     options: dict[str, Any] = {}
     if backend == "postgresql" and url.get_driver_name().startswith("psycopg"):
