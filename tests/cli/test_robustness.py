@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.cli.test_commands import opmon as in_this_process
 from tests.patience import LONGEST
 
 
@@ -28,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pa.table({"pixels": images[1000:].astype(np.float32).tolist(), "truth": targets[1000:].astype(str)})
     pq.write_table(table, folder / "data.parquet")
     pq.write_table(table.slice(0, 9).set_column(1, "truth", pa.array(["cat"] * 9)), folder / "named.parquet")
-    said = opmon(folder, *RUN, "-q", "zoom > 2", "--json")
+    said = started(folder, *RUN, "-q", "zoom > 2", "--json")
     assert said.returncode == 0, said.stderr
     (folder / "said.json").write_text(said.stdout)
     return folder
@@ -40,7 +42,8 @@ RUN = (
 )  # fmt: skip
 
 
-def opmon(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "opmon", "robustness", *arguments],
         cwd=folder,
@@ -48,6 +51,12 @@ def opmon(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=LONGEST,
     )
+
+
+def opmon(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with contextlib.chdir(folder):
+        code, out, err = in_this_process("robustness", *arguments)
+    return subprocess.CompletedProcess(arguments, code, out, err)
 
 
 def test_run_tells_and_writes(place: Path) -> None:
@@ -71,7 +80,7 @@ def test_query_asks_without_running(place: Path) -> None:
 
 
 def test_broken_query_marks_its_place(place: Path) -> None:
-    said = opmon(place, "query", "zoom > 2 or bright == 5")
+    said = started(place, "query", "zoom > 2 or bright == 5")
     assert said.returncode == 2
     lines = said.stderr.splitlines()
     assert lines[2].index("^") == lines[1].index("bright")
