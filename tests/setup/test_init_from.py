@@ -22,6 +22,7 @@ from opmon.monitor import Monitor
 from opmon.setup.choice import Choice, written
 from tests.cli.test_commands import opmon
 from tests.conftest import Workbench, point_mlflow_at
+from tests.setup.custom import Looks, Share, Towns
 
 NAMES = ["age", "income", "amount"]
 ROWS = 300
@@ -129,29 +130,6 @@ def network() -> Any:
         linear.weight.copy_(torch.tensor([[-1.0] * 3, [1.0] * 3]))
         linear.bias.zero_()
     return linear
-
-
-class Share(mlflow.pyfunc.PythonModel):
-    """Gives the probability of the second of two classes."""
-
-    def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
-        return 1 / (1 + np.exp(-3 * (model_input["age"] + model_input["income"] + model_input["amount"]).to_numpy()))
-
-
-class Towns(mlflow.pyfunc.PythonModel):
-    """Answers with the name of one of seventy towns."""
-
-    def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
-        return [f"town {place % 70}" for place in range(len(model_input))]
-
-
-class Looks(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
-    """Three logits for the brightness of a picture of 4 x 4 pixels."""
-
-    def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:  # type: ignore[override]
-        assert model_input.shape[1:] == (1, 4, 4)
-        bright = model_input.mean(axis=(1, 2, 3))
-        return np.stack([-40 * np.abs(bright - middle) for middle in (0.1, 0.5, 0.9)], axis=1).astype(np.float32)
 
 
 Written = Callable[..., tuple[int, str, dict[str, Any]]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,21 @@ from opmon.scoring.scored import Scored
 from opmon.spellings import Spellings
 from opmon.types import Batch, Signature
 from tests.patience import until
+from tests.scoring.flavor.custom import (
+    DIES,
+    EATS,
+    FAILS,
+    FEWER,
+    FORKS,
+    HANGS,
+    PRINTS,
+    RAISES,
+    SCORES,
+    SEVERAL,
+    SHARES,
+    TABLE,
+    Custom,
+)
 
 RNG = np.random.default_rng(1)
 NUMBERS = pd.DataFrame(RNG.normal(size=(300, 4)), columns=["a", "b", "c", "d"])
@@ -102,8 +116,9 @@ def test_words_reach_boosted_trees_as_the_categories_of_their_training(tmp_path:
     flavor = mlflow.xgboost if name == "XGBoost" else mlflow.lightgbm
     flavor.save_model(model, tmp_path / "m", pip_requirements=[], signature=infer_signature(MIXED))
     problem: Any = "classification" if "classes" in name else "regression"
+    scorer = scorer_of(tmp_path / "m", problem=problem)
     for rows in (MIXED, MIXED[MIXED["b"] == "north"]):  # codes of what is there would be others in the second
-        found = answers(scorer_of(tmp_path / "m", problem=problem), rows)
+        found = answers(scorer, rows)
         own = model.predict(CATEGORIES.loc[rows.index])
         assert found.predictions.tolist() == (own.tolist() if "classes" in name else pytest.approx(own.tolist()))
 
@@ -141,42 +156,6 @@ def test_classes_may_be_called_otherwise_and_columns_too(tmp_path: Path) -> None
         answers(other, NUMBERS)
 
 
-class Custom(mlflow.pyfunc.PythonModel):
-    """What a team wrote, with everything that it may do wrong: ``d`` of the first row says what it does."""
-
-    def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> Any:  # type: ignore[override]
-        import os
-
-        first, does = model_input["a"].to_numpy(), int(model_input["d"].iloc[0])
-        p = 1 / (1 + np.exp(-np.clip(first, -9, 9)))
-        if (first == RAISES).any():
-            raise ValueError("a is too large\nsecond line")
-        if (first == DIES).any():
-            os._exit(3)
-        if (first == EATS).any():
-            np.ones(1 << 33)
-        if (first == HANGS).any():
-            time.sleep(600)
-        if does == FAILS:
-            raise RuntimeError("no weights")
-        if does == PRINTS:
-            print("x" * 100_000)
-            os.write(1, b"y" * 100_000)
-        if does == FORKS and os.fork() == 0:
-            time.sleep(600)
-        if does == TABLE:
-            return pd.DataFrame({"no": 1 - p, "yes": p, "prediction": np.where(p > 0.8, "yes", "no")})
-        if does == SCORES:
-            return np.column_stack([1 - p, p])
-        if does == SHARES:
-            return p
-        if does == SEVERAL:
-            return pd.DataFrame({name: first.astype(int) for name in "xyz"})
-        return np.where(first > 0, "yes", "no")[does == FEWER :]
-
-
-RAISES, DIES, EATS, HANGS = 1000.0, 2000.0, 3000.0, 4000.0
-FAILS, PRINTS, FORKS, TABLE, SCORES, SEVERAL, FEWER, SHARES = range(1, 9)
 ROWS = NUMBERS.assign(d=0.0)
 TRUE = np.where(ROWS["a"] > 0, "yes", "no").tolist()
 
