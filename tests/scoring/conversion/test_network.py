@@ -16,7 +16,9 @@ from torch import nn
 
 from opmon.abc import Network
 from opmon.errors import ModelError
+from opmon.registry import _network
 from opmon.registry.originals import network
+from opmon.scoring.conversion import converting
 from opmon.scoring.conversion.converting import convert
 from opmon.scoring.conversion.network import outputs_of
 
@@ -46,8 +48,9 @@ def numbers(*shape: int) -> Any:
     return RNG.normal(size=shape).astype(np.float32)
 
 
+APART = "two inputs in another order"
 CASES: dict[str, Any] = {
-    "two inputs in another order": (
+    APART: (
         lambda: Two().eval(),
         lambda count: {"person": numbers(count, 4), "tokens": RNG.integers(0, 50, (count, 7))},
         {},
@@ -61,16 +64,33 @@ CASES: dict[str, Any] = {
 }
 
 
+def exported_here(net: Network) -> bytes:
+    """What the process of the script would write, written by the script's functions in this one."""
+    path = net.model / "exported.onnx"
+    _network.export(net.model, path)
+    return path.read_bytes()
+
+
+def asked_here(net: Network, tensors: Any) -> Any:
+    return _network.answers(_network.loaded(net.model)[0], tensors)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CASES)
-def test_an_exported_network_answers_any_number_of_inputs_as_it_does_itself(name: str, tmp_path: Path) -> None:
+def test_an_exported_network_answers_any_number_of_inputs_as_it_does_itself(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them in processes of their own, which do the same for all."""
     made, inputs, more = CASES[name]
+    ask = outputs_of if name == APART else asked_here
+    if name != APART:
+        monkeypatch.setattr(converting, "exported", exported_here)
     given = inputs(3)
     net = logged(tmp_path, made(), given if len(given) > 1 else next(iter(given.values())), **more)
     session = onnxruntime.InferenceSession(convert(net), providers=["CPUExecutionProvider"])
     assert {item.name for item in session.get_inputs()} == set(given)
     asked = inputs(17)
-    own = outputs_of(net, asked)
+    own = ask(net, asked)
     (output,) = [item.name for item in session.get_outputs()]
     assert set(own) == {output}, "what has no row for each input is left out"
     np.testing.assert_allclose(session.run(None, asked)[0], own[output], rtol=1e-4, atol=1e-5)
