@@ -1,6 +1,6 @@
 """The way of one input from the log to the metric: which function hands it to which, and as what.
 
-    python tests/benchmarks/way_of_an_input.py [--all] [--json]
+    python tests/benchmarks/way_of_an_input.py [--all] [--json] [--mlflow FILE]
 
 A small real round runs under ``sys.setprofile``: a Parquet file, an ONNX model in MLflow, labels, an estimate, the
 metric. A step is a call from one file of opmon to a named public function of another, in whose arguments or result the
@@ -157,10 +157,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="also the calls that are no steps")
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--mlflow", type=Path, help="an empty tracking store on SQLite; without it one is made")
     options = parser.parse_args()
     way = Way()
     with tempfile.TemporaryDirectory() as folder:
-        walk(Path(folder), way)
+        walk(Path(folder), way, options.mlflow or Path(folder, "mlflow.db"))
     own = sorted({kind for held in way.steps.values() for kind in held} - {each.__name__ for each in CARRIERS})
     if options.json:
         print(json.dumps({"steps": len(way.steps), "values": own}))
@@ -173,7 +174,7 @@ def main() -> None:
     print(f"\n{len(way.steps)} steps (at most {STEPS}), {len(own)} values (at most {VALUES}): {', '.join(own)}")
 
 
-def walk(folder: Path, way: Way) -> None:
+def walk(folder: Path, way: Way, mlflow: Path) -> None:
     """A round from its file to its metric; only the monitor's own work is listened to."""
     from large_round import FEATURES, register
 
@@ -182,7 +183,7 @@ def walk(folder: Path, way: Way) -> None:
     from opmon.store import queue
     from opmon.types import Label
 
-    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    uri = f"sqlite:///{mlflow}"
     register(uri, folder)
     rng = np.random.default_rng(0)
     columns = {"input_id": [f"i{k}" for k in range(200)], "said": ["0"] * 200}
