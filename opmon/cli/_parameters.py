@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import itertools
 import textwrap
@@ -112,15 +113,23 @@ def _meanings(factory: Callable[..., object]) -> dict[str, str]:
     """The docstrings of the fields of a class and of its bases."""
     meanings: dict[str, str] = {}
     for base in reversed(inspect.getmro(factory) if inspect.isclass(factory) else ()):
-        try:
-            (node,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        except (OSError, TypeError, SyntaxError, ValueError):
-            continue
-        lines = node.body if isinstance(node, ast.ClassDef) else []
-        for field, text in itertools.pairwise(lines):
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(text):
-                meanings[field.target.id] = " ".join(plain(inspect.cleandoc(ast.literal_eval(text.value))).split())  # type: ignore[attr-defined]
+        meanings.update(_own_meanings(base))
     return meanings
+
+
+@functools.cache
+def _own_meanings(base: type) -> Mapping[str, str]:
+    """The docstrings of the fields that a class itself has."""
+    try:
+        (node,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return {}
+    lines = node.body if isinstance(node, ast.ClassDef) else []
+    return {
+        field.target.id: " ".join(plain(inspect.cleandoc(ast.literal_eval(text.value))).split())  # type: ignore[attr-defined]
+        for field, text in itertools.pairwise(lines)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(text)
+    }
 
 
 def _is_text(node: ast.stmt) -> bool:
