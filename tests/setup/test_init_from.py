@@ -24,7 +24,7 @@ from opmon.setup.choice import Choice, written
 from opmon.stages import originals
 from tests.cli.test_commands import opmon
 from tests.conftest import Workbench, point_mlflow_at
-from tests.setup.custom import Looks, Share, Towns
+from tests.setup.pyfuncs import Looks, Share, Towns
 
 NAMES = ["age", "income", "amount"]
 ROWS = 300
