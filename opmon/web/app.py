@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -37,7 +38,7 @@ from opmon.web.pages import (
 from opmon.web.pages import robustness as robustness_page
 from opmon.web.refused import Refused
 from opmon.web.root import within
-from opmon.web.site import Site, site_of
+from opmon.web.site import Site, Sited, site_of
 from opmon.web.squeezed import Squeezed
 from opmon.web.templating import page
 
@@ -76,6 +77,13 @@ _PAGES = (
 
 def application(site: Site) -> Application:
     """All pages and endpoints of a site, behind what guards them."""
+    prefix = urlsplit(site.settings.web.url or "").path.rstrip("/")
+    return Guarded(Squeezed(Sited(_routed(), site)), site.settings.web.max_body, prefix, site.mlflow_pages)
+
+
+@functools.cache
+def _routed() -> FastAPI:
+    """All pages and endpoints: the same for every site, which comes with each request."""
     app = FastAPI(
         title="opmon",
         version=opmon.__version__,
@@ -84,7 +92,6 @@ def application(site: Site) -> Application:
         docs_url=None,  # these pages fetch scripts from elsewhere
         redoc_url=None,
     )
-    app.state.site = site
     for router in (monitors.router, tasks.router, watching.router, robustness.router, events.router):
         app.include_router(router, prefix=API, responses=_FAILURES)
     for module in _PAGES:
@@ -93,8 +100,7 @@ def application(site: Site) -> Application:
     access.require_stated(app.routes)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    prefix = urlsplit(site.settings.web.url or "").path.rstrip("/")
-    return Guarded(Squeezed(app), site.settings.web.max_body, prefix, site.mlflow_pages)
+    return app
 
 
 async def _static(version: str, name: str) -> Response:

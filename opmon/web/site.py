@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opmon.config import MonitorSettings, Settings
 from opmon.health.health import Health
@@ -18,6 +19,8 @@ from opmon.web.identity import Door, Person
 from opmon.web.refused import Refused
 from opmon.web.robust import Tomographies
 from opmon.web.together import Together
+
+_SITE = "opmon.site"
 
 
 def _now() -> datetime:
@@ -79,6 +82,17 @@ def _provider(settings: Settings) -> Provider | None:
     return None if settings.web.oidc is None else Provider(settings.web.oidc)
 
 
+@dataclass
+class Sited:
+    """Tells the application with each request which site it is for."""
+
+    app: ASGIApp
+    site: Site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app({**scope, _SITE: self.site}, receive, send)
+
+
 def site_of(request: Request) -> Site:
-    site: Site = request.app.state.site
+    site: Site = request.scope[_SITE]
     return site
