@@ -7,6 +7,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from opmon.cli.plan import plan
+from tests.made_once import new_opmon_database
 
 
 def ask(*arguments: str) -> Result:
@@ -32,7 +33,7 @@ def test_the_aim_costs_labels() -> None:
 
 def test_the_monitors_own_aim_is_planned_for(workbench: Any, tmp_path: Path) -> None:
     sampler = {"type": "adaptive", "budget": 100, "aim": 1.0}
-    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", sampler=sampler))
+    config = str(workbench.write_yaml(new_opmon_database(tmp_path / "opmon.db"), sampler=sampler))
     asked = ("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--json")
     own, other = (json.loads(ask(*asked, *more).output) for more in ((), ("--aim", "0.5")))
     assert (own["aim"], other["aim"]) == (1.0, 0.5)
@@ -64,7 +65,7 @@ def test_the_newest_round_tells_what_is_not_said(workbench: Any, tmp_path: Path)
 
 
 def test_the_monitors_own_variables_are_advised(workbench: Any, tmp_path: Path) -> None:
-    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", variables=["dsa", "lsa"]))
+    config = str(workbench.write_yaml(new_opmon_database(tmp_path / "opmon.db"), variables=["dsa", "lsa"]))
     found = json.loads(ask("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--json").output)
     assert any("all 6 variables" in reason for reason in found["reasons"])
 
@@ -73,13 +74,13 @@ def test_a_share_of_all_inputs_is_planned_before_the_first_round(workbench: Any,
     changes = {"problem": "regression", "unit": "days", "main": "within_tolerance", "rules": [],
                "sampler": {"type": "srs", "budget": 40},
                "measures": [{"within_tolerance": {"tolerance": 2}}, "bias"]}  # fmt: skip
-    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", **changes))
+    config = str(workbench.write_yaml(new_opmon_database(tmp_path / "opmon.db"), **changes))
     told = json.loads(ask("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--json").output)
     alike = json.loads(ask("--inputs", "20000", "--accuracy", "0.9", "--half-width", "0.05", "--json").output)
     assert told["quantity"] == "share within 2 days"
     assert told["plain_budget"] == alike["plain_budget"]
     rare = {"classes": ["a", "b"], "measures": [{"recall": {"class": "a"}}], "main": "recall", "rules": []}
-    config = str(workbench.write_yaml(f"sqlite:///{tmp_path / 'opmon.db'}", **rare))
+    config = str(workbench.write_yaml(new_opmon_database(tmp_path / "opmon.db"), **rare))
     refused = ask("-c", config, "--inputs", "20000", "--accuracy", "0.9", "--half-width", "0.05")
     assert "depend on how rare its inputs are" in str(refused.exception)
 

@@ -17,6 +17,7 @@ from opmon.store.engine import Store, open_store
 from opmon.store.matching import match
 from opmon.store.plans import RoundPlan
 from opmon.types import Slice, Task
+from tests.made_once import new_opmon_database
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -60,7 +61,7 @@ def store(database: str) -> Store:
 
 @pytest.fixture
 def lite(tmp_path: Path) -> Store:
-    return open_store(f"sqlite:///{tmp_path / 'lite.db'}")
+    return open_store(new_opmon_database(tmp_path / "lite.db"))
 
 
 def test_a_line_is_of_the_task_that_all_it_says_names(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -152,7 +153,7 @@ def test_classes_may_be_called_otherwise_and_columns_too(tmp_path: Path) -> None
     assert found.classes == ("lost", "paid")
     with pytest.raises(SourceError, match=r"no column 'A'.*inputs.features"):
         answers(scorer, NUMBERS)
-    other = scorer_of(tmp_path / "m", classes=("x", "y"))
+    other = FlavorScorer(scorer.worker, classes=("x", "y"))
     with pytest.raises(ModelError, match=r"classes are x, y, and the model's own are false, true"):
         answers(other, NUMBERS)
 
@@ -209,14 +210,13 @@ def test_a_bad_input_costs_only_itself(custom: FlavorScorer) -> None:
     assert found.predictions.tolist() == TRUE[:77] + TRUE[81:]
 
 
-def test_what_kind_of_answers_a_model_gives_is_learned_beside_a_bad_input(folder: Path) -> None:
-    scorer, bad = scorer_of(folder), ROWS.copy()
+def test_what_kind_of_answers_a_model_gives_is_learned_beside_a_bad_input(custom: FlavorScorer) -> None:
+    scorer, bad = FlavorScorer(custom.worker), ROWS.copy()
     bad.loc[7, "a"] = RAISES
     _, table = scorer.ask(pa.RecordBatch.from_pandas(bad, preserve_index=False))
     assert table.num_rows == len(ROWS) - 1
     with pytest.raises(ModelError, match="a is too large"):
         scorer.ask(pa.RecordBatch.from_pandas(bad.iloc[7:8], preserve_index=False))
-    scorer.close()
 
 
 def test_a_model_that_prints_or_forks_does_no_harm(folder: Path) -> None:
@@ -238,9 +238,9 @@ def test_a_model_that_always_fails_is_soon_given_up(custom: FlavorScorer) -> Non
         assert all(told in reason for reason in found.rejected.values())
 
 
-def test_a_model_that_always_dies_stops_the_round(folder: Path) -> None:
+def test_a_model_that_always_dies_stops_the_round(custom: FlavorScorer) -> None:
     with pytest.raises(ModelError, match=r"gives no answers: its process ended \(exit code 3\)"):
-        answers(scorer_of(folder), ROWS.head(4).assign(a=DIES))
+        answers(FlavorScorer(custom.worker), ROWS.head(4).assign(a=DIES))
 
 
 def _processes() -> Iterator[str]:
@@ -253,8 +253,8 @@ def _processes() -> Iterator[str]:
             yield told.replace(told[told.find("(") : told.rfind(")") + 1], "name")
 
 
-def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
-    mlflow.pyfunc.save_model(tmp_path / "m", python_model=Custom(), pip_requirements=[])
+def test_a_model_that_cannot_be_loaded_says_why(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "m")
     (tmp_path / "m" / "python_model.pkl").write_bytes(b"broken")
     with pytest.raises(ModelError, match=r"not loaded: .*scoring.env to a python that has it"):
         scorer_of(tmp_path / "m").describe()
