@@ -100,7 +100,7 @@ def test_parts_of_inputs_are_shown_as_what_they_are(
     world.ask("m", [{"x": cell, "more": 1}])  # type: ignore[dict-item]
     with (
         world.served() as server,
-        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as ann,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, verify=False) as ann,
     ):
         (task,) = taken(ann, name="m")
         field = next(each for each in task["fields"] if each["name"] == "x")  # type: ignore[attr-defined]

@@ -173,7 +173,7 @@ def test_names_of_others_are_only_text(tmp_path_factory: pytest.TempPathFactory)
     live_through(made.store, Past("evil", 12, model=HOSTILE, rule=HOSTILE, drop=0.5, classes=(HOSTILE, "'\"><script>")))
     with (
         made.served() as server,
-        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, verify=False) as client,
     ):
         for path in ("/", "/monitors/evil", "/monitors/evil/rounds", "/monitors/evil/rounds/11"):
             page = client.get(path)
@@ -200,7 +200,7 @@ def test_slices_and_further_measures_are_shown_where_there_are_any(tmp_path_fact
         measured.add(connection, latest.key, [*known, *confusion("cat", HOSTILE)])
     with (
         made.served() as server,
-        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, verify=False) as client,
     ):
         for path in ("/monitors/calm", "/monitors/calm/rounds/3"):
             page = client.get(path).text
@@ -227,7 +227,7 @@ def test_answers_and_values_are_shown_as_people_read_them(tmp_path_factory: pyte
                                   problem="regression", rule=None, payload=lambda k: payload))  # fmt: skip
     with (
         made.served() as server,
-        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, verify=False) as client,
     ):
         page = client.get("/monitors/prices/rounds/2").text
         assert bound("31,774 €") in page
@@ -251,7 +251,7 @@ def test_a_failure_is_shown_with_its_picture(tmp_path_factory: pytest.TempPathFa
     live_through(made.store, Past("digits", 3, drop=0.5, payload=lambda k: {"picture": encoded(picture(k % 10))}))
     with (
         made.served() as server,
-        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}) as client,
+        httpx.Client(base_url=server.url, headers={"opmon-annotator": "ann"}, verify=False) as client,
     ):
         found = client.get(f"{API}/monitors/digits/rounds/2/failures").json()["failures"][0]
         (field,) = found["fields"]
@@ -261,7 +261,7 @@ def test_a_failure_is_shown_with_its_picture(tmp_path_factory: pytest.TempPathFa
 
 
 def test_events_are_taken_on_by_plain_forms(server: Server, world: World, olga: str) -> None:
-    with httpx.Client(base_url=server.url) as browser:
+    with httpx.Client(base_url=server.url, verify=False) as browser:
         browser.post("/sign-in", data={"token": olga})
         page = browser.get("/monitors/sinking").text
         forms = r'class="acts-on" method="post" action="([^"]+)".*?name="csrf" value="(\w+)"'
