@@ -124,11 +124,23 @@ def _objects(data: bytes) -> list[Mapping[str, Json]]:
     rows: list[Mapping[str, Json]] = []
     for line in data.split(b"\n"):
         if line.strip():
-            row = json.loads(line)
+            row = _decoded(line)
             if not isinstance(row, dict):
                 raise ValueError("a line must be one JSON object")
             rows.append(row)
     return rows
+
+
+def _decoded(line: bytes) -> Json:
+    """What ``json.loads`` makes of it, which looks for the encoding of each line."""
+    if line[:1] == b"{" and line[1:2] != b"\0":
+        found: Json = _DECODE(line.decode("utf-8", "surrogatepass"))
+    else:
+        found = json.loads(line)
+    return found
+
+
+_DECODE = json.JSONDecoder().decode
 
 
 def _column(rows: list[Mapping[str, Json]], field: pa.Field) -> pa.Array:

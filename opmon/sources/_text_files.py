@@ -135,7 +135,8 @@ class Text:
                 salvage.good += one.rows.num_rows
                 yield one.rows
                 continue
-            for found in self._parsed(piece.entry, one.block, range(len(one.block.ends)), schema, salvage, one.flaws):
+            rows = range(len(one.block.ends))
+            for found in self._parsed(piece.entry, one.block, rows, schema, salvage, one.flaws, one.failed):
                 yield _lost(piece.entry, one.block, found) if isinstance(found, Flaw) else found
 
     def take(self, piece: Piece, rows: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -206,8 +207,13 @@ class Text:
         schema: pa.Schema,
         salvage: Salvage,
         flaws: Mapping[int, str],
+        failed: str | None = None,
     ) -> Iterator[pa.RecordBatch | Flaw]:
+        """``failed``: why all rows of the block together cannot be parsed, where that is known."""
+
         def parse(some: Sequence[int]) -> pa.RecordBatch:
+            if failed is not None and len(some) == len(block.ends):
+                raise ValueError(failed)
             return self._whole(entry, block, some, schema)
 
         yield from salvage.parsed(rows, parse, flaws, _at_once(schema))
@@ -221,8 +227,8 @@ class Text:
             return _Tried(block, flaws, self._whole(entry, block, rows, schema))
         except pa.ArrowMemoryError:
             raise
-        except (pa.ArrowException, ValueError):
-            return _Tried(block, flaws)  # which of them it is takes trying again
+        except (pa.ArrowException, ValueError) as exc:
+            return _Tried(block, flaws, failed=str(exc))  # which of them it is takes trying again
 
     def _whole(self, entry: Entry, block: Block, rows: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
         batch = self.parser.parse(entry, _joined(block, rows), schema)
@@ -241,11 +247,12 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A block, what is wrong with its rows, and what the parser made of all of them; None where it could not."""
+    """A block, what is wrong with its rows, and what the parser made of all of them, or why it could not."""
 
     block: Block
     flaws: Mapping[int, str]
     rows: pa.RecordBatch | None = None
+    failed: str | None = None
 
 
 def _at_once(schema: pa.Schema) -> int:
