@@ -275,9 +275,9 @@ def test_serve_works_and_stops_when_told(workbench: Any, tmp_path: Path) -> None
         [sys.executable, "-m", "opmon", "serve", "-c", config], stderr=subprocess.PIPE, text=True
     )
     try:
-        until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["queue"]["open"] > 0, pause=0.3)
+        until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["queue"]["open"] > 0, pause=1.0)
         workbench.answer(workbench.monitor(database))
-        until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["latest"] is not None, pause=0.3)
+        until(lambda: json.loads(opmon("status", "-c", config, "--json")[1])["latest"] is not None, pause=1.0)
     finally:
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=LONGEST)
