@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -66,12 +66,16 @@ def conditions_of(features: Sequence[Feature]) -> list[Condition]:
 
 def lately(conditions: Sequence[Condition], since: Mapping[float, Members]) -> list[Condition]:
     """Every condition once more, since each of some moments: what is wrong since then was right before."""
-    found = []
+    found: list[Condition] = []
+    if not conditions:
+        return found
+    ever = np.stack([each.members for each in conditions])
     for moment, members in since.items():
-        both = (
-            replace(each, members=each.members & members, since=moment, whenever=each.members) for each in conditions
-        )
-        found += [each for each in both if _tells(each.members)]
+        held = ever & members
+        for at in np.flatnonzero(_tell(held)).tolist():
+            one = conditions[at]
+            own = held[at]
+            found.append(Condition(one.words, one.feature, one.side, own, one.cut, one.alone, moment, one.members))
     return found
 
 
@@ -86,8 +90,15 @@ def _absent(feature: Feature) -> Members:
 
 
 def _tells(members: Members) -> bool:
-    least = max(FEWEST, LEAST * len(members))
-    return bool(least <= members.sum() <= len(members) - least)
+    return bool(_tell(members))
+
+
+def _tell(members: Members) -> Members:
+    """Which conditions say something, of one or of several with a row each."""
+    size = members.shape[-1]
+    least = max(FEWEST, LEAST * size)
+    count = np.count_nonzero(members, axis=-1)
+    return np.asarray((least <= count) & (count <= size - least))
 
 
 def _cuts(number: int, feature: Measurements) -> Iterator[Condition]:
