@@ -70,9 +70,12 @@ class Asked:
             return self.arrived.truth
         if self.ruling is not None:
             return self.ruling
-        counts = Counter(self._answers)
-        most = max(counts.values(), default=0)
-        return next((answer for answer in reversed(self._answers) if counts[answer] == most), None)
+        answers = self._answers
+        if len(answers) < 2:
+            return answers[0] if answers else None
+        counts = Counter(answers)
+        most = max(counts.values())
+        return next(answer for answer in reversed(answers) if counts[answer] == most)
 
     @cached_property
     def arrived(self) -> Label | None:
