@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 PACKAGES = ("opmon", "numpy", "onnx", "onnxruntime", "onnxruntime-gpu", "mlflow", "mlflow-skinny")
@@ -14,10 +15,14 @@ def installed(names: Sequence[str] = PACKAGES) -> dict[str, str]:
     >>> installed(["numpy", "no-such-package"]).keys()
     dict_keys(['numpy'])
     """
-    found = {}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {name: _version(name) for name in names}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+@cache
+def _version(name: str) -> str | None:
+    """The version that this process runs, looked up once; None where there is no such package."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
