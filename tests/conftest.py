@@ -299,8 +299,7 @@ class Workbench:
         from opmon.monitor import Monitor
 
         path = Path(database.removeprefix("sqlite:///"))
-        is_empty = not path.exists() or path.stat().st_size == 0  # opmon check leaves a file without tables
-        if database.startswith("sqlite:///") and is_empty:  # the tables are not made anew for each test
+        if database.startswith("sqlite:///") and not path.exists():  # the tables are not made anew for each test
             new_opmon_database(path)
         settings = Settings.from_mapping(self.configuration(database, **changes), self.folder)
         options = {} if clock is None else {"clock": clock}
