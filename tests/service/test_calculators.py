@@ -19,7 +19,7 @@ from opmon.abc import Measure
 from opmon.errors import InputError
 from opmon.service.calculators import Calculators
 from opmon.types.labelled import Labelled
-from tests.patience import until
+from tests.patience import LONGEST, until
 
 OWN = """
     import os, sys, time
@@ -93,10 +93,11 @@ def test_a_function_that_ends_its_process_is_told_and_the_next_number_comes_from
 
 
 def test_a_function_without_end_is_ended_and_leaves_the_interpreter_to_others() -> None:
-    calculators = Calculators(seconds=1.0)
+    calculators = Calculators()
     with calculators.at_work():
         measure("right").value(ROWS, np.ones(4))
         process = calculators._free[0].process
+        calculators.seconds = 1.0
         said: list[str] = []
 
         def ask() -> None:
@@ -112,6 +113,7 @@ def test_a_function_without_end_is_ended_and_leaves_the_interpreter_to_others() 
         assert time.process_time() - begun < 0.5, "this process has computed what another should"
         assert "it gave no answer within 1 second" in said[0]
         assert process.returncode is not None
+        calculators.seconds = LONGEST
         assert measure("right").value(ROWS, np.ones(4)) == 0.75
 
 
