@@ -21,6 +21,7 @@ from pathlib import Path
 
 from opmon.measures.function import FunctionFailed, computed_by
 from opmon.outgoing import overdue
+from opmon.scoring.flavor.process import piped
 from opmon.types import Floats
 from opmon.types.labelled import Labelled
 from opmon.wording import counted
@@ -47,22 +48,10 @@ class Calculator:
 
     @classmethod
     def start(cls) -> Calculator:
-        request, to = os.pipe()
-        answer, back = os.pipe()
         try:
-            process = subprocess.Popen(  # noqa: S603 - the user's own function, which the configuration names
-                [sys.executable, "-c", _START, str(_SCRIPT), str(request), str(back), *sys.path],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(request, back),
-                start_new_session=True,  # what the function starts is killed with it
-            )
+            process, to, answer = piped([sys.executable, "-c", _START, str(_SCRIPT)], sys.path)
         except OSError as exc:
-            os.close(to)
-            os.close(answer)
             raise FunctionFailed(f"no process could be started for it: {exc.strerror}") from exc
-        finally:
-            os.close(request)
-            os.close(back)
         return cls(process, Connection(to, readable=False), Connection(answer, writable=False))
 
     def compute(self, path: str, rows: Labelled, weights: Floats, seconds: float) -> float:

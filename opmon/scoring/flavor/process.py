@@ -9,7 +9,7 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,35 @@ class ModelFailed(Exception):
     """The model's own code raised an error for this batch; the worker lives."""
 
 
+def piped(
+    command: Sequence[str], arguments: Sequence[str], printed: IO[bytes] | None = None
+) -> tuple[subprocess.Popen[bytes], int, int]:
+    """Start a process that is told, between its command and its arguments, where requests come from and answers go.
+
+    Gives it, the descriptor for requests, and the one for answers. What it prints goes to ``printed``, else to where
+    this process prints.
+    """
+    request, to = os.pipe()
+    answer, back = os.pipe()
+    try:
+        process = subprocess.Popen(  # noqa: S603 - running the user's own code is what is asked for
+            [*command, str(request), str(back), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=printed,
+            pass_fds=(request, back),
+            start_new_session=True,  # what it starts is killed with it
+        )
+    except OSError:
+        os.close(to)
+        os.close(answer)
+        raise
+    finally:
+        os.close(request)
+        os.close(back)
+    return process, to, answer
+
+
 @dataclass(eq=False)
 class Worker:
     """One process that runs one model, started when it is first asked."""
@@ -69,26 +98,12 @@ class Worker:
         if self.process is not None and self.process.poll() is None:
             return self.told
         self.stop()
-        request, to = os.pipe()
-        answer, back = os.pipe()
         self._printed = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - as long as the process
-        command = [self.python, "-c", _START, str(self.script), str(request), str(back), str(self.model)]
+        given = [self.python, "-c", _START, str(self.script)], [str(self.model), str(self.memory or 0)]
         try:
-            self.process = subprocess.Popen(  # noqa: S603 - running the model is what is asked for
-                [*command, str(self.memory or 0)],
-                stdin=subprocess.DEVNULL,
-                stdout=self._printed,
-                stderr=self._printed,
-                pass_fds=(request, back),
-                start_new_session=True,  # what the model starts is killed with it
-            )
+            self.process, to, answer = piped(*given, self._printed)
         except OSError as exc:
-            os.close(to)
-            os.close(answer)
             raise ModelError(f"{self.python} cannot be started: {exc.strerror}. Correct scoring.env") from exc
-        finally:
-            os.close(request)
-            os.close(back)
         lift(self.process.pid)
         self._to, self._from = os.fdopen(to, "wb"), os.fdopen(answer, "rb")
         try:
