@@ -3,19 +3,22 @@
 MLflow has no unique key, and its client makes a run again when the answer was lost. So after a run was made, whatever
 became of the answer, the runs with the key are looked up: one is kept, and the others are removed. The one that is kept
 is marked for ever after with the first that is logged to it (:attr:`Kept.unmarked`). One that a request makes late is
-removed when its key is next asked for, or its run finished; where that was made at once, with the next new run.
+removed when its key is next asked for, or its run finished.
+
+A run that is new, as whoever asks says, is made by one request that is not repeated: where it is answered, there is one
+run, and nothing is looked up. The first one of a process is looked for all the same: a database that was set back
+begins rounds anew whose runs are there.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opmon.errors import InputError, NotFoundError, OpmonError
+from opmon.registry._made_once import make_once
 from opmon.registry.connection import Connection
 from opmon.registry.translation import is_answer, translated
 
@@ -25,10 +28,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 KEY_TAG, KEPT_TAG, DOUBLE_TAG = "opmon.key", "opmon.kept", "opmon.double_of"
-_AT_ONCE = 5.0
-"""Seconds within which a run is made, and found, where no request for it was waited for in vain."""
-_NEWEST = 5
-"""So many runs are looked at with a new one: itself and the last ones before, and what was made in their place."""
 
 
 @dataclass
@@ -38,8 +37,10 @@ class Kept:
     by_key: dict[tuple[str, str], str] = field(default_factory=dict)
     keys: dict[str, tuple[str, str]] = field(default_factory=dict)
     unmarked: set[str] = field(default_factory=set)
-    at_once: set[str] = field(default_factory=set)
-    """New runs that were made at once: doubles of theirs, if any come, are looked for with the next new one."""
+    once: set[str] = field(default_factory=set)
+    """Runs that one request has made, and nothing can make again."""
+    ahead: set[str] = field(default_factory=set)
+    """Experiments in which a new run was looked for, and was new."""
 
     def add(self, experiment_id: str, key: str, run_id: str, *, marked: bool) -> None:
         self.by_key[experiment_id, key] = run_id
@@ -53,26 +54,33 @@ class Kept:
 def find_or_make(
     connection: Connection, kept: Kept, experiment_id: str, key: str, name: str, tags: Mapping[str, str], *, new: bool
 ) -> str:
-    """The id of the run with this key; a ``new`` one is made before it is looked for."""
+    """The id of the run with this key; one that is ``new`` is made without a look for it."""
     if not key or "'" in key or "\\" in key:
         raise InputError(f"a run's key is not empty and has no quote or backslash in it; got {key!r}")
-    found = None if new else keep_one(connection, kept, experiment_id, key)
+    tags = {**tags, KEY_TAG: key}
+    if new and experiment_id in kept.ahead and (experiment_id, key) not in kept.by_key:
+        made = make_once(connection, experiment_id, name, tags)
+        if made is not None:
+            kept.add(experiment_id, key, made, marked=False)
+            kept.once.add(made)
+            return made
+    found = keep_one(connection, kept, experiment_id, key)
     if found is not None:
+        kept.ahead.discard(experiment_id)
         return found
     lost: Exception | None = None
-    begun = time.monotonic()
     try:
-        made = connection.client.create_run(experiment_id, tags={**tags, KEY_TAG: key}, run_name=name)
-        kept.add(experiment_id, key, str(made.info.run_id), marked=False)
+        made_now = connection.client.create_run(experiment_id, tags=tags, run_name=name)
+        kept.add(experiment_id, key, str(made_now.info.run_id), marked=False)
     except Exception as exc:
         if is_answer(exc):
             raise
         lost = exc
-    found = (keep_newest if new else keep_one)(connection, kept, experiment_id, key)
-    if new and found is not None and lost is None and time.monotonic() - begun < _AT_ONCE:
-        kept.at_once.add(found)
+    found = keep_one(connection, kept, experiment_id, key)
     if found is None:
         raise lost or NotFoundError(f"the run {name!r} was made, and MLflow does not find it")
+    if new:
+        kept.ahead.add(experiment_id)
     return found
 
 
@@ -80,22 +88,6 @@ def keep_one(connection: Connection, kept: Kept, experiment_id: str, key: str, k
     """The run with this key: the one marked, else the one known, else the oldest. Others are removed."""
     found = connection.client.search_runs([experiment_id], f"tags.`{KEY_TAG}` = '{key}'", max_results=100)
     return _one_of(connection, kept, experiment_id, key, found, known) if found else None
-
-
-def keep_newest(connection: Connection, kept: Kept, experiment_id: str, key: str) -> str | None:
-    """The same for a run that was made just now; of the ones made before it by this process doubles are removed too."""
-    newest = connection.client.search_runs(
-        [experiment_id], order_by=["attributes.start_time DESC"], max_results=_NEWEST
-    )
-    by_key: dict[str | None, list[Run]] = defaultdict(list)
-    for run in newest:
-        by_key[run.data.tags.get(KEY_TAG)].append(run)
-    for other, runs in by_key.items():
-        if other not in (None, key) and len(runs) > 1 and (experiment_id, other) in kept.by_key:
-            _one_of(connection, kept, experiment_id, str(other), runs)
-    if key not in by_key:  # by another clock it is not among the newest
-        return keep_one(connection, kept, experiment_id, key)
-    return _one_of(connection, kept, experiment_id, key, by_key[key])
 
 
 def _one_of(

@@ -90,7 +90,7 @@ class Tracking(Registry):
         parent: str | None = None,
         tags: Mapping[str, object] | None = None,
     ) -> str:
-        """The same, one call less: it is made first and then looked up."""
+        """The same, two calls less: it is made by one request, and looked for only where that was not answered."""
         return self._run(experiment_id, key, name, parent, tags, new=True)
 
     def _run(
@@ -110,11 +110,11 @@ class Tracking(Registry):
             return find_or_make(self._connection, self._kept, experiment_id, key, name, all_tags, new=new)
 
     def finish_run(self, run_id: str, status: RunStatus = "FINISHED") -> None:
-        """End a run; one that a lost request made in its place meanwhile is removed, now or with the next new run."""
+        """End a run; one that a lost request made in its place meanwhile is removed."""
         with self._translated(f"finishing run {run_id}"):
             self._client.set_terminated(run_id, status)
-            if run_id in self._kept.at_once:
-                self._kept.at_once.discard(run_id)
+            if run_id in self._kept.once:
+                self._kept.once.discard(run_id)
                 return
             known = self._kept.keys.get(run_id)
             if known is None:

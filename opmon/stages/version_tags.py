@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 OWNER_TAG = "opmon.monitor"
 """Whose the plain tags of a version are."""
 STATUS = "status"
+_FORMERLY = (".low", ".high")
+"""Ends of tags that are written no more, as ``round`` is not: each was a call to MLflow in every round."""
 
 
 def write_version(work: Toolbox, round_: Round, note: RoundNote) -> None:
@@ -55,7 +57,8 @@ def set_tags(work: Toolbox, model: ModelVersion, told: Mapping[str, str], before
     own = {f"opmon.{work.name}.{name}": value for name, value in told.items() if not owns or name == STATUS}
     all_ = {f"opmon.{name}": value for name, value in told.items()} | {OWNER_TAG: work.name} | own if owns else own
     work.registry.tag_version(model, {key: value for key, value in all_.items() if there.get(key) != value})
-    stale = {f"opmon.{work.name}.{name}" for name in told} - all_.keys()
+    mine = {f"opmon.{work.name}.{name}" for name in [*told, "round"]} | ({"opmon.round"} if owns else set())
+    stale = (mine | {key + end for key in mine | all_.keys() for end in _FORMERLY}) - all_.keys()
     if stale & there.keys():
         work.registry.untag_version(model, stale & there.keys())
 
@@ -71,9 +74,8 @@ def _notes(work: Toolbox, round_: Round, model: ModelVersion) -> VersionNotes:
 def _tags(note: RoundNote) -> dict[str, str]:
     estimate = note.estimate
     key = estimate.quantity.key
-    bounds = {key: estimate.value, f"{key}.low": estimate.low, f"{key}.high": estimate.high}
-    told = {name: _number(value, estimate.quantity.share) for name, value in bounds.items()}
-    return {STATUS: note.status, **told, "round": str(note.round)}
+    value, low, high = (_number(one, estimate.quantity.share) for one in (estimate.value, estimate.low, estimate.high))
+    return {STATUS: note.status, key: value, f"{key}.interval": f"{low} to {high}"}
 
 
 def _describe_model(work: Toolbox, name: str, note: RoundNote) -> None:

@@ -22,6 +22,7 @@ STALL = "nothing is ever said"
 DRIP = "the answer comes, a byte now and then"
 LATE = "the request is held back, the line is cut, and it goes through when it is let go"
 SLOW = "half a second goes by before the request goes through"
+BUSY = "the request goes through, and a server in between says that it is busy"
 CUT = "the line is cut before the request goes through"
 
 
@@ -91,6 +92,8 @@ class Proxy:
         status, headers, answer = self._forward(handler, body)
         if what == LOSE:
             return cut(handler)
+        if what == BUSY:
+            status, answer = 503, b"busy"
         handler.send_response(status)
         for name, value in headers:
             if name.lower() not in ("transfer-encoding", "content-length", "connection", "date", "server"):

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from opmon.errors import RegistryUnavailable
+from opmon.errors import InputError, RegistryUnavailable
 from opmon.outgoing.breaker import Breaker
 from opmon.registry import MlflowRegistry
 from opmon.registry._calls import Calls, left_behind
 from opmon.store import rounds
 from tests.conftest import Workbench
 from tests.patience import LONGEST
-from tests.registry.proxy import DRIP, LATE, LOSE, STALL, Proxy, proxy_to
+from tests.registry.proxy import BUSY, CUT, DRIP, LATE, LOSE, STALL, Proxy, proxy_to
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 CREATE = "POST .*/runs/create"
@@ -104,43 +104,56 @@ def test_a_late_double_is_gone_when_the_run_is_finished(
     assert [(run.info.run_id, run.info.status) for run in runs(server, experiment)] == [(made, "FINISHED")]
 
 
-def test_a_late_double_of_a_new_run_is_gone_when_the_next_is_made(
-    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str
+@pytest.mark.parametrize("what", [LOSE, LATE, CUT, BUSY])
+def test_a_new_run_that_is_not_answered_is_made_once(
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, what: str
 ) -> None:
-    proxy.rule(CREATE, LATE, times=1)
-    first = registry.new_run(experiment, "m/round/1/0", "round 1")
+    first = registry.new_run(experiment, "m/round/1", "round 1")
+    proxy.rule(CREATE, what, times=1)
+    second = registry.new_run(experiment, "m/round/2", "round 2")
+    assert proxy.met[what] == 1
     proxy.clear()
-    eventually(lambda: len(runs(server, experiment)) == 2)
-    asked = len(proxy.seen)
-    registry.finish_run(first)
-    assert [line.split("?")[0] for line in proxy.seen[asked:]] == ["POST /api/2.0/mlflow/runs/update"], "one call"
-    second = registry.new_run(experiment, "m/round/2/0", "round 2")
+    if what == LATE:
+        eventually(lambda: len(runs(server, experiment)) == 3)
+    registry.finish_run(second)
     assert {run.info.run_id for run in runs(server, experiment)} == {first, second}
 
 
-def test_a_new_run_that_was_waited_for_in_vain_is_looked_for_once_more_when_it_is_finished(
-    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str, monkeypatch: pytest.MonkeyPatch
+def test_a_new_run_is_one_request_and_its_end_another(
+    server: Any, proxy: Proxy, registry: MlflowRegistry, experiment: str
 ) -> None:
-    monkeypatch.setattr("opmon.registry._keyed_runs._AT_ONCE", 0.0)
-    proxy.rule(CREATE, LATE, times=1)
-    made = registry.new_run(experiment, "m/round/1", "round 1")
-    proxy.clear()
-    eventually(lambda: len(runs(server, experiment)) == 2)
+    registry.new_run(experiment, "m/round/1", "round 1")  # the first one of a process is looked for
+    asked = len(proxy.seen)
+    parent = registry.new_run(experiment, "m/round/2", "round 2")
+    made = registry.new_run(experiment, "m/round/3", "it's \u4e09", parent=parent, tags={"opmon.round": 3})
     registry.finish_run(made)
-    assert [run.info.run_id for run in runs(server, experiment)] == [made]
+    paths = [line.removeprefix("POST /api/2.0/mlflow/runs/") for line in proxy.seen[asked:]]
+    assert paths == ["create", "create", "update"]
+    (found,) = [run for run in runs(server, experiment) if run.info.run_id == made]
+    assert (found.info.run_name, found.info.status) == ("it's \u4e09", "FINISHED")
+    assert found.data.tags.items() >= {"opmon.key": "m/round/3", "opmon.round": "3"}.items()
+    assert found.data.tags["mlflow.parentRunId"] == parent
+    registry.log_artifact(made, Path(__file__))
+    assert registry.files(made) == {"test_lost_answers.py": Path(__file__).stat().st_size}
 
 
-def test_a_new_run_is_found_among_those_of_clocks_that_are_ahead(
+def test_new_runs_of_a_database_that_was_set_back_are_those_that_are_there(
     server: Any, registry: MlflowRegistry, experiment: str
 ) -> None:
-    from mlflow import MlflowClient
+    """A process that goes on meets its own runs; one that begins anew looks for the first, and then for the next."""
+    made = [registry.new_run(experiment, f"m/round/{number}", f"round {number}") for number in (1, 2, 3)]
+    assert registry.new_run(experiment, "m/round/3", "round 3") == made[2]
+    later = MlflowRegistry(server.uri)
+    again = [later.new_run(experiment, f"m/round/{number}", f"round {number}") for number in (2, 3, 4, 5)]
+    assert again[:2] == made[1:]
+    assert {run.info.run_id for run in runs(server, experiment)} == {*made, *again}
 
-    client, ahead = MlflowClient(server.uri), int(time.time() * 1000) + 10**7
-    for number in range(1, 8):
-        client.create_run(experiment, start_time=ahead + number, tags={"opmon.key": f"m/round/{number}"})
-    made = registry.new_run(experiment, "m/round/8", "round 8")
-    assert len(runs(server, experiment)) == 8
-    assert made in {run.info.run_id for run in runs(server, experiment)}
+
+def test_the_answer_that_a_run_cannot_be_made_is_told(registry: MlflowRegistry, experiment: str) -> None:
+    registry.new_run(experiment, "m/round/1", "round 1")
+    registry._client.delete_experiment(experiment)
+    with pytest.raises(InputError, match="opening the run 'round 2'"):
+        registry.new_run(experiment, "m/round/2", "round 2")
 
 
 def test_doubles_of_old_are_told_apart_and_what_they_hold_is_kept(server: Any, experiment: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from opmon.config import Settings
 from opmon.monitor import Monitor
+from opmon.registry import MlflowRegistry
 from opmon.stages.packages import installed
 from opmon.stages.timelines import end_those_gone
 from opmon.store import queue, revisions, rounds
@@ -176,6 +177,16 @@ def test_two_monitors_on_one_version_have_tags_of_their_own(workbench: Any, tmp_
     (watch,) = configured["monitors"].values()
     settings = Settings.from_mapping({**configured, "monitors": {"first": watch, "second": watch}}, own.folder)
     tags: dict[str, str] = {}
+    before = MlflowRegistry(own.tracking_uri)
+    version = before.resolve(own.model)
+    old = [
+        "opmon.accuracy.low",
+        "opmon.accuracy.high",
+        "opmon.round",
+        "opmon.second.accuracy.low",
+        "opmon.second.round",
+    ]
+    before.tag_version(version, dict.fromkeys([*old, "opmon.third.round", "ours.low"], "0.5"))
     for own.name, wrong in (("second", 0.5), ("first", 0.0), ("second", 0.5)):
         own.write_window()
         monitor = Monitor.from_settings(settings, own.name)
@@ -184,7 +195,10 @@ def test_two_monitors_on_one_version_have_tags_of_their_own(workbench: Any, tmp_
         assert monitor.advance().problems == []
         tags = monitor.registry.version_tags(monitor.registry.resolve(own.model))
     assert tags["opmon.monitor"] == "first"
-    assert tags["opmon.accuracy"] > tags["opmon.second.accuracy"] > tags["opmon.second.accuracy.low"]
+    assert float(tags["opmon.accuracy"]) > float(tags["opmon.second.accuracy"])
+    low, high = map(float, tags["opmon.second.accuracy.interval"].split(" to "))
+    assert low < float(tags["opmon.second.accuracy"]) < high
     assert tags["opmon.status"] == tags["opmon.first.status"]
-    assert (tags["opmon.round"], tags["opmon.second.round"]) == ("2", "3")
     assert "opmon.first.accuracy" not in tags, "the first one's are the plain ones"
+    assert not set(old) & tags.keys(), "what is no longer written does not stay as it was"
+    assert {"opmon.third.round", "ours.low"} <= tags.keys(), "but what is another's does"
