@@ -7,14 +7,18 @@ Pure: numbers in, text out. What a number is *of* (its name, its unit, how many 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import pairwise
 
 ABSENT = "–"
 _MOST_DIGITS = 6
-_LARGE, _SMALL = 1e15, 1e-4
+_LARGE, _SMALL = 1e15, 1e-6
 """Beyond these numbers are written with powers of ten."""
+_POWER = re.compile(r"e([+-])0*(\d+)")
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ONE = ("1", "-1", "−1")
 _OF_TIME = ("seconds", "minutes", "hours", "days", "weeks", "months", "quarters", "years")
 _OF_COUNTS = ("points", "pieces", "items", "units", "visits", "clicks", "calls", "orders", "rooms")
@@ -44,14 +48,18 @@ def exactly(value: float, *, in_percent: bool = False) -> str:
 
     >>> exactly(0.9975, in_percent=True), exactly(0.9, in_percent=True), exactly(12345.25), exactly(2.5e10)
     ('99.75 %', '90 %', '12,345.25', '25,000,000,000')
+    >>> exactly(5e-05), exactly(5e-12), exactly(1e18)
+    ('0.00005', '5·10⁻¹²', '10¹⁸')
     """
     if not math.isfinite(value):
         return percent(value) if in_percent else number(value)
     size = 100 * value if in_percent else value
     text = f"{size:.{10 if abs(size) < 1e10 else 15}g}"
-    if "e" not in text:
+    if "e-" in text and abs(size) >= _SMALL:
+        text = f"{Decimal(text):f}"
+    elif "e" not in text:
         text = f"{float(text):z,.{len(text.partition('.')[2])}f}"
-    return f"{text} %" if in_percent else text
+    return f"{_raised(text)} %" if in_percent else _raised(text)
 
 
 def beside_axis(ticks: Sequence[float], *, in_percent: bool = False) -> list[str]:
@@ -67,12 +75,12 @@ def beside_axis(ticks: Sequence[float], *, in_percent: bool = False) -> list[str
     if not in_percent and (most >= _LARGE or 0 < most < _SMALL):
         shapes = [f"z.{digits}g" for digits in range(1, 16)]
     else:
-        shapes = [f"z,.{digits}f" for digits in range(10)]
+        shapes = [f"z,.{digits}f" for digits in range(13)]
     for shape in shapes:
         texts = [format(size, shape) for size in sizes]
         if all(abs(float(text.replace(",", "")) - size) <= near for text, size in zip(texts, sizes, strict=True)):
             break
-    return [f"{text}{unit}" for text in texts]
+    return [f"{_raised(text)}{unit}" for text in texts]
 
 
 def points(difference: float, digits: int = 1) -> str:
@@ -122,6 +130,8 @@ def number(value: float, digits: int | None = None, beside: float = 0.0) -> str:
 
     >>> number(3.14159), number(12345.6), number(3.0, 1), number(2.3815e10, 0), number(float("inf")), number(-0.0, 0)
     ('3.142', '12,346', '3.0', '23,815,000,000', '∞', '0')
+    >>> number(5e-05), number(1.565e-9), number(-2.5e16)
+    ('0.00005', '1.565·10⁻⁹', '-2.5·10¹⁶')
     """
     if math.isnan(value):
         return ABSENT
@@ -130,12 +140,38 @@ def number(value: float, digits: int | None = None, beside: float = 0.0) -> str:
     size = abs(value)
     largest = max(size, beside)
     if largest >= _LARGE or 0 < largest < _SMALL:
-        return f"{value:z.4g}"
+        return _raised(f"{value:z.4g}")
     if digits is None:
         digits = 0 if size == 0 else max(0, 3 - math.floor(math.log10(size)))
         text = f"{value:z,.{digits}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:z,.{digits}f}"
+
+
+def counting(value: float, digits: int = 6, mark: str = "") -> str:
+    """A number from elsewhere, such as a column of the log, with the ``digits`` that count; ``mark`` tells thousands.
+
+    >>> counting(1234567.891), counting(464600.25, 4), counting(0.1 + 0.2), counting(5e-05), counting(2026.0)
+    ('1234568', '464600', '0.3', '0.00005', '2026')
+    """
+    if not math.isfinite(value):
+        return number(value)
+    size = abs(value)
+    if size and not _SMALL <= size < _LARGE:
+        return _raised(f"{value:z.{digits}g}")
+    decimals = 0 if size == 0 else max(0, digits - 1 - math.floor(math.log10(size)))
+    text = f"{value:z{mark}.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _raised(text: str) -> str:
+    """A number that Python wrote with a power of ten, as people write it; any other as it is."""
+    found = _POWER.search(text)
+    if found is None:
+        return text
+    front, sign = text[: found.start()], "⁻" if found[1] == "-" else ""
+    power = f"10{sign}{found[2].translate(_RAISED)}"
+    return f"{front[:-1]}{power}" if front in _ONE else f"{front}·{power}"
 
 
 def in_unit(text: str, unit: str | None) -> str:

@@ -16,7 +16,8 @@ EUR = Quantity("cost", "EUR", better="lower")
     [
         ((0.002, 0.00004, 0.004), "0.0020 [0.0000, 0.0040]"),
         ((0.0021, 0.00009, 0.0051), "0.0021 [0.0001, 0.0051]"),
-        ((2e-6, 1e-6, 4e-6), "2e-06 [1e-06, 4e-06]"),
+        ((2e-6, 1e-6, 4e-6), "0.0000020 [0.0000010, 0.0000040]"),
+        ((2e-8, 1e-8, 4e-8), "2·10⁻⁸ [10⁻⁸, 4·10⁻⁸]"),
         ((3.2, 2.8, 3.7), "3.2 [2.8, 3.7]"),
     ],
 )
@@ -27,5 +28,5 @@ def test_the_numbers_of_an_interval_are_written_alike(bounds: tuple[float, float
 def test_large_bounds_on_both_sides_of_nothing_are_written_alike() -> None:
     assert EUR.interval(-2.573e7, -57_494_486.0, 6_034_486.0) == "-25,730,000 EUR [-57,494,486, 6,034,486]"
     huge = EUR.interval(-2.573e16, -5.7e16, 6_034_486.0)
-    assert huge == "-2.573e+16 EUR [-5.7e+16, 6.034e+06]"
+    assert huge == "-2.573·10¹⁶ EUR [-5.7·10¹⁶, 6.034·10⁶]"
     assert MAE.interval(3.0, 2.0, math.inf) == "3 [2, ∞]"

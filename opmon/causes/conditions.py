@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from opmon.causes.features import MISSING, Feature, Measurements, Values
 from opmon.types import Floats
+from opmon.wording import counting
 
 Members = NDArray[np.bool_]
 Side = Literal["over", "up to", "is", "missing"]
@@ -144,7 +145,7 @@ def _repeated(number: int, feature: Measurements, known: Floats) -> Iterator[Con
     """A number that comes often beside many others, such as the 0 of a column that broke."""
     values, counts = np.unique(known, return_counts=True)
     for value in values[counts >= max(FEWEST, 0.03 * len(known))][:MOST_VALUES]:
-        words = f"{feature.name} = {int(value):,}" if float(value).is_integer() else f"{feature.name} = {value:g}"
+        words = f"{feature.name} = {int(value):,}" if float(value).is_integer() else f"{feature.name} = {counting(value)}"
         yield Condition(words, number, "is", feature.values == value)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.types import Floats
+from opmon.wording import counting
 
 MISSING = "missing"
 
@@ -58,9 +59,9 @@ Feature: TypeAlias = Measurements | Values
 
 def _number(value: float) -> str:
     """
-    >>> _number(60.0), _number(0.125), _number(1234567.0)
-    ('60', '0.125', '1,234,567')
+    >>> _number(60.0), _number(0.125), _number(1234567.0), _number(0.00005)
+    ('60', '0.125', '1,234,567', '0.00005')
     """
     if float(value).is_integer() and abs(value) < 1e12:
         return f"{int(value):,}"
-    return f"{value:.6g}"
+    return counting(value)

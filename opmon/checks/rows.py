@@ -18,6 +18,7 @@ from opmon.scoring.scorer import Scorer
 from opmon.spellings import Spellings
 from opmon.types import Batch
 from opmon.values import canonical_class
+from opmon.wording import counting
 
 _SHOWN, _VARIABLES, _WIDTH = 5, 3, 24
 
@@ -64,7 +65,7 @@ def times_shown(values: pa.Array, name: str) -> list[object]:
 
 
 def _cell(value: object) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = counting(value, 4) if isinstance(value, float) else str(value)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 

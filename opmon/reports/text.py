@@ -19,8 +19,8 @@ def shown(value: object, limit: int = 120) -> str:
     Escaping for HTML is the template's work. Overrides of the writing direction are dropped, so that a value cannot
     rearrange the text around it.
 
-    >>> shown(None), shown("a\\nb"), shown("x" * 9, limit=5), shown(0.1 + 0.2)
-    ('–', 'a b', 'xxxx…', '0.3')
+    >>> shown(None), shown("a\\nb"), shown("x" * 9, limit=5), shown(0.1 + 0.2), shown(1234567.89)
+    ('–', 'a b', 'xxxx…', '0.3', '1234568')
     """
     return _cut(_clean(_plain(value, limit), limit), limit)
 
@@ -48,7 +48,7 @@ def _plain(value: object, limit: int) -> str:
     if value is None:
         return ABSENT
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return wording.counting(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"{len(value):,} bytes"
     if isinstance(value, Mapping):

@@ -18,7 +18,7 @@ from opmon.reports.slices import SliceRow, slice_rows
 from opmon.stages.drift import OWN
 from opmon.types import Estimate
 from opmon.types.drifting import RoundDrift
-from opmon.wording import ABSENT, counted, percent
+from opmon.wording import ABSENT, counted, counting, percent
 
 Drifted = Literal["surely", "perhaps", "no"]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
@@ -116,11 +116,13 @@ def value_of(value: object) -> str:
 
     >>> value_of(None), value_of(3183.31340538341), value_of(40.0), value_of(123456), value_of("<b>")
     ('–', '3,183.31', '40', '123456', '<b>')
+    >>> value_of(1234567.89), value_of(0.00005)
+    ('1,234,568', '0.00005')
     """
     if value is None:
         return ABSENT
     if isinstance(value, float):
-        return f"{value:z,.6g}" if math.isfinite(value) else ABSENT
+        return counting(value, mark=",") if math.isfinite(value) else ABSENT
     return str(value)[:_LONGEST_VALUE]
 
 
