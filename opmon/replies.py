@@ -18,6 +18,23 @@ from opmon.spellings import AS_SPELT, Spellings
 from opmon.values import canonical_class
 
 
+UNNAMED = "'nan' stands for a value that is missing, unless 'classes' in the configuration names it"
+
+
+def is_blank(said: object) -> bool:
+    """Whether nothing is said: no value, no number, or no text.
+
+    >>> [is_blank(said) for said in (None, float("nan"), " ", "nan", "None", 0)]
+    [True, True, True, False, False, False]
+    """
+    return said is None or said != said or (isinstance(said, str) and not said.strip())
+
+
+def is_nan(said: object) -> bool:
+    """Whether a text is what programs write of a number that is missing, which may be a class all the same."""
+    return isinstance(said, str) and said.strip().lower() == "nan"
+
+
 @dataclass(frozen=True)
 class Replies:
     """What may be answered."""
@@ -56,6 +73,18 @@ class Replies:
         """
         return _READ[self.problem](self, said)
 
+    def says_nothing(self, said: object) -> bool:
+        """Whether a cell holds no answer: nothing at all, or ``nan`` where no class is called so.
+
+        >>> Replies().says_nothing("NaN"), Replies(classes=["nan", "ok"]).says_nothing("nan")
+        (True, False)
+        """
+        return is_blank(said) or (is_nan(said) and not (traits(self.problem).of_classes and self._names(said)))
+
+    def _names(self, said: object) -> bool:
+        """Whether a text is the name or a spelling of a class that is known."""
+        return self.classes is not None and self.spellings.name(canonical_class(said)) in self.classes
+
     def may_be(self, said: object) -> str | None:
         """The answer as it is kept; None where it is none."""
         try:
@@ -69,6 +98,8 @@ def _class(replies: Replies, said: object) -> str:
         name = replies.spellings.name(canonical_class(said))
     except InputError as exc:
         raise InputError(f"asks for a class; {exc}") from exc
+    if replies.classes is None and is_nan(name):
+        raise InputError(f"asks for a class; {UNNAMED}")
     if replies.classes is not None and name not in replies.classes:
         listed = list(replies.classes)
         have = ", ".join(listed[:12]) + (", …" if len(listed) > 12 else "")

@@ -19,6 +19,7 @@ from opmon.labels._parsing import lines
 from opmon.labels.files import SUFFIXES
 from opmon.labels.rows import RowError, as_json, as_truth, known_name, name_in, unguarded
 from opmon.private import new_private
+from opmon.replies import is_nan
 from opmon.types import Json
 from opmon.wording import counted
 
@@ -185,6 +186,8 @@ def _gold(row: Mapping[str, object], line: int, canonical: Callable[[str], str |
     if not isinstance(payload, Mapping) or not payload:
         raise RowError(f"is input {input_id!r} with nothing that annotators could see: fill in payload")
     shown = as_truth(known.get("prediction"))
+    if is_nan(shown) and canonical("nan") is None:
+        shown = None
     return Gold(line, input_id, known_truth, _checked(payload, input_id), shown)
 
 

@@ -13,6 +13,7 @@ from opmon.labels._uncollected import uncollected
 from opmon.labels.files import LabelFile
 from opmon.labels.rows import ImportedLabel, Refused, guarded
 from opmon.private import new_private
+from opmon.replies import UNNAMED, is_nan
 from opmon.store import queue
 from opmon.store.engine import Store
 from opmon.store.matching import match
@@ -62,15 +63,18 @@ def _imported(store: Store, file: LabelFile, name: str, now: datetime, only_aske
     ]
     with store.write(unhurried=True) as connection:
         recorded, problems = queue.record_each(connection, labels, now)
-        refused += [
+        wrong = [
             Refused(line.line, f"cannot be taken: {problem}", line)
             for (line, _), problem in zip(pairs, problems, strict=True)
             if problem is not None
         ]
+        blank = [each for each in wrong if each.label is not None and is_nan(each.label.truth)]
+        unanswered = [each for each in blank if UNNAMED not in each.why]
+        refused += [each for each in wrong if each not in unanswered]
         _require(refused, name, partial)
     not_asked = len(file.labels) - len(pairs) - len(matched.refused)
     told = tuple(sorted(refused, key=lambda each: each.line))
-    return Imported(recorded.new, recorded.unchanged, file.unanswered, not_asked, told)
+    return Imported(recorded.new, recorded.unchanged, file.unanswered + len(unanswered), not_asked, told)
 
 
 def _require(refused: Sequence[Refused], name: str, partial: bool) -> None:

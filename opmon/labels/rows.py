@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from opmon.replies import is_blank, is_nan
 from opmon.types import Json
 
 ALIASES: Mapping[str, str] = {"task": "task_id", "truth": "label"}
@@ -119,7 +120,7 @@ def label_of(row: Mapping[str, object], line: int, annotator: str, monitor: str 
 
 def is_answered(row: Mapping[str, object]) -> bool:
     """Whether a row holds something where an answer belongs."""
-    return not _empty(row.get("label")) or str(row.get("skip") or "").strip().lower() not in _NO
+    return not is_blank(row.get("label")) or str(row.get("skip") or "").strip().lower() not in _NO
 
 
 def guarded(text: str) -> str:
@@ -168,16 +169,12 @@ def as_json(value: object) -> Json:
 
 
 def _empty(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or _blank(value)
-
-
-def _blank(value: object) -> bool:
-    return isinstance(value, str) and value.strip().lower() in ("", "nan")
+    return is_blank(value) or is_nan(value)
 
 
 def as_truth(value: object) -> str | None:
-    """An answer as text; None where there is none."""
-    if value is None or _empty(value):
+    """An answer as text; None where there is none. The text ``nan`` may be a class: whoever knows them says so."""
+    if value is None or is_blank(value):
         return None
     if isinstance(value, bool):
         return "true" if value else "false"

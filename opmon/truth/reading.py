@@ -21,7 +21,7 @@ from opmon.jobs.counting import bounded
 from opmon.jobs.ids import hashes_of, ids_of, may_be_ids
 from opmon.jobs.moments import moments_of
 from opmon.problems import Problem, traits
-from opmon.replies import Replies
+from opmon.replies import UNNAMED, Replies, is_blank, is_nan
 from opmon.truth.truths import MOMENT, Truths
 from opmon.types import Slice
 
@@ -64,12 +64,19 @@ class Vocabulary:
         names: list[str | None] = []
         wrong: dict[int, str] = {}
         for code, value in enumerate(coded.dictionary.to_pylist()):
-            names.append(None if _is_nothing(value) else self.replies.may_be(value))
-            if names[-1] is None and not _is_nothing(value):
-                wrong[code] = f"{str(value)[:_LONGEST]!r} is {_NO_ANSWER[self.replies.problem]}"
+            nothing = is_blank(value) if self.is_open else self.replies.says_nothing(value)
+            names.append(None if nothing else self.replies.may_be(value))
+            if names[-1] is None and not nothing:
+                wrong[code] = self._why(value)
         codes = coded.indices.to_numpy(zero_copy_only=False)
         counted = Counter({reason: int((codes == code).sum()) for code, reason in wrong.items()})
         return pa.DictionaryArray.from_arrays(coded.indices, pa.array(names, pa.string())).cast(pa.string()), +counted
+
+    def _why(self, value: object) -> str:
+        """Why a value is no answer."""
+        if self.is_open and is_nan(value):
+            return UNNAMED
+        return f"{str(value)[:_LONGEST]!r} is {_NO_ANSWER[self.replies.problem]}"
 
     def _numbers(self, values: pa.Array) -> tuple[pa.Array, Counter[str]]:
         if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
@@ -183,7 +190,7 @@ def _encoded(values: pa.Array) -> pa.DictionaryArray:
 
 def _number(value: object) -> float | None:
     """A number, infinity for what is none, None for nothing."""
-    if _is_nothing(value):
+    if is_blank(value) or is_nan(value):
         return None
     try:
         number = float(value)  # type: ignore[arg-type]
@@ -196,8 +203,3 @@ def _no_number(value: object) -> str:
     """Why a value is no truth of a regression."""
     text = str(value)
     return COMMA if _WITH_COMMA.fullmatch(text) else f"{text[:_LONGEST]!r} is {NO_NUMBER}"
-
-
-def _is_nothing(value: object) -> bool:
-    """Whether a cell says that the truth is not known yet."""
-    return value is None or value != value or (isinstance(value, str) and value.strip().lower() in ("", "nan"))

@@ -239,14 +239,20 @@ def test_values_in_jsonl(value: str, truth: str) -> None:
     assert truths(f'{{"task_id": 1, "label": {value}, "payload": {{"label": "x"}}}}\n', "jsonl") == [truth]
 
 
-@pytest.mark.parametrize("value", ["null", '""', '"  "', "NaN", '"nan"'])
+@pytest.mark.parametrize("value", ["null", '""', '"  "', "NaN"])
 def test_no_answer_in_jsonl_is_counted(value: str) -> None:
     assert read(f'{{"task_id": 1, "label": {value}}}\n{{"task_id": 2}}\n', "jsonl").unanswered == 2
 
 
 def test_no_answer_in_a_table_is_counted() -> None:
-    found = read("task_id,label\n1,\n2,NaN\n3,cat\n", "csv")
+    found = read("task_id,label\n1,\n2, \n3,cat\n", "csv")
     assert (len(found.labels), found.unanswered) == (1, 2)
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "None", "null", "true", "1.0"])
+def test_a_word_that_may_be_a_class_is_kept_as_it_is(text: str) -> None:
+    assert truths(f"task_id,label\n1,{text}\n") == [text]
+    assert truths(f'{{"task_id": 1, "label": "{text}"}}\n', "jsonl") == [text]
 
 
 def test_a_skip_is_an_answer() -> None:
