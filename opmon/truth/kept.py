@@ -83,7 +83,7 @@ class Kept:
             first, whole = _span(path)[0], pa.concat_tables([_read(path), whole], promote_options="permissive")
             merged = whole.num_rows
         if first < last:
-            whole = _merged(whole, older)
+            whole = _merged(whole, older, books.unjudged)
         self._write(self.folder / f"{first:08}-{last:08}.parquet", whole, books)
         for path in (*self._covered(), *self._old(older)):
             path.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ class Kept:
         whole = pa.concat_tables([_read(path) for path in files], promote_options="permissive").combine_chunks()
         labels = whole["label"].cast(pa.string()).combine_chunks()
         named, refused = vocabulary.named(labels)
-        left = whole.filter(pc.is_valid(named))
+        left = _table(_truths(whole.filter(pc.is_valid(named))))
         told = Counter(bounded(Counter(books.refused) + refused, REASONS))
         judged = replace(books, taken=books.taken - sum(refused.values()), refused=told, unjudged=False)
         self._write(self.folder / f"{_span(files[0])[0]:08}-{_span(files[-1])[1] + 1:08}.parquet", left, judged)
@@ -109,7 +109,7 @@ class Kept:
         tables: list[pa.Table] = []
         for path in self._files():
             known = _read(path, ["hash"])["hash"].to_numpy()
-            place = np.minimum(np.searchsorted(known, order), max(len(known) - 1, 0))
+            place = np.maximum(np.searchsorted(known, order, side="right") - 1, 0)
             hit = place[known[place] == order] if len(known) else place[:0]
             if len(hit):
                 tables.append(_read(path).combine_chunks().take(pa.array(hit)))
@@ -166,9 +166,9 @@ def _table(truths: Truths) -> pa.Table:
     return pa.table({"hash": truths.hashes, "label": truths.labels, "at": truths.at, "read": truths.read})
 
 
-def _truths(table: pa.Table) -> Truths:
+def _truths(table: pa.Table, each_word: bool = False) -> Truths:
     """The truths of rows in the order in which they were read."""
-    return Truths.newest(table["hash"].to_numpy(), *_columns(table))
+    return Truths.newest(table["hash"].to_numpy(), *_columns(table), each_word=each_word)
 
 
 def _ordered(table: pa.Table) -> Truths:
@@ -181,10 +181,10 @@ def _columns(table: pa.Table) -> tuple[pa.Array, pa.Array, pa.Array]:
     return label, at, read
 
 
-def _merged(table: pa.Table, older: datetime | None) -> pa.Table:
+def _merged(table: pa.Table, older: datetime | None, each_word: bool) -> pa.Table:
     if older is not None:
         table = table.filter(pc.greater_equal(table["read"], pa.scalar(older, MOMENT)))
-    return _table(_truths(table))
+    return _table(_truths(table, each_word))
 
 
 def _read(path: Path, columns: list[str] | None = None) -> pa.Table:

@@ -121,7 +121,7 @@ def read_truths(
         ids.append(keys.filter(there))
         labels.append(named.drop_null().filter(there))
         at.append(known_at(rows, columns[2], arrived).filter(there))
-    return _found(ids, labels, at, Counter(bounded(refused)), now)
+    return _found(ids, labels, at, Counter(bounded(refused)), now, vocabulary.is_open)
 
 
 def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetime) -> pa.Array:
@@ -133,7 +133,7 @@ def known_at(rows: pa.RecordBatch | pa.Table, name: str | None, arrived: datetim
 
 
 def _found(
-    ids: list[pa.Array], labels: list[pa.Array], at: list[pa.Array], refused: Counter[str], now: datetime
+    ids: list[pa.Array], labels: list[pa.Array], at: list[pa.Array], refused: Counter[str], now: datetime, is_open: bool
 ) -> Found:
     if not sum(map(len, ids)):
         moments = pa.array([], MOMENT)
@@ -144,7 +144,7 @@ def _found(
         pa.chunked_array(labels).combine_chunks(),
         pa.chunked_array(at).combine_chunks(),
     )
-    truths = Truths.newest(hashes, said, known, pa.repeat(pa.scalar(now, MOMENT), len(keys)))
+    truths = Truths.newest(hashes, said, known, pa.repeat(pa.scalar(now, MOMENT), len(keys)), each_word=is_open)
     order = np.argsort(hashes, kind="stable")
     first = order[np.searchsorted(hashes[order], truths.hashes)]
     refused.update(+Counter({CONTRADICTED: _contradicted(truths, hashes, said, known)}))

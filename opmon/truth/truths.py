@@ -15,7 +15,11 @@ MOMENT = pa.timestamp("us", tz="UTC")
 
 @dataclass(frozen=True, eq=False)
 class Truths:
-    """What the inputs with these hashes truly are, and since when that is known; each input once, hashes in order."""
+    """What the inputs with these hashes truly are, and since when that is known; hashes in order, each input once.
+
+    As long as nobody knows which words are classes, an input is there with each word that was said of it, the newest
+    behind the others.
+    """
 
     hashes: NDArray[np.uint64]
     labels: pa.Array
@@ -28,18 +32,30 @@ class Truths:
         return len(self.hashes)
 
     @classmethod
-    def newest(cls, hashes: NDArray[np.uint64], labels: pa.Array, at: pa.Array, read: pa.Array) -> Truths:
+    def newest(
+        cls, hashes: NDArray[np.uint64], labels: pa.Array, at: pa.Array, read: pa.Array, *, each_word: bool = False
+    ) -> Truths:
         """From rows in the order in which they were read: of those of one input the one that was known last counts, and
-        of equally late ones the one that was read last."""
-        order = np.lexsort((np.arange(len(hashes)), at.cast(pa.int64()).to_numpy(zero_copy_only=False), hashes))
-        ordered = hashes[order]
-        last = np.append(ordered[1:] != ordered[:-1], True) if len(ordered) else np.empty(0, bool)
+        of equally late ones the one that was read last; ``each_word``: of those that say the same of one input."""
+        when = at.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        order = np.lexsort((np.arange(len(hashes)), when, hashes))
+        if each_word and len(hashes):
+            words = labels.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+            by_word = np.lexsort((np.argsort(order), words, hashes))
+            alike = (hashes[by_word][1:] == hashes[by_word][:-1]) & (words[by_word][1:] == words[by_word][:-1])
+            superseded = np.zeros(len(hashes), dtype=bool)
+            superseded[by_word[:-1][alike]] = True
+            order = order[~superseded[order]]
+            last = np.ones(len(order), dtype=bool)
+        else:
+            ordered = hashes[order]
+            last = np.append(ordered[1:] != ordered[:-1], True) if len(ordered) else np.empty(0, bool)
         kept = pa.array(order[last])
-        return cls(ordered[last], labels.take(kept), at.take(kept), read.take(kept))
+        return cls(hashes[order[last]], labels.take(kept), at.take(kept), read.take(kept))
 
     def places(self, hashes: NDArray[np.uint64]) -> Positions:
-        """The row of each of these hashes; −1 where there is none."""
+        """The row of each of these hashes, the newest; −1 where there is none."""
         if not len(self.hashes):
             return np.full(len(hashes), -1, dtype=np.int64)
-        place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        place = np.maximum(np.searchsorted(self.hashes, hashes, side="right") - 1, 0)
         return np.where(self.hashes[place] == hashes, place, -1)

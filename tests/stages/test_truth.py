@@ -161,6 +161,22 @@ def test_truths_in_other_words_than_the_models_are_told_and_taken_once_classes_s
     assert set(said(monitor)) == set(drawn(monitor))
 
 
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_foreign_word_that_came_before_the_classes_were_known_takes_no_truth_away(
+    workbench, sqlite, clock, later
+) -> None:
+    workbench.write_window()
+    write_truth(workbench, workbench.truth)
+    write_truth(workbench, dict.fromkeys(workbench.truth, "o2,??"), NOON + timedelta(hours=later))
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    assert monitor.advance().problems == []
+    assert said(monitor) == {key: (str(workbench.truth[key]),) for key in drawn(monitor)}
+    with monitor.store.read() as connection:
+        read = truths.last_read(connection, [workbench.name])[workbench.name]
+    assert read.refused["'o2,??' is none of the classes"] == len(workbench.truth)
+    assert read.taken == len(workbench.truth)
+
+
 def test_a_source_of_truth_in_trouble_stops_no_round_and_is_tried_again(workbench, sqlite, clock) -> None:
     workbench.write_window()
     monitor = workbench.monitor(sqlite, clock, **SOURCE)
