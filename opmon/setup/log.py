@@ -17,6 +17,7 @@ from opmon.scoring.inputs.columns import decoded
 from opmon.setup.choice import Choice
 from opmon.setup.requests import layout_of
 from opmon.setup.source import Keys, source_of
+from opmon.sources._damage import WAY_ON
 from opmon.sources.nested import Nested, as_json
 from opmon.sources.recorder import is_recorded
 from opmon.types import Json, Slice
@@ -99,7 +100,7 @@ def look(keys: Keys, folder: Path) -> Log:
     try:
         return _look(keys, folder, None)
     except SourceError as exc:
-        damage = str(exc)
+        damage = str(exc).removesuffix(WAY_ON).rstrip()
     except OpmonError as exc:
         raise InputError(f"--source {shown} cannot be read: {exc}") from exc
     try:

@@ -10,6 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from opmon.errors import SourceError
+from opmon.wording import sentence
+
+WAY_ON = "To go on without it, say 'broken: skip' in the source"
+"""Behind damage that stops a round, where the source may leave it out."""
 
 
 class Damaged(SourceError):
@@ -35,6 +39,13 @@ class Lost:
     @classmethod
     def because(cls, rows: int, reason: str) -> Lost:
         return cls(rows, lambda: reason)
+
+
+def stopping(problem: SourceError) -> SourceError:
+    """The error for damage that stops a round: it names the key that lets the source leave it out."""
+    if not isinstance(problem, Damaged) or isinstance(problem, Conflicting) or WAY_ON in str(problem):
+        return problem
+    return type(problem)(f"{sentence(str(problem))} {WAY_ON}")
 
 
 def not_readable(message: str, exc: Exception) -> SourceError:

@@ -11,7 +11,7 @@ from typing import Self
 from opmon.abc import Flaw
 from opmon.errors import SourceError
 from opmon.sources._ahead import mapped
-from opmon.sources._damage import Conflicting, Damaged
+from opmon.sources._damage import Conflicting, Damaged, stopping
 from opmon.sources._folder import Entry, Place
 from opmon.sources._format import Format, Piece
 from opmon.sources._position import BEGIN, Position, parse
@@ -130,7 +130,7 @@ class Looking:
 
     def _leave_out(self, part: str, problem: SourceError) -> None:
         if self.stops:
-            raise problem
+            raise stopping(problem)
         self.left_out[part] = problem
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opmon.errors import SourceError
 from opmon.sources._ahead import mapped
-from opmon.sources._damage import Damaged, Lost
+from opmon.sources._damage import Damaged, Lost, stopping
 from opmon.sources._folder import Place
 from opmon.sources._format import Format, Piece
 from opmon.sources._partitions import placed
@@ -131,7 +131,7 @@ class Reading:
     def _lose(self, part: str, problem: SourceError) -> None:
         """Note that a file is damaged; raises where that stops the round, and what may pass."""
         if self.stops or not isinstance(problem, Damaged):
-            raise problem
+            raise stopping(problem) if self.stops else problem
         self.lost[part] = problem
 
     def _batches_of(self, one: Opened, schema: pa.Schema) -> Iterator[Batch]:
@@ -140,7 +140,7 @@ class Reading:
             if isinstance(found, Lost):
                 reason = reason or found.why()
                 if self.stops:
-                    raise Damaged(reason)
+                    raise stopping(Damaged(reason))
                 rows = found.rows or one.slice.rows - at
                 at, gone = at + rows, gone + rows
                 continue

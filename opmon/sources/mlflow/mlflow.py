@@ -11,7 +11,7 @@ from typing import Literal
 
 from opmon.errors import InputError
 from opmon.registry.logged import LoggedRun
-from opmon.sources._damage import Damaged
+from opmon.sources._damage import Damaged, stopping
 from opmon.sources._folder import match_path
 from opmon.sources._position import parse
 from opmon.sources._schema import declared_types
@@ -121,6 +121,6 @@ class Mlflow(Mirrored):
                 mirror.copy(run_id, path, ended)
             except Damaged as exc:
                 if self.broken == "stop":
-                    raise
+                    raise stopping(exc) from exc
                 _log.warning("left out: %s", exc)
         return bool(some)

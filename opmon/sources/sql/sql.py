@@ -16,7 +16,7 @@ from opmon.abc import Source
 from opmon.durations import duration
 from opmon.errors import InputError, SourceError
 from opmon.redaction import shown_address
-from opmon.sources._damage import Damaged
+from opmon.sources._damage import Damaged, stopping
 from opmon.sources._salvage import Flaw
 from opmon.sources._schema import declared_types
 from opmon.sources._since import NOW, Since, moment_of, settling, since_text
@@ -250,7 +250,7 @@ class Sql(Source):
             if not isinstance(found, Flaw):
                 yield Batch(index, at, found)
             elif self.broken == "stop":
-                raise Damaged(f"{self._part}, row {at} after {behind.place(piece.start)}: {found.reason}")
+                raise stopping(Damaged(f"{self._part}, row {at} after {behind.place(piece.start)}: {found.reason}"))
             else:
                 lost[found.reason] = lost.get(found.reason, 0) + 1
             at += rows
