@@ -17,7 +17,6 @@ from opmon.scales import Scale
 from opmon.spellings import AS_SPELT, Spellings
 from opmon.values import canonical_class
 
-
 UNNAMED = "'nan' stands for a value that is missing, unless 'classes' in the configuration names it"
 
 

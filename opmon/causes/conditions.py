@@ -145,8 +145,8 @@ def _repeated(number: int, feature: Measurements, known: Floats) -> Iterator[Con
     """A number that comes often beside many others, such as the 0 of a column that broke."""
     values, counts = np.unique(known, return_counts=True)
     for value in values[counts >= max(FEWEST, 0.03 * len(known))][:MOST_VALUES]:
-        words = f"{feature.name} = {int(value):,}" if float(value).is_integer() else f"{feature.name} = {counting(value)}"
-        yield Condition(words, number, "is", feature.values == value)
+        told = f"{int(value):,}" if float(value).is_integer() else counting(value)
+        yield Condition(f"{feature.name} = {told}", number, "is", feature.values == value)
 
 
 def _named(number: int, values: NDArray[np.object_], words_of: Callable[[str], str]) -> Iterator[Condition]:

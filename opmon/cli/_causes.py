@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from opmon.failure_words import FAILURE_WORDS, FailureWords
 from opmon.wording import counted, percent
 
 if TYPE_CHECKING:
@@ -15,16 +16,18 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
-def cause_lines(groups: Sequence[FailureGroup], most: int = SHOWN) -> Iterator[Text]:
+def cause_lines(
+    groups: Sequence[FailureGroup], most: int = SHOWN, words: FailureWords = FAILURE_WORDS["wrong"]
+) -> Iterator[Text]:
     """The largest groups of failures; nothing where they have nothing in common."""
     from rich.text import Text
 
     named = [group for group in groups if group.kind != "rest"]
     if not named:
         return
-    yield Text("  What its failures have in common:")
+    yield Text(f"  What its {words.noun}s have in common:")
     for group in named[:most]:
-        size = counted(group.failures, "labelled failure")
+        size = counted(group.failures, f"labelled {words.noun}")
         if group.share is not None:
             size += f", {percent(group.share, 0)} of all"
             if group.low is not None and group.high is not None:

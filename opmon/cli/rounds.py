@@ -67,7 +67,7 @@ def show(path: Path | None, monitor: str | None, number: int, as_json: bool) -> 
             out.print(Text(f"  {each.quantity.name}: {note}", style="dim"))
     for line in drift_lines(view.drift):
         out.print(line)
-    for line in cause_lines(view.failure_groups, most=len(view.failure_groups)):
+    for line in cause_lines(view.failure_groups, len(view.failure_groups), view.failure_words):
         out.print(line)
 
 

@@ -124,8 +124,9 @@ def _show(out: Console, view: MonitorView) -> None:
         out.print(Text(f"  {word}  {verdict.rule}: {verdict.message}", style=_WORDS.get(word, "")))
     for line in () if view.latest is None else drift_lines(view.latest.drift):
         out.print(line)
-    for line in () if view.latest is None else cause_lines(view.latest.failure_groups):
-        out.print(line)
+    if view.latest is not None:
+        for line in cause_lines(view.latest.failure_groups, words=view.latest.failure_words):
+            out.print(line)
     if view.newest:
         out.print(_rounds(view))
     for row in view.newest[:1]:
@@ -165,9 +166,12 @@ def _head(view: MonitorView) -> Text:
 
 
 def _rounds(view: MonitorView) -> Table:
+    fails = not all(row.failure_words.picked for row in view.newest)
     table = _table(("  round", "right"), ("state", "left"), ("model", "left"), ("inputs", "right"),
-                   (f"{view.quantity} [interval]", "left"), ("draws", "right"), ("failures", "right"))  # fmt: skip
+                   (f"{view.quantity} [interval]", "left"), ("draws", "right"),
+                   *([("failures", "right")] if fails else []))  # fmt: skip
     for row in view.newest:
+        found = "–" if row.failures is None else str(row.failures)
         table.add_row(
             str(row.number),
             _state(row),
@@ -175,7 +179,7 @@ def _rounds(view: MonitorView) -> Table:
             f"{row.inputs if row.inputs is not None else row.received:,}",
             _interval(row.estimate),
             "–" if row.estimate is None else str(row.estimate.n),
-            "–" if row.failures is None else str(row.failures),
+            *([found] if fails else []),
         )
     return table
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
+from opmon.failure_words import FAILURE_WORDS, FailureKind, FailureWords, failure_kind
 from opmon.queries.drifting import round_drift
 from opmon.queries.expected import ExpectedView
 from opmon.queries.standing import as_told
@@ -66,7 +67,7 @@ class RoundView:
     """When it stops waiting for them, at the latest."""
     estimate: Estimate | None
     failures: int | None
-    """None for a regression, which has errors and no failures."""
+    """None for a regression without a tolerance, which has errors and no failures."""
     verdicts: tuple[VerdictView, ...]
     run_id: str | None
     problem: str | None
@@ -87,6 +88,8 @@ class RoundView:
     """What was measured beside the estimate, from the same labels."""
     slices: tuple[Sliced, ...] = ()
     """What is known of its slices, those first that are worse than all other inputs."""
+    failure_kind: FailureKind = "wrong"
+    """What its failures are, such as its largest errors."""
     failure_groups: tuple[FailureGroup, ...] = ()
     """What its failures have in common, the largest group first."""
     expected: ExpectedView | None = None
@@ -97,6 +100,11 @@ class RoundView:
     """When its tasks and labels were pruned: what was found out from them stays, and changes no more."""
     drift: RoundDrift | None = None
     """What drifted in it, and whether with loss; told of single rounds, and None among many."""
+
+    @property
+    def failure_words(self) -> FailureWords:
+        """How pages speak of its failures."""
+        return FAILURE_WORDS[self.failure_kind]
 
 
 def round_views(
@@ -170,6 +178,7 @@ def _view(
         due_at=round_.deadline_at,
         estimate=None if revision is None else revision.estimate,
         failures=revision.failures if revision is not None and counts_failures else None,
+        failure_kind=failure_kind(round_.plan.problem, round_.plan.tolerance, round_.plan.scale),
         verdicts=tuple(VerdictView(each.rule, each.state, each.word == "advice", each.message) for each in said),
         run_id=round_.run_id,
         problem=round_.problem,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from opmon.answers import readable
 from opmon.errors import InputError
+from opmon.failure_words import FAILURE_WORDS, FailureKind
 from opmon.problems import Problem
-from opmon.reports.failure_words import FAILURE_WORDS, FailureKind
 from opmon.types import Json
 from opmon.types.grouped import FailureGroup
 

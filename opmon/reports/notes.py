@@ -50,6 +50,7 @@ class RoundNote:
     asked: int
     answered: int
     failures: int | None
+    """None where inputs are only more or less far off, and neither right nor wrong."""
     threshold: float | None = None
     rules: Sequence[RuleNote] = ()
     drift: Sequence[str] = ()
@@ -83,6 +84,9 @@ def timeline_note(note: RoundNote) -> str:
 
 def round_note(note: RoundNote) -> str:
     """The description of a round's run."""
+    wrong, them = "what the model got wrong", "the failures"
+    if note.failures is None:
+        wrong, them = "its largest errors", "these"
     return _joined(
         f"## Round {note.round} of {plain(note.monitor)}: {_headline(note.estimate)}",
         _table(note),
@@ -90,8 +94,8 @@ def round_note(note: RoundNote) -> str:
         _rules(note),
         _links(note, ("All rounds of this version", note.timeline)),
         "Among the artifacts, `round.html` is the round on one page, `frame.parquet` all of its inputs, "
-        "`labels.parquet` what people said, and `failures/failures.parquet` what the model got wrong. To retrain on "
-        f'the failures: `opmon.load_failures("{note.monitor}", rounds=[{note.round}])`.',
+        f"`labels.parquet` what people said, and `failures/failures.parquet` {wrong}. To retrain on {them}: "
+        f'`opmon.load_failures("{note.monitor}", rounds=[{note.round}])`.',
     )
 
 

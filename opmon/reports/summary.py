@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 
 from opmon import wording
+from opmon.failure_words import FAILURE_WORDS, FailureKind
 from opmon.quantities import ACCURACY, Quantity
 from opmon.reports._page import data_uri, write_page
 from opmon.reports.drift import DriftSummary
 from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
-from opmon.reports.failure_words import FAILURE_WORDS, FailureKind
 from opmon.reports.failures import Failure
 from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.palette import darkened

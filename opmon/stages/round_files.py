@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from opmon.adjudication import Asked
+from opmon.failure_words import FailureKind, failure_kind
 from opmon.problems import Problem, traits
 from opmon.queries.plain import plain
 from opmon.queries.standing import as_told
 from opmon.reports.estimate_figure import EstimatePoint
-from opmon.reports.failure_words import FailureKind
 from opmon.reports.failures import Failure, failures_page, write_failures
 from opmon.reports.labels import write_labels
 from opmon.reports.measure_figures import MeasureFigure
@@ -154,13 +154,8 @@ def _told(revision: Revision) -> dict[str, Json]:
 
 
 def kind_of(plan: RoundPlan) -> FailureKind:
-    """What the failures of a round are: the sentences about them differ."""
-    holds = traits(plan.problem)
-    if holds.of_numbers:
-        return "largest errors" if plan.tolerance is None else "errors"
-    if holds.compares:
-        return "wrong"
-    return "fails" if plan.scale == "pass_fail" else "low scores"
+    """What the failures of a round are."""
+    return failure_kind(plan.problem, plan.tolerance, plan.scale)
 
 
 def _failures(answers: Answers, plan: RoundPlan) -> list[Failure]:

@@ -83,19 +83,20 @@ class FailureGroup:
         """
         return self.since_round is not None and len(self.words) == 1
 
-    @property
-    def contrast(self) -> str:
-        """How much more often the model fails there, in a clause; empty where that was not found out.
+    def contrast(self, come: str = "the model fails") -> str:
+        """How much more often they come there, in a clause; empty where that was not found out.
 
         >>> since = {"since_round": 5, "rounds": (1, 8)}
-        >>> FailureGroup("condition", ("since round 5",), 20, lift=4.0, lift_at_least=2.0, **since).contrast
+        >>> FailureGroup("condition", ("since round 5",), 20, lift=4.0, lift_at_least=2.0, **since).contrast()
         'Over rounds 1 to 8, the model fails 4.0 times as often since then as before, at least 2.0 times'
+        >>> FailureGroup("condition", ("age over 60",), 9, lift=3.0, lift_at_least=1.5).contrast("large errors come")
+        'Large errors come 3.0 times as often there as where nothing of the kind holds, at least 1.5 times'
         """
         if self.lift is None or self.lift_at_least is None:
             return ""
-        begin = f"O{self.over[1:]}, the model" if self.over else "The model"
+        begin = f"O{self.over[1:]}, {come}" if self.over else f"{come[:1].upper()}{come[1:]}"
         where = "since then as before" if self.is_since else "there as where nothing of the kind holds"
-        return f"{begin} fails {self.lift:.1f} times as often {where}, at least {self.lift_at_least:.1f} times"
+        return f"{begin} {self.lift:.1f} times as often {where}, at least {self.lift_at_least:.1f} times"
 
     @property
     def difference(self) -> str:

@@ -10,8 +10,8 @@ from datetime import datetime
 from opmon.adjudication import Asked
 from opmon.answers import readable
 from opmon.config import MonitorSettings
+from opmon.failure_words import FAILURE_WORDS, FailureWords
 from opmon.problems import traits
-from opmon.reports.failure_words import FAILURE_WORDS, FailureWords
 from opmon.stages.estimate import Answers, read_answers
 from opmon.stages.round_files import kind_of
 from opmon.stages.weights import weight_of

@@ -61,7 +61,7 @@ def test_a_round_that_is_harmed_as_a_whole_tells_since_when_and_what_changed(wor
     assert first.differing.words == "pictures that are shifted to the right"
     assert first.share is not None
     assert first.share > 0.5
-    assert first.contrast.startswith("Over rounds 1 to 5, the model fails ")
+    assert first.contrast().startswith("Over rounds 1 to 5, the model fails ")
     told_there = " ".join(str(line) for line in cause_lines(view.failure_groups))
     assert "times as often as before" in told_there
     assert sum(group.failures for group in view.failure_groups) == view.failures

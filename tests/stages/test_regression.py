@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,13 @@ def test_a_regression_is_told_by_its_error_and_unit(watched: Any, tmp_path: Path
     assert "Largest errors" in page
     assert "ccuracy" not in page
 
+    assert "failure" not in re.sub(r"failures[./]\w+", "", page).lower()
+    note = monitor.registry._client.get_run(round_.run_id).data.tags["mlflow.note.content"]
+    assert "`failures/failures.parquet` its largest errors" in note
+    assert "failure" not in asked("report", "-c", config, "-o", "-").partition("</style>")[2].lower()
+    assert "failure" not in asked("rounds", "show", "1", "-c", config).lower()
     told = asked("status", "-c", config)
+    assert "failure" not in told.lower()
     assert f"mean squared error {estimate.quantity.interval(estimate.value, estimate.low, estimate.high)}" in told
     assert "accuracy" not in told
     planned = asked("plan", "-c", config)
