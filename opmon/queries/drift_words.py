@@ -58,13 +58,15 @@ def _loss(drifted: bool, loss: Loss, compared: Compared) -> str:
         )
     quantity = estimate.quantity
     by = quantity.difference(found.worse_by, quantity.digits(found.low, found.high))
-    with_what = f"{_before(compared)} ({percent(estimate.level, 0)} interval: {_range(found, quantity)})"
+    how = "counted over all inputs" if found.low == found.high else None
+    how = how or f"{percent(estimate.level, 0)} interval: {_range(found, quantity)}"
+    with_what = f"{_before(compared)} ({how})"
     if loss == "loss":
         began = "The drift came with a loss" if drifted else "The model became worse without drift that the tests see"
         return f"{began}: {quantity.name} is {by} worse than in {with_what}."
-    way = "worse" if found.worse_by >= 0 else "better"
+    than = "the same as" if found.worse_by == 0 else f"{by} {'worse' if found.worse_by > 0 else 'better'} than"
     began = "No loss is seen with it" if drifted else f"Nor is a loss of {quantity.name} seen"
-    return f"{began}: {quantity.name} is {by} {way} than in {with_what}."
+    return f"{began}: {quantity.name} is {than} in {with_what}."
 
 
 def _before(compared: Compared) -> str:
@@ -98,8 +100,7 @@ def _in_slices(slices: Sequence[SliceDrift], compared: Compared) -> list[str]:
     if worse and compared.estimate is not None:
         quantity = compared.estimate.quantity
         names = ", ".join(
-            f"{each.name} (by {_of_slice(each.worse_by, each, quantity)}, at least "
-            f"{_of_slice(each.worse_at_least, each, quantity)})"
+            f"{each.name} (by {_of_slice(each.worse_by, each, quantity)}{_at_least(each, quantity)})"
             for each in worse[:NAMED]
         )
         looked_at = counted(compared.slices, "slice")
@@ -111,6 +112,12 @@ def _in_slices(slices: Sequence[SliceDrift], compared: Compared) -> list[str]:
         names = "; ".join(f"{each.name} ({_names(each.drifted)})" for each in moved[:NAMED])
         said.append(f"Inputs drifted inside of these slices: {names}{_more(moved)}.")
     return said
+
+
+def _at_least(each: SliceDrift, quantity: Quantity) -> str:
+    """The least that a slice is worse; nothing where it was counted."""
+    known = each.worse_at_least == each.worse_by
+    return "" if known else f", at least {_of_slice(each.worse_at_least, each, quantity)}"
 
 
 def _of_slice(by: float | None, each: SliceDrift, quantity: Quantity) -> str:

@@ -60,3 +60,26 @@ def test_losses_of_slices_have_as_many_digits_as_they_bear() -> None:
     worse = SliceDrift("lang de", 0.3, 0.3, 0, (), 0.24223, 0.11661)
     words = told(STILL, "none seen", Compared(None, estimate, (1,), True, 3), [worse])[-1]
     assert "lang de (by 0.24, at least 0.12)" in words
+
+
+def test_what_was_counted_has_no_interval() -> None:
+    words = said(MOVED, "loss", (0.006, 0.006, 0.006), ACCURACY)
+    assert words.endswith(
+        "accuracy is 0.6 points worse than in the 3 rounds before in which no drift was seen (counted over all inputs)."
+    )
+    same = said(MOVED, "none seen", (0.0, 0.0, 0.0), ACCURACY)
+    assert "No loss is seen with it: accuracy is the same as in the 3 rounds before" in same
+
+
+def test_a_slice_that_was_counted_has_no_bound() -> None:
+    estimate = Estimate(0.8, 0.8, 0.8, 1000, 1000, 1.0, "census", quantity=mean_squared_error("€"))
+    slices = (SliceDrift("city 北京", 0.3, 0.3, 0, (), 954_376_314.0, 954_376_314.0),)
+    change = Change(1.0, 1.0, 1.0, now=0.8, before=0.9)
+    words = told(STILL, "loss", Compared(change, estimate, (1, 2), True, 6), slices)
+    assert words[-1] == "Surely worse than before, corrected for 6 slices looked at: city 北京 (by 954,376,314 €²)."
+
+
+def test_small_numbers_are_written_out() -> None:
+    words = said(MOVED, "loss", (5e-05, 1e-05, 9e-05), mean_squared_error("mg/dL"))
+    assert "0.00005 (mg/dL)² worse" in words
+    assert "e-0" not in words
