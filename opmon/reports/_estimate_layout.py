@@ -15,10 +15,10 @@ from opmon.reports._estimate_marks import (
     draw_threshold,
     draw_truth,
     draw_versions,
-    drawable,
     estimates_by_version,
     span,
 )
+from opmon.reports.lettering import written
 from opmon.reports.palette import DARK, LIGHT, Palette
 from opmon.reports.text import shown
 
@@ -60,7 +60,7 @@ def draw(
         return figure
     _limits(axes, points, quantity, threshold, truth)
     if quantity.unit or quantity.scale:
-        axes.set_ylabel(drawable(quantity.unit or quantity.scale), fontsize=9, color=colours.quiet)
+        axes.set_ylabel(written(quantity.unit or quantity.scale), fontsize=9, color=colours.quiet)
     draw_threshold(axes, quantity, threshold, colours)
     draw_versions(axes, points, width, colours)
     known = {point.round: value for point, value in zip(points, truth, strict=True) if value is not None}
@@ -89,7 +89,7 @@ def _title(figure: Figure, title: str, height: float, inches: float, colours: Pa
     figure.text(
         0.16 / inches,
         1 - 0.15 / height,
-        drawable(title),
+        written(title),
         va="top",
         fontsize=13,
         fontweight="bold",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from opmon.reports.lettering import written
 from opmon.reports.palette import Palette
 from opmon.reports.text import shown
 from opmon.wording import percent
@@ -55,7 +56,7 @@ def draw_versions(axes: Axes, points: Sequence[EstimatePoint], width: int, colou
         x = left if index == 0 else point.round - 0.5
         if index:
             axes.axvline(x, color=colours.quiet, linewidth=0.9, linestyle=(0, (1, 2)))
-        name = drawable(f"version {shown(point.model_version, 14)}")
+        name = written(f"version {shown(point.model_version, 14)}")
         if x >= free_from and (right - x) * pixels > 6 * len(name):
             axes.annotate(
                 name,
@@ -81,7 +82,7 @@ def estimates_by_version(
         yield from ((part, "estimate", colours) for part in parts)
         return
     for part, colour in zip(parts, (colours.estimate, *colours.others), strict=False):
-        yield part, drawable(f"v{shown(part[0].model_version, 6)}"), replace(colours, estimate=colour)
+        yield part, written(f"v{shown(part[0].model_version, 6)}"), replace(colours, estimate=colour)
 
 
 def draw_estimates(axes: Axes, part: Sequence[EstimatePoint], count: int, name: str, colours: Palette) -> None:
@@ -185,8 +186,3 @@ def draw_alarms(figure: Figure, axes: Axes, points: Sequence[EstimatePoint], col
             clip_on=False,
             zorder=5,
         )
-
-
-def drawable(text: str) -> str:
-    """Without the characters that the font cannot draw: matplotlib would warn for each."""
-    return "".join(character if ord(character) < 0x2600 else "□" for character in text)

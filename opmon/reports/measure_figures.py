@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opmon.reports._estimate_marks import drawable
+from opmon.reports.lettering import FONT, families, told_apart
 from opmon.reports.palette import LIGHT
-from opmon.reports.text import shown
 from opmon.types import Floats
 from opmon.wording import percent
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 TOLD = 12
 """With more classes than this the cells of a matrix have colours and no numbers."""
-_FONT = "DejaVu Sans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,8 @@ class MeasureFigure:
     content: bytes
     text: str
     """What it shows, for whoever cannot see it."""
+    key: str = ""
+    """What the numbers in it stand for that are there in place of names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +58,13 @@ def confusion_figure(matrix: Floats, classes: Sequence[str]) -> MeasureFigure:
     total = matrix.sum(axis=1, keepdims=True)
     rows = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
     axes.imshow(rows, cmap="Blues", vmin=0, vmax=1, aspect="equal")
-    names = [drawable(shown(name, 14)) for name in classes]
+    names, key = told_apart(classes, 14)
+    fonts = families(names)
     every = range(0, count, max(1, count // 30))
-    axes.set_xticks(
-        list(every), [names[k] for k in every], rotation=0 if count <= 4 else 45, ha="center" if count <= 4 else "right"
-    )
-    axes.set_yticks(list(every), [names[k] for k in every])
+    beside: dict[str, Any] = {"labels": [names[k] for k in every], "fontfamily": fonts, "parse_math": False}
+    turned: dict[str, Any] = {"rotation": 0, "ha": "center"} if count <= 4 else {"rotation": 45, "ha": "right"}
+    axes.set_xticks(list(every), **beside, **turned)
+    axes.set_yticks(list(every), **beside)
     axes.set_xlabel("the model's answer", color=colours.quiet, fontsize=9)
     axes.set_ylabel("truth", color=colours.quiet, fontsize=9)
     if count <= TOLD:
@@ -80,7 +81,7 @@ def confusion_figure(matrix: Floats, classes: Sequence[str]) -> MeasureFigure:
         "below, in small, the share of all inputs" if count <= 8 else "",
     )
     text = f"Confusion matrix of {count} classes: of each true class, the estimated share that is taken for each class"
-    return MeasureFigure("confusion_matrix", _png(figure), text)
+    return MeasureFigure("confusion_matrix", _png(figure), text, key)
 
 
 def reliability_figure(groups: Reliability, what: str) -> MeasureFigure:
@@ -118,7 +119,7 @@ def _axes(inches: tuple[float, float]) -> tuple[Figure, Axes]:
     axes: Axes = figure.add_subplot()
     axes.tick_params(colors=LIGHT.quiet, labelsize=8.5, length=0)
     for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
-        label.set_fontfamily(_FONT)
+        label.set_fontfamily(FONT)
     for spine in axes.spines.values():
         spine.set_color(LIGHT.grid)
     return figure, axes
@@ -126,7 +127,7 @@ def _axes(inches: tuple[float, float]) -> tuple[Figure, Axes]:
 
 def _title(figure: Figure, title: str, below: str) -> None:
     told = f"{title}\n{below}" if below else title
-    figure.suptitle(told, x=0.02, ha="left", fontsize=11, color=LIGHT.ink, fontfamily=_FONT)
+    figure.suptitle(told, x=0.02, ha="left", fontsize=11, color=LIGHT.ink, fontfamily=FONT)
 
 
 def _png(figure: Figure) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opmon.errors import InputError
+from opmon.reports.lettering import font_file, written
 from opmon.reports.pixels import Pixels, UnshowableError, arranged, decoded, from_array, range_of_all
 from opmon.reports.text import shown
 
@@ -36,12 +37,14 @@ def picture_grid(images: Sequence[object], captions: Sequence[str], path: Path) 
     rows = max(1, math.ceil(len(tiles) / columns))
     size = (columns * (_TILE + _GAP) + _GAP, rows * (_TILE + _CAPTION + _GAP) + _GAP)
     sheet = Image.new("RGB", size, _PAPER)
-    pen, font = ImageDraw.Draw(sheet), _font(12)
+    pen = ImageDraw.Draw(sheet)
     for index, tile in enumerate(tiles):
         left = _GAP + (index % columns) * (_TILE + _GAP)
         top = _GAP + (index // columns) * (_TILE + _CAPTION + _GAP)
         sheet.paste(tile, (left, top))
-        caption = _fitted(shown(captions[index], 60), font, _TILE)
+        words = shown(captions[index], 60)
+        font = _font(12, words)
+        caption = _fitted(written(words), font, _TILE)
         pen.text((left + _TILE / 2, top + _TILE + 3), caption, font=font, fill=_INK, anchor="ma")
     path.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(path, format="PNG", optimize=True)
@@ -88,12 +91,11 @@ def _grey(word: str) -> Image.Image:
     return tile
 
 
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """DejaVu Sans, which comes with matplotlib and knows more scripts than Pillow's own."""
-    import matplotlib
+def _font(size: int, text: str = "") -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """The font that writes most of a text: matplotlib's own, which knows more scripts than Pillow's, or another."""
     from PIL import ImageFont
 
-    file = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    file = font_file(text)
     return ImageFont.truetype(str(file), size) if file.exists() else ImageFont.load_default(size)
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opmon.reports._beside import beside
-from opmon.reports._estimate_marks import drawable
 from opmon.reports.estimate_figure import Format, saved
+from opmon.reports.lettering import families, told_apart, written
 from opmon.reports.palette import LIGHT, Palette
 from opmon.reports.slices import LONGEST, bounds_of
-from opmon.reports.text import shown
 from opmon.types import Estimate
 from opmon.types.slicing import Sliced
 from opmon.wording import percent
@@ -46,7 +45,8 @@ def slice_figure_bytes(slices: Sequence[Sliced], whole: Estimate, *, kind: Forma
     above = 0.62 if width >= _NARROW else 0.95
     height = above + _BELOW + _ROW * max(len(chosen), 1)
     figure: Figure = Figure(figsize=(inches, height), facecolor=LIGHT.paper)
-    names = [_name(each, width) for each in chosen]
+    told, _ = told_apart([each.name for each in chosen], _longest(width))
+    names = [_name(name, each) for name, each in zip(told, chosen, strict=True)]
     left = min(0.52 * inches, 0.25 + 0.072 * max(map(len, names), default=0))
     box = (left / inches, _BELOW / height, (inches - left - 0.25) / inches, 1 - (above + _BELOW) / height)
     axes: Axes = figure.add_axes(box)
@@ -67,10 +67,17 @@ def in_order(slices: Sequence[Sliced], whole: Estimate) -> list[Sliced]:
     return sorted(known, key=lambda each: (each.worse_by is None, -whole.quantity.badness(each.value or 0.0)))
 
 
-def _name(found: Sliced, width: int) -> str:
+def key_of_names(slices: Sequence[Sliced], whole: Estimate, width: int = 900) -> str:
+    """What the numbers in the figure stand for that are there in place of names; empty where there are none."""
+    return told_apart([each.name for each in in_order(slices, whole)[:SHOWN]], _longest(width))[1]
+
+
+def _longest(width: int) -> int:
+    return LONGEST - 6 if width >= _NARROW else 18
+
+
+def _name(name: str, found: Sliced) -> str:
     few = " (few)" if found.note else ""
-    most = LONGEST if width >= _NARROW else 18
-    name = drawable(shown(found.name, most - len(few)))
     return f"{name}{_FROM_THE_LEFT}  {percent(found.share, 0)}{few}"
 
 
@@ -83,10 +90,10 @@ def _frame(axes: Axes, whole: Estimate, names: Sequence[str], ticks: int, colour
     axes.set_axisbelow(True)
     axes.tick_params(axis="both", colors=colours.quiet, labelsize=9, length=0, pad=5)
     axes.tick_params(axis="y", labelsize=9 if ticks > 3 else 8)
-    axes.set_yticks(range(len(names)), names, color=colours.ink, parse_math=False)
+    axes.set_yticks(range(len(names)), names, color=colours.ink, fontfamily=families(names), parse_math=False)
     axes.set_ylim(len(names) - 0.4, -0.6)
     quantity = whole.quantity
-    axes.set_xlabel(drawable(quantity.title), fontsize=9, color=colours.quiet)
+    axes.set_xlabel(written(quantity.title), fontsize=9, color=colours.quiet)
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(nbins=ticks, steps=[1, 2, 2.5, 5, 10]))

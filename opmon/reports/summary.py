@@ -17,7 +17,7 @@ from opmon.reports.estimate_figure import EstimatePoint, figure_bytes
 from opmon.reports.failures import Failure
 from opmon.reports.measure_figures import MeasureFigure
 from opmon.reports.palette import darkened
-from opmon.reports.slice_figure import slice_figure_bytes
+from opmon.reports.slice_figure import key_of_names, slice_figure_bytes
 from opmon.reports.slices import slice_rows
 from opmon.reports.text import percent
 from opmon.reports.timeline import RoundFacts
@@ -89,7 +89,8 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         round=summary,
         headline=_headline(summary.estimate),
         measure_figures=[
-            {"source": data_uri(each.content, "image/png"), "text": each.text} for each in summary.measure_figures
+            {"source": data_uri(each.content, "image/png"), "text": each.text, "key": each.key}
+            for each in summary.measure_figures
         ],
         measures=[_measure_row(each, summary.estimate) for each in summary.measures[:LISTED_MEASURES]],
         figures=_figures(summary),
@@ -97,6 +98,7 @@ def round_page(summary: RoundSummary, path: Path) -> Path:
         failures=summary.failures[:LISTED_FAILURES],
         slices=slice_rows(summary.slices, summary.quantity),
         slice_figures=_slice_figures(summary),
+        slice_key=key_of_names(summary.slices, summary.estimate) if summary.estimate else "",
         words=FAILURE_WORDS[summary.kind],
         facts=[*_facts(summary.facts), *_agreement(summary)],
         design={name: _setting(name, value) for name, value in summary.design.items()},

@@ -18,7 +18,7 @@ WHOLE = Estimate(0.94, 0.9, 0.97, 150, 900, 1.0, "srs")
 )
 def test_names_of_any_script_are_drawn_with_their_share_behind_them(name: str) -> None:
     found = Sliced(name, {"shop": name}, 30, 0.033, 12, 12, 0.97, 0.7, 0.99)
-    before, mark, behind = _name(found, 900).partition("\u200e")
+    before, mark, behind = _name(name, found).partition("\u200e")
     assert before.startswith("shop ")
     assert mark, "what follows is written from the left"
     assert "3" in behind
