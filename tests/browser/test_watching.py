@@ -92,6 +92,9 @@ def test_long_names_and_large_numbers_fit_every_screen(browser: Browser, tmp_pat
         ):
             page.goto(path)
             assert too_wide(page) <= 1, path
+            beyond = "each.getBoundingClientRect().right - each.closest('div').getBoundingClientRect().right"
+            numbers = "[...document.querySelectorAll('.facts .big')]"
+            assert page.evaluate(f"Math.max(0, ...{numbers}.map(each => {beyond}))") <= 1, path
             edge = "each.getBoundingClientRect().left - each.closest('svg').getBoundingClientRect().left"
             ticks = "[...document.querySelectorAll('svg .tick')].filter(each => each.getBoundingClientRect().width)"
             assert page.evaluate(f"Math.min(0, ...{ticks}.map(each => {edge}))") >= 0, path

@@ -85,7 +85,7 @@ def test_large_errors_are_no_failures(tmp_path: Path, page_of: Pages) -> None:
         assert "Largest errors" in told
         assert re.search(r"The (\d\s)?largest errors? of\s60\slabelled inputs", told)
         assert "What it got wrong" not in told
-        assert "these errors have in common" in told
+        assert "these large errors have in common" in told
 
 
 def test_a_round_that_asks_nobody_has_no_share_of_labels(tmp_path: Path, page_of: Pages) -> None:
