@@ -312,6 +312,18 @@ def pointed(what: str, text: str, start: int, stop: int, message: str) -> str:
     return f"{what} cannot be read: {message}\n  {shown}\n  {place}"
 
 
+def within(hours: float) -> str:
+    """How soon something came.
+
+    >>> within(0.0), within(0.5), within(1.0), within(30.25), within(2400.0)
+    ('at once', 'within 0.5 hours', 'within 1 hour', 'within 30.2 hours', 'within 100 days')
+    """
+    if hours < 0.05:
+        return "at once"
+    size, unit = (hours / 24, "days") if hours >= 48 else (hours, "hours")
+    return f"within {in_unit(counting(size, 3), unit)}"
+
+
 def lasted(seconds: float) -> str:
     """How long something took, roughly.
 

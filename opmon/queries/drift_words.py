@@ -103,8 +103,10 @@ def _in_slices(slices: Sequence[SliceDrift], compared: Compared) -> list[str]:
             f"{each.name} (by {_of_slice(each.worse_by, each, quantity)}{_at_least(each, quantity)})"
             for each in worse[:NAMED]
         )
-        looked_at = counted(compared.slices, "slice")
-        said.append(f"Surely worse than before, corrected for {looked_at} looked at: {names}{_more(worse)}.")
+        how = f"Surely worse than before, corrected for {counted(compared.slices, 'slice')} looked at"
+        if all(each.worse_at_least == each.worse_by for each in worse):
+            how = "Worse than before, counted over all of their inputs, which may be chance"
+        said.append(f"{how}: {names}{_more(worse)}.")
     elif compared.slices and compared.change is not None:
         said.append(f"No single one of {counted(compared.slices, 'slice')} looked at is surely worse than before.")
     moved = [each for each in slices if each.drifted]

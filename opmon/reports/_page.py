@@ -44,5 +44,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(shown=text.shown, percent=text.percent, number=text.number)
-    environment.filters.update(counted=wording.counted)
+    environment.filters.update(counted=wording.counted, counting=wording.counting)
     return environment

@@ -26,7 +26,7 @@ from opmon.store.measured import Measured
 from opmon.types import Document, Estimate, Json, Verdict
 from opmon.types.grouped import FailureGroup
 from opmon.types.slicing import Sliced
-from opmon.wording import counted, told
+from opmon.wording import counted, told, within
 
 LISTED_FAILURES = 25
 """The most failures the page lists; the dataset holds them all."""
@@ -233,11 +233,7 @@ def _unscorable_remark(facts: RoundFacts) -> str:
 def _lag_remark(facts: RoundFacts) -> str:
     if facts.lag_median is None or facts.lag_ninety is None:
         return ""
-    return f"came by themselves, half of them within {_hours(facts.lag_median)}, 90 % within {_hours(facts.lag_ninety)}"
-
-
-def _hours(hours: float) -> str:
-    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"
+    return f"came by themselves, half of them {within(facts.lag_median)}, 90 % {within(facts.lag_ninety)}"
 
 
 def _failure_remark(facts: RoundFacts) -> str:

@@ -54,6 +54,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         counted=wording.counted,
+        counting=wording.counting,
+        within=wording.within,
         duration=show_duration,
         bounds=words.bounds_of,
         sure=words.sure_of,

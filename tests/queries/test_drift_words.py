@@ -76,7 +76,9 @@ def test_a_slice_that_was_counted_has_no_bound() -> None:
     slices = (SliceDrift("city 北京", 0.3, 0.3, 0, (), 954_376_314.0, 954_376_314.0),)
     change = Change(1.0, 1.0, 1.0, now=0.8, before=0.9)
     words = told(STILL, "loss", Compared(change, estimate, (1, 2), True, 6), slices)
-    assert words[-1] == "Surely worse than before, corrected for 6 slices looked at: city 北京 (by 954,376,314 €²)."
+    assert words[-1] == (
+        "Worse than before, counted over all of their inputs, which may be chance: city 北京 (by 954,376,314 €²)."
+    )
 
 
 def test_small_numbers_are_written_out() -> None:

@@ -141,6 +141,11 @@ def test_a_weight_that_is_not_known_is_no_number(tmp_path: Path) -> None:
     assert '<td class="number">–</td>' in failures_page([unknown], tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_a_large_weight_is_written_out(tmp_path: Path) -> None:
+    page = failures_page([Failure("in-1", "8", "3", weight=123_456.7)], tmp_path / "page.html")
+    assert '<td class="number">123457</td>' in page.read_text(encoding="utf-8")
+
+
 def test_failures_with_nothing_in_common_are_no_share_of_themselves(tmp_path: Path) -> None:
     rest = FailureGroup("rest", (), 5, share=1.0, low=0.6, high=1.0, examples=("a",))
     cause = FailureGroup("condition", ("age missing",), 7, share=0.6, low=0.4, high=0.8, lift=4.0, lift_at_least=2.0)
