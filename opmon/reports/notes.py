@@ -164,16 +164,19 @@ def _why(note: RoundNote) -> str:
 def _headline(estimate: Estimate) -> str:
     value, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
     told = "provisional " if estimate.provisional else ""
-    return f"{told}{plain(estimate.quantity.name)} {value} ({low} to {high})"
+    sure = "counted" if estimate.counted else f"{low} to {high}"
+    return f"{told}{plain(estimate.quantity.name)} {value} ({sure})"
 
 
 def _table(note: RoundNote) -> str:
     estimate = note.estimate
     value, low, high = estimate.quantity.texts(estimate.value, estimate.low, estimate.high)
-    level = wording.percent(estimate.level, 0)
+    sure = f"{wording.percent(estimate.level, 0)} interval {low} to {high}"
+    if estimate.counted:
+        sure = f"counted over all {wording.counted(estimate.frame_size, 'input')}"
     name = plain(estimate.quantity.title[:1].upper() + estimate.quantity.title[1:])
     rows = [
-        (f"{'Provisional ' if estimate.provisional else ''}{name}", f"**{value}**, {level} interval {low} to {high}"),
+        (f"{'Provisional ' if estimate.provisional else ''}{name}", f"**{value}**, {sure}"),
         ("Threshold", None if note.threshold is None else estimate.quantity.threshold(note.threshold)),
         ("Round", f"{note.round}, inputs until {_moment(note.ended_at)}"),
         ("Labels", f"{note.answered:,} of {note.asked:,} asked for, out of {wording.counted(note.inputs, 'input')}"),

@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from decimal import Decimal
 
 from opmon.abc import VersionNotes
 from opmon.errors import ModelError, NotFoundError
@@ -88,4 +89,9 @@ def _describe_model(work: Toolbox, name: str, note: RoundNote) -> None:
 
 
 def _number(value: float, share: bool) -> str:
-    return f"{value:.4f}" if share or not math.isfinite(value) else f"{value:.6g}"
+    """As programs read it, and people: without a power of ten.
+
+    >>> _number(0.93157, True), _number(1384835786.43, False), _number(1.565e-05, False)
+    ('0.9316', '1384840000', '0.00001565')
+    """
+    return f"{value:.4f}" if share or not math.isfinite(value) else f"{Decimal(f'{value:.6g}'):f}"

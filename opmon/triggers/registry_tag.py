@@ -56,4 +56,5 @@ def _figures(event: Document) -> str:
     quantity = named(estimate.get("quantity") or "accuracy", estimate.get("unit") or "")
     value, low, high = quantity.texts(estimate["value"], estimate["low"], estimate["high"])
     threshold = "" if line is None else f", threshold {quantity.exactly(line)}"
-    return f"{quantity.caption} {value} ({low} to {high}){threshold}"
+    sure = "counted" if estimate["low"] == estimate["high"] else f"{low} to {high}"
+    return f"{quantity.caption} {value} ({sure}){threshold}"

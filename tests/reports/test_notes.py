@@ -50,6 +50,13 @@ def test_a_timeline_says_how_its_version_does_and_why() -> None:
     assert r"\| &lt;script&gt;" in text
 
 
+def test_what_was_counted_has_no_interval() -> None:
+    text = round_note(replace(NOTE, estimate=Estimate(0.807, 0.807, 0.807, 300, 300, 1.0, "census")))
+    assert bound("accuracy 80.7 % (counted)") in text
+    assert bound("**80.7 %**, counted over all 300 inputs |") in text
+    assert "interval" not in text
+
+
 def test_what_is_not_known_is_left_out() -> None:
     text = timeline_note(replace(NOTE, page=None, picture=None, threshold=None, rules=[], status="unwatched"))
     for part in ("Monitor in opmon", "![", "Threshold", "Rules", "None"):

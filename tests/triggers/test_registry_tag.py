@@ -42,6 +42,13 @@ def test_an_alarm_sets_a_tag_that_says_when_why_and_where(event) -> None:
     assert registry.tags == {"models:/digits/3": {"opmon.retrain": said, own: said}}
 
 
+def test_what_was_counted_has_no_bounds(event) -> None:
+    registry = Registry()
+    event["estimate"] |= {"low": event["estimate"]["value"], "high": event["estimate"]["value"]}
+    RegistryTag().bind(registry).act(event)
+    assert "Accuracy 85.0 % (counted)." in registry.tags["models:/digits/3"]["opmon.retrain"]
+
+
 def test_an_event_without_an_estimate_says_what_it_knows(event) -> None:
     registry = Registry()
     RegistryTag().bind(registry).act({**event, "estimate": None, "run_uri": None})
