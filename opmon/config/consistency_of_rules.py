@@ -13,7 +13,7 @@ from opmon.config.part import at_key
 from opmon.decisions.measure_level import stakes
 from opmon.errors import InputError
 from opmon.types import Labelled
-from opmon.wording import number
+from opmon.wording import exactly, number
 
 if TYPE_CHECKING:
     from opmon.abc import Measure
@@ -94,7 +94,7 @@ def _require_within(line: float, quantity: Quantity, ends: tuple[float, float]) 
     low, high = ends
     if low <= line <= high:
         return
-    name, got = quantity.name, f"got {line:g}"
+    name, got = quantity.name, f"got {exactly(line)}"
     if quantity.better == "zero":
         raise InputError(f"threshold is how far {name} may be from 0, on either side, so at least 0; {got}")
     if math.isinf(high):

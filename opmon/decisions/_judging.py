@@ -8,6 +8,7 @@ from opmon.decisions._words import in_words, out_of_line
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Verdict
+from opmon.wording import number
 
 
 def verdict(
@@ -54,7 +55,7 @@ def checked_share(value: object, name: str, low: float = 0.0, high: float = 1.0)
         hint = ""
         if isinstance(value, int | float) and not isinstance(value, bool) and 1 < value < 100:
             hint = f" (did you mean {value / 100:g}?)"
-        raise InputError(f"{name} must lie strictly between {low:g} and {high:g}; got {value!r}{hint}")
+        raise InputError(f"{name} must lie strictly between {number(low)} and {number(high)}; got {value!r}{hint}")
     return float(value)
 
 

@@ -16,7 +16,7 @@ from opmon.decisions._words import in_words
 from opmon.decisions.case import OWN, Case, carried
 from opmon.errors import InputError
 from opmon.types import Document, Estimate, Verdict, VerdictState
-from opmon.wording import counted
+from opmon.wording import counted, exactly
 
 
 class _Running(TypedDict):
@@ -80,7 +80,7 @@ class OnLine(Rule):
 
     def _nothing(self, any_round: bool, why: str, before: Document) -> Verdict:
         message = why or ("the last round has no answers yet" if any_round else "no round has an estimate yet")
-        message += f"; nothing is known about the line {self.threshold:g}"
+        message += f"; nothing is known about the line {exactly(self.threshold)}"
         return Verdict(self.name, "unknown", message, threshold=self.threshold, details=carried(before))
 
     def _after(self, before: Document, estimate: Estimate) -> _Running:

@@ -18,7 +18,7 @@ from opmon.decisions.draw_values import draw_values
 from opmon.errors import InputError
 from opmon.problems import SHARES
 from opmon.types import Document, Estimate, Json, Problem, Verdict
-from opmon.wording import counted, percent, points
+from opmon.wording import counted, exactly, percent, points
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,9 @@ class AccuracyDrop(Rule):
         if self.baseline is not None:
             checked_share(self.baseline, "baseline", high=1.0 + 1e-12)
             if self.baseline - self.drop <= 0:
-                raise InputError(f"drop must be smaller than the baseline, {self.baseline:g}; got {self.drop:g}")
+                raise InputError(
+                    f"drop must be smaller than the baseline, {exactly(self.baseline)}; got {exactly(self.drop)}"
+                )
         if self.period is not None and (self.baseline is not None or not 1 <= self.period[0] <= self.period[1]):
             raise InputError(
                 f"period must be two numbers of rounds such as [10, 40], without baseline; got {self.period}"

@@ -22,6 +22,7 @@ from opmon.decisions.draw_values import terms
 from opmon.errors import InputError
 from opmon.quantities import Quantity
 from opmon.types import Document, Floats, Labelled, Verdict
+from opmon.wording import exactly
 
 
 @dataclass(frozen=True)
@@ -168,5 +169,7 @@ def stakes(ratio: Ratio, quantity: Quantity, threshold: float) -> tuple[float, f
             "be. Use measure_worse, which looks at the estimates"
         )
     if better <= 0 or worse < 0:
-        raise InputError(f"nothing can be bet on {quantity.name} at the very best that it may be; got {threshold:g}")
+        raise InputError(
+            f"nothing can be bet on {quantity.name} at the very best that it may be; got {exactly(threshold)}"
+        )
     return ratio.heaviest * better, ratio.heaviest * worse
