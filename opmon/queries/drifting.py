@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opmon.estimators.changes import Interval, change, worse_slices
+from opmon.estimators.intervals import wilson
 from opmon.queries.drift_words import Compared, told
 from opmon.store import revisions, rounds, sliced
 from opmon.store.engine import Connection
@@ -69,7 +70,25 @@ def _before(connection: Connection, monitor: str, final: Revision) -> list[Revis
 
 
 def _interval(estimate: Estimate) -> Interval:
-    return Interval(estimate.value, estimate.low, estimate.high)
+    return _by_chance(Interval(estimate.value, estimate.low, estimate.high), estimate.frame_size, estimate)
+
+
+def _by_chance(known: Interval, inputs: float, of: Estimate) -> Interval:
+    """What is known of some inputs, taken as inputs that came by chance: others would be more or less often right,
+    though the model is the same, also where the truth of all of them is known.
+
+    A share gets the distance to the bounds of Wilson's interval from as many ``inputs`` beside its own, as independent
+    ones are added. Other quantities stay as they are: how single inputs differ is not kept.
+    """
+    if not of.quantity.share or inputs < 1:
+        return known
+    low, high, _ = wilson(min(max(known.value, 0.0), 1.0), inputs, of.level)
+    down, up = max(known.value - low, 0.0), max(high - known.value, 0.0)
+    return Interval(
+        known.value,
+        known.value - math.hypot(known.value - known.low, down),
+        known.value + math.hypot(known.high - known.value, up),
+    )
 
 
 def _parts(kept: Document) -> tuple[DriftedPart, ...]:
@@ -101,8 +120,9 @@ def _slices(
     """The slices and predicted classes that are surely worse, or in which inputs drifted; and how many were compared
     by what they estimate."""
     parts = sliced.of(connection, [each.key for each in (*chosen, *([] if final is None else [final]))])
-    now = _known(parts.get(final.key, ()) if final is not None else (), round_.drift or {})
-    earlier = [_known(parts.get(each.key, ()), kept.get(each.round_number, {})) for each in chosen]
+    shown = () if final is None else parts.get(final.key, ())
+    now = _known(shown, round_.drift or {}, None if final is None else final.estimate)
+    earlier = [_known(parts.get(each.key, ()), kept.get(each.round_number, {}), each.estimate) for each in chosen]
     pairs = {
         name: (own, [one for each in earlier if (one := each[name].interval if name in each else None) is not None])
         for name, slice_ in now.items()
@@ -141,19 +161,22 @@ class _Known:
     interval: Interval | None
 
 
-def _known(slices: Sequence[Sliced], kept: Document) -> dict[str, _Known]:
-    found = {each.name: _Known(each.share, _of_slice(each)) for each in slices}
+def _known(slices: Sequence[Sliced], kept: Document, estimate: Estimate | None) -> dict[str, _Known]:
+    found = {each.name: _Known(each.share, _of_slice(each, estimate)) for each in slices}
     if any(PREDICTED in each.levels for each in slices):
         return found  # the monitor's own slices are those of the predicted classes
     estimates: Mapping[str, Sequence[float]] = kept.get("by_class") or {}
     for name, share in (kept.get("classes") or {}).items():
         told = estimates.get(name)
         interval = Interval(*told[:3]) if told is not None and told[3] >= ANSWERS else None
+        if interval is not None and estimate is not None:
+            interval = _by_chance(interval, share * estimate.frame_size, estimate)
         found[f"predicted {name}"] = _Known(share, interval)
     return found
 
 
-def _of_slice(each: Sliced) -> Interval | None:
+def _of_slice(each: Sliced, estimate: Estimate | None) -> Interval | None:
     if each.value is None or each.low is None or each.high is None or each.answers < ANSWERS:
         return None
-    return Interval(each.value, each.low, each.high)
+    known = Interval(each.value, each.low, each.high)
+    return known if estimate is None else _by_chance(known, each.inputs, estimate)
