@@ -63,3 +63,20 @@ def test_of_postgresql(case: Case) -> None:
         with pytest.raises(DatabaseUnavailable, match=words) as raised, store.read():
             pass
     assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("held", "words"), [(None, "sslrootcert of 'database'; sslrootcert=system"), ("no certificate", "a file for TLS")]
+)
+def test_certificates_to_trust_that_are_not_there_are_no_silence_of_postgresql(
+    tmp_path: Path, held: str | None, words: str
+) -> None:
+    server, trusted = tmp_path / "server.pem", tmp_path / "trusted.pem"
+    server.write_bytes(self_signed("localhost"))
+    if held is not None:
+        trusted.write_text(held)
+    with tls_server(server, greeting=b"S") as port:
+        store = connect(f"postgresql+psycopg://ann@localhost:{port}/opmon?sslmode=verify-full&sslrootcert={trusted}")
+        with pytest.raises(DatabaseUnavailable, match=words) as raised, store.read():
+            pass
+    assert "did not answer" not in str(raised.value)

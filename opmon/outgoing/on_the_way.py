@@ -21,7 +21,9 @@ _WORDS: Mapping[str, str] = {
         "its certificate is not trusted here: it has expired, is not valid yet, or is signed by somebody who is not "
         f"known. {_TRUST}"
     ),
-    r"WRONG_VERSION_NUMBER|wrong version number|UNKNOWN_PROTOCOL|record layer failure": "it does not speak HTTPS there",
+    r"WRONG_VERSION_NUMBER|wrong version number|UNKNOWN_PROTOCOL|record layer failure": (
+        "it speaks no TLS (HTTPS) there"
+    ),
     r"does not support SSL, but SSL was required": "it does not speak TLS, which 'sslmode' of the address asks for",
     r"Connection refused": "nobody listens there (connection refused)",
     r"Temporary failure in name resolution": "the name server does not answer",

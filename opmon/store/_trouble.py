@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import exc as sql
 
 from opmon.errors import DatabaseBusy, DatabaseUnavailable
+from opmon.outgoing.libpq import refused
 from opmon.outgoing.on_the_way import on_the_way
 from opmon.redaction import redacted
 
@@ -71,9 +72,8 @@ _ON_THE_WAY: Mapping[str, str] = {
     r"password authentication failed|no password supplied": (
         "it refused the user or the password. Write the right ones into 'database' and start opmon again. " + _AGAIN
     ),
-    r"database \"[^\"]*\" does not exist": "it is not there. Create it, or name another in 'database'.",
 }
-"""By what PostgreSQL says to one who connects: the driver gives no code then."""
+"""By what PostgreSQL says to one who connects, where opmon can do something about it itself."""
 
 _BUSY = (_SQLITE["SQLITE_BUSY"], _POSTGRES["55P03"])
 
@@ -111,9 +111,11 @@ def _words(exc: sql.SQLAlchemyError) -> str | None:
     if isinstance(cause, sqlite3.Error):
         return _sqlite_words(cause)
     code = None if cause is None else getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    if code is None:
-        return next((words for said, words in _ON_THE_WAY.items() if re.search(said, str(cause))), None)
-    return _POSTGRES.get(str(code))
+    if code is not None:
+        return _POSTGRES.get(str(code))
+    own = next((words for said, words in _ON_THE_WAY.items() if re.search(said, str(cause))), None)
+    why = None if own is not None or cause is None else refused(_said(exc), "'database'")
+    return own if why is None else f"{why}. {_AGAIN}"
 
 
 def _sqlite_words(cause: sqlite3.Error) -> str | None:

@@ -152,6 +152,44 @@ def test_a_server_that_takes_no_connection_is_told_by_what_helps(postgres: Calla
         open_store(nowhere)
 
 
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (None, "knows no such user"),
+        ("NOLOGIN", "may not log in"),
+        ("LOGIN", "Grant CONNECT on it"),
+    ],
+)
+def test_a_user_whom_the_server_does_not_let_in_is_told_by_what_helps(
+    postgres: Callable[[], str], made: str | None, words: str
+) -> None:
+    url = postgres()
+    address = sa.engine.make_url(url)
+    user = f"unwanted_in_{address.database}"
+    with connect(url).write() as connection:
+        connection.exec_driver_sql(f"REVOKE CONNECT ON DATABASE {address.database} FROM public")
+        if made is not None:
+            connection.exec_driver_sql(f"CREATE ROLE {user} {made}")
+    with pytest.raises(DatabaseUnavailable, match=words) as raised:
+        open_store(address.set(username=user).render_as_string(hide_password=False))
+    assert "did not answer" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("sslmode=requier", "'database' cannot be used as it is written: invalid sslmode value"),
+        ("ssl_mode=require", 'cannot be used as it is written: invalid connection option "ssl_mode"'),
+        ("connect_timeout=ten", "cannot be used as it is written: bad value for connect_timeout"),
+        ("options=-c%20no.such.thing", r"refused the connection: .*no\.such\.thing"),
+        ("target_session_attrs=standby", "target_session_attrs asks for"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_told(postgres: Callable[[], str], query: str, words: str) -> None:
+    with pytest.raises(DatabaseUnavailable, match=words):
+        open_store(f"{postgres()}&{query}")
+
+
 def read_only(url: str, said: str) -> None:
     """Let new sessions take writes, or none: as the primary, and as a standby."""
     address = sa.engine.make_url(url)

@@ -10,6 +10,7 @@ from sqlalchemy import exc as sql
 
 from opmon.durations import show_duration
 from opmon.errors import DatabaseUnavailable, OpmonError, SourceError
+from opmon.outgoing.libpq import refused
 from opmon.outgoing.on_the_way import on_the_way
 from opmon.redaction import redacted
 
@@ -43,6 +44,9 @@ def trouble(where: str, what: str, exc: sql.SQLAlchemyError, timeout: timedelta)
         return DatabaseUnavailable(message) if words is _SLOW or code in _PASSING else SourceError(message)
     if "unable to open database file" in said:
         return SourceError(f"{where} cannot be opened: is the file there, and may the user that runs opmon read it?")
+    why = None if code or isinstance(cause, sqlite3.Error) else refused(said, "'database' of the source")
+    if why is not None:
+        return DatabaseUnavailable(f"{where}: {why}. Nothing is lost.")
     if _may_pass(exc, cause, code):
         reached = on_the_way(said, "sslrootcert of its address")
         return DatabaseUnavailable(
