@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator, model_validator
@@ -20,6 +20,9 @@ INSTANT = timedelta(microseconds=1)
 """The least by which two times differ."""
 LEAST_SILENCE = timedelta(minutes=2)
 """However short its periods are, no monitor is silent sooner."""
+MOST_PERIODS = 10_000
+"""Of how many periods silence may be: the times of cron are gone through one by one."""
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ScheduleSettings(Part):
@@ -37,7 +40,7 @@ class ScheduleSettings(Part):
     """Each time is put off by a random while of at most so much, so that many monitors do not begin together."""
     grace: Duration | None = None
     """A time that was missed by more than this is left out; None: it is made up for, however late."""
-    silent_after: Count = 3
+    silent_after: Annotated[Count, Field(le=MOST_PERIODS)] = 3
     """So many periods without a cycle that ended, and the monitor is told to be silent."""
     give_up_after: Duration = Field(default="30m")  # type: ignore[assignment]
     """A cycle in which nothing moves for so long is given up: it is begun anew, by whichever worker is first."""
@@ -50,6 +53,8 @@ class ScheduleSettings(Part):
             raise at_key("every", "must be at least 1s")
         if self.every is not None and self.jitter is not None and self.jitter >= self.every:
             raise at_key("jitter", "must be shorter than every")
+        if self.cron is not None and self.next_after(_ANY_DAY) is None:
+            raise at_key("cron", "names a day that never comes, such as 30 February")
         return self
 
     def next_after(self, last: datetime) -> datetime | None:
@@ -71,8 +76,13 @@ class ScheduleSettings(Part):
     def silent_from(self, last: datetime) -> datetime | None:
         """When a monitor whose last cycle ended then is silent; None where its time never comes."""
         found: datetime | None = last
-        for _ in range(self.silent_after):
-            found = None if found is None else self.next_after(found)
+        try:
+            if self.every is not None:
+                return last + max(self.every * self.silent_after, LEAST_SILENCE)
+            for _ in range(self.silent_after):
+                found = None if found is None else self.next_after(found)
+        except OverflowError:  # beyond the year 9999
+            return None
         return None if found is None else max(found, last + LEAST_SILENCE)
 
     @field_validator("timezone")

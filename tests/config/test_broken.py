@@ -169,6 +169,8 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     "both schedules": (with_monitor('schedule: {every: 1m, cron: "* * * * *"}'), ["digits.schedule", "either every"]),
     "cron": (with_monitor('schedule: {cron: "61 * * * *"}'), ["schedule.cron", "five fields", "'61 * * * *'"]),
     "cron weekday": (with_monitor('schedule: {cron: "0 0 * * 1-5"}'), ["schedule.cron", "mon-fri", "'0 0 * * 1-5'"]),
+    "cron never": (with_monitor('schedule: {cron: "0 0 30 2 *"}'), ["schedule.cron", "never comes", "'0 0 30 2 *'"]),
+    "silent after": (with_monitor("schedule: {every: 1s, silent_after: 1e6}"), ["schedule.silent_after", "10000"]),
     "regression by confidence": (
         with_monitor("problem: regression", "sampler: {type: sups, variable: confidence}"),
         ["digits.sampler", "'confidence'", "srs"],

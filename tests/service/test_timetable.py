@@ -126,6 +126,13 @@ def test_an_hour_that_comes_twice_or_never_is_begun_once() -> None:
     assert times("*/30 * * * *", datetime(2026, 10, 24, 23, 45, tzinfo=UTC), 5) == each
 
 
+def test_silence_that_begins_after_the_last_year_never_begins() -> None:
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    assert ScheduleSettings(every="3660d", silent_after=1000).silent_from(now) is None
+    assert ScheduleSettings(cron="0 0 29 2 mon", silent_after=1000).silent_from(now) is None
+    assert ScheduleSettings(every="10s", silent_after=10_000).silent_from(now) == now + timedelta(seconds=100_000)
+
+
 def test_jitter_puts_off_by_less_than_it_says_and_moves_no_later_time(clock: Any) -> None:
     world = World(clock, digits={"every": "1h", "jitter": "20m"}).begin(digits=clock())
     assert world.pass_(minutes=59) == []
