@@ -6,6 +6,8 @@ Senders may be slow on purpose: the head of a request has its time, as its body 
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import Awaitable, Callable
 
@@ -64,9 +66,27 @@ def listen(host: str, port: int, key: str) -> socket.socket:
         return listening
     except (OSError, UnicodeError) as exc:
         raise ConfigError(
-            f"opmon cannot listen on {host}:{port}: {exc}. End what listens there, or say another address in "
-            f"{key}: {{listen: 127.0.0.1:{8788 if port != 8788 else 8789}}}"
+            f"opmon cannot listen on {host}:{port}: {_why(exc)}, or say another address in {_where(key, port)}"
         ) from exc
+
+
+def _why(exc: OSError | UnicodeError) -> str:
+    """What is wrong with an address, and what helps."""
+    if isinstance(exc, UnicodeError | socket.gaierror):
+        return "nobody knows a host of that name. Correct it"
+    if exc.errno == errno.EADDRINUSE:
+        return "another program listens there. End that one"
+    if exc.errno == errno.EADDRNOTAVAIL:
+        return "this machine has no such address. Give it that one"
+    if exc.errno == errno.EACCES:
+        return "the user who runs opmon may not take this port. Give it the right to (CAP_NET_BIND_SERVICE)"
+    return f"{exc.strerror or exc}. Put that right"
+
+
+def _where(key: str, port: int) -> str:
+    """Where another address is written: the environment wins over opmon.yaml."""
+    other, variable = f"127.0.0.1:{8788 if port != 8788 else 8789}", f"OPMON_{key.upper()}_LISTEN"
+    return f"{variable}={other}" if variable in os.environ else f"{key}: {{listen: {other}}}"
 
 
 def server_of(app: Callable[..., Awaitable[None]], connections: int, last_seconds: int) -> uvicorn.Server:
