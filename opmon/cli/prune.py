@@ -30,7 +30,7 @@ def prune(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: bool
     """
     from opmon.monitor import Monitor
 
-    settings = settings_of(path)
+    settings, something = settings_of(path), False
     for name in chosen(settings, monitors):
         found = Monitor.from_settings(settings, name).prune(really=yes) if settings.monitors[name].keep.given else ()
         if as_json:
@@ -39,10 +39,11 @@ def prune(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: bool
         if not settings.monitors[name].keep.given:
             click.echo(f"{name}: kept for ever; to have it removed: keep: {{payloads: 90d, frames: 1y, rounds: 3y}}")
             continue
+        something = something or any(each.kinds for each in found)
         for line in _lines(found, yes, settings.monitors[name].newest_kept):
             click.echo(f"{name}: {line}" if not line.startswith(" ") else line)
     if not yes and not as_json:
-        click.echo("nothing was removed; opmon prune --yes does it")
+        click.echo("nothing was removed; opmon prune --yes does it" if something else "there is nothing to remove")
 
 
 def _lines(found: Sequence[Erased], yes: bool, newest: int) -> Iterator[str]:

@@ -120,7 +120,8 @@ def test_prune_says_what_would_go(drawn: Any) -> None:
     workbench, config = drawn
     out = opmon("prune", "-c", config)[1]
     assert f"{workbench.name}: 0 bytes of 0 rounds would be removed" in out
-    assert "opmon prune --yes" in out
+    assert "there is nothing to remove" in out
+    assert "opmon prune --yes" not in out
     told = json.loads(opmon("prune", "-c", config, "--yes", "--json")[1])
     assert told == {"monitor": workbench.name, "erased": True, "rounds": []}
 

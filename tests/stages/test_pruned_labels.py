@@ -183,6 +183,7 @@ def test_commands_say_what_went_and_refuse_late_labels(
         return CliRunner().invoke(group, [*words, "--config", str(path)])
 
     dry = run("prune")
+    assert "nothing was removed; opmon prune --yes does it" in dry.output
     assert "of 1 round would be removed" in dry.output
     assert f"with {asked} tasks and {asked} labels of 1 round, whose estimates stay" in dry.output
     assert "the labels of 1 round stay, old as they are: something that is configured may look back" in dry.output
