@@ -203,8 +203,8 @@ def _times(told: Sequence[Gauges]) -> Iterator[Metric]:
 
 
 def _cycles(told: Sequence[Gauges]) -> Iterator[Metric]:
-    ended = CounterMetricFamily("opmon_cycles", "Scheduled cycles that ended.", labels=["monitor", "outcome"])
-    seconds = SummaryMetricFamily("opmon_cycle_duration_seconds", "How long scheduled cycles took.", labels=["monitor"])
+    ended = CounterMetricFamily("opmon_cycles", "Cycles that ended.", labels=["monitor", "outcome"])
+    seconds = SummaryMetricFamily("opmon_cycle_duration_seconds", "How long cycles took.", labels=["monitor"])
     last = GaugeMetricFamily("opmon_cycle_last_duration_seconds", "How long the last one took.", labels=["monitor"])
     running = GaugeMetricFamily(
         "opmon_cycle_failures", "Cycles that failed running, up to the last.", labels=["monitor"]
