@@ -3,18 +3,26 @@
 A new one that is wrong is told, and the old goes on. So it does where the new one names another database, registry,
 state folder or address: those are what the process stands on, and take a restart. What is wrong with one may lie
 outside of its file, such as the right to read it: it is tried again until one is taken over, whole or not at all.
+
+The file is read in a thread of its own: a disk that hangs holds no monitor up for longer than :data:`READ_SECONDS`.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from opmon.config import MonitorSettings, Settings
-from opmon.errors import OpmonError
+from opmon.errors import ConfigError, OpmonError
+from opmon.waiting import start
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +31,8 @@ AGAIN_SECONDS = 30.0
 """How often one that could not be taken over is tried again."""
 GONE_SECONDS = 10.0
 """A file that has not been there for so long is not being replaced: it is gone."""
+READ_SECONDS = 10.0
+"""After so long whoever reads the file is not waited for any more."""
 GROUND = ("database", "state", "mlflow", "registry")
 """What the process stands on: a configuration that changes it is not taken over at all."""
 LATER = ("ingest", "web", "metrics")
@@ -49,6 +59,9 @@ class Reloading:
     """When it was last read."""
     _there: float = field(default=0.0, repr=False)
     """When the file was last there."""
+    _hanging: Future[Any] | None = field(default=None, repr=False)
+    """What reads the file and is not waited for any more."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
         self._seen = self._stamp()
@@ -56,19 +69,37 @@ class Reloading:
 
     def look(self, forced: bool = False) -> None:
         """Read the configuration again where its file has changed, or where that is asked for."""
-        stamp, now = self._stamp(), self.monotonic()
-        self._there = self._there if stamp is None else now
-        if not (forced or self._is_due(stamp, now)):
-            return
-        self._seen, self._tried = stamp, now
+        if not self._lock.acquire(blocking=forced):
+            return  # somebody looks just now
         try:
-            self._take(self.load())
+            if self._hanging is None or self._hanging.done():
+                self._hanging = None
+                self._look(forced)
+            elif forced:
+                log.error("the old configuration goes on: %s still hangs", self.path)
         except OpmonError as exc:
             self.good = False
             log.error("the new configuration in %s is not used, and the old goes on: %s", self.path, exc)
         except Exception:
             self.good = False
             log.exception("the new configuration in %s is not used, and the old goes on", self.path)
+        finally:
+            self._lock.release()
+
+    def _look(self, forced: bool) -> None:
+        stamp, now = self._waited(self._stamp), self.monotonic()
+        self._there = self._there if stamp is None else now
+        if forced or self._is_due(stamp, now):
+            self._seen, self._tried = stamp, now
+            self._take(self._waited(self.load))
+
+    def _waited(self, function: Callable[[], T]) -> T:
+        """What is read; an error where that takes too long: nothing more is read until it ends."""
+        future, _ = start(function, "configuration")
+        if not wait((future,), READ_SECONDS).done:
+            self._hanging = future
+            raise ConfigError(f"it could not be read within {READ_SECONDS:g} s; does the disk hang that holds it?")
+        return future.result()
 
     def _is_due(self, stamp: tuple[int, int, int] | None, now: float) -> bool:
         if stamp is None and now - self._there < GONE_SECONDS:

@@ -55,7 +55,7 @@ class Signals:
         """Read the configuration again, or stop; the process ends some seconds later, whatever still hangs."""
         while (number := self._came.get()) == signal.SIGHUP:
             log.info("SIGHUP received: the configuration is read again")
-            self._reload()
+            threading.Thread(target=self._reload, name="reload", daemon=True).start()  # it may hang
         log.info("%s received: the steps under way are finished first", signal.Signals(number).name)
         self._stop()
         threading.Event().wait(LAST_RESORT)  # a process that ends by itself takes this thread along

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from opmon.service.reloading import AGAIN_SECONDS, GONE_SECONDS, Reloading
 from opmon.service.scheduler import Service
 from opmon.store import audit
 from opmon.store.engine import open_store
+from tests.patience import LONGEST, until
 from tests.web.world import monitor
 
 
@@ -147,6 +151,46 @@ def test_a_file_that_is_gone_for_good_is_told(file: File, caplog: pytest.LogCapt
     now[0] += AGAIN_SECONDS
     reloading.look()
     assert reloading.good
+
+
+def test_a_file_that_hangs_holds_nobody_up(
+    file: File, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("opmon.service.reloading.READ_SECONDS", 0.2)
+    now = [0.0]
+    looking = file.reloading
+    looking.monotonic = lambda: now[0]
+    away = file.path.rename(file.path.with_name("away.yaml"))
+    os.mkfifo(file.path)  # whoever opens it waits for one who writes
+    for _ in range(3):
+        looking.look()
+    assert (file.taken, looking.good) == ([], False)
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "could not be read within 0.2 s; does the disk hang" in told
+    file.path.write_text(away.read_text())  # the one who waits reads on, in vain
+    file.write(digits=monitor(seed=7))
+    until(lambda: looking._hanging is not None and looking._hanging.done())
+    now[0] = AGAIN_SECONDS
+    looking.look()
+    assert ([new.monitor("digits").seed for new in file.taken], looking.good) == ([7], True)
+
+
+HUNG_ON_SIGHUP = """
+import os, signal, threading
+from opmon.service.stopping import Signals
+def reload():
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait()
+Signals(lambda: print("stopped", flush=True) or os._exit(5), reload).listen()
+os.kill(os.getpid(), signal.SIGHUP)
+while True:
+    signal.pause()
+"""
+
+
+def test_a_sighup_whose_configuration_hangs_is_in_no_way_of_a_sigterm() -> None:
+    ended = subprocess.run([sys.executable, "-c", HUNG_ON_SIGHUP], timeout=LONGEST, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (5, "stopped\n"), ended.stderr
 
 
 def test_it_is_taken_over_by_all_or_by_nobody(file: File) -> None:
