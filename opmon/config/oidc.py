@@ -33,6 +33,8 @@ def _issuer(value: str) -> str:
             "must be the https:// address that the provider calls its issuer, such as "
             "https://login.example.com/realms/company; http:// is for providers on this machine"
         )
+    if "/.well-known/" in value:
+        raise ValueError("must end before /.well-known/: opmon finds the provider's description there itself")
     return value
 
 

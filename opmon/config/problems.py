@@ -34,13 +34,13 @@ _PLAIN = {
     "tuple_type": "must be a list",
 }
 
-_SHAPES = ("model_type", "dict_type", "mapping_type", "list_type", "tuple_type")
+_SHAPES = ("model_type", "dict_type", "mapping_type", "list_type", "tuple_type", "too_short")
 
 
 def config_error(error: ValidationError, document: Document, overridden: Mapping[KeyPath, str]) -> ConfigError:
     """The first problem in full, the others by their keys; ``overridden`` names the variables that set a key."""
     found = [(problem, _path(problem, document.data)) for problem in error.errors(include_url=False)]
-    found = [(problem, path) for problem, path in found if not _is_of_another_shape(problem, path, found)] or found
+    found = [(problem, path) for problem, path in found if not _says_only_the_shape(problem, path, found)] or found
     problems, paths = [problem for problem, _ in found], [path for _, path in found]
     message = _line(problems[0], paths[0], document, overridden)
     others = list(dict.fromkeys(dotted(path) for path in paths[1:] if path != paths[0]))
@@ -50,8 +50,9 @@ def config_error(error: ValidationError, document: Document, overridden: Mapping
     return ConfigError(message)
 
 
-def _is_of_another_shape(problem: ErrorDetails, path: KeyPath, found: Sequence[tuple[ErrorDetails, KeyPath]]) -> bool:
-    """Whether it only says that a list was no mapping, or a mapping no list, where what it holds is what is wrong."""
+def _says_only_the_shape(problem: ErrorDetails, path: KeyPath, found: Sequence[tuple[ErrorDetails, KeyPath]]) -> bool:
+    """Whether it only says that a list was no mapping, a mapping no list, or a list too short, where what it holds is
+    what is wrong."""
     deeper = any(len(other) > len(path) and other[: len(path)] == path for _, other in found)
     return problem["type"] in _SHAPES and deeper
 
@@ -66,6 +67,10 @@ def words(problem: ErrorDetails) -> str:
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
         sign = {"greater_than": ">", "greater_than_equal": ">=", "less_than": "<", "less_than_equal": "<="}[kind]
         return f"must be {sign} {next(iter(context.values()))}"
+    if kind == "too_short":
+        return f"must hold at least {context['min_length']}"
+    if kind == "too_long":
+        return f"must hold at most {context['max_length']}"
     if kind == "value_error" and "error" in context:
         return str(context["error"])
     return problem["msg"].replace("Input should be", "must be")

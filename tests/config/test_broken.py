@@ -178,6 +178,11 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     "database": (MONITOR + "database: mysql://u:geheim@h/d\n", ["database", "postgresql+psycopg://", "u:***@h"]),
     "database port": (MONITOR + "database: postgresql://u:p/w@h/d\n", ["database", "percent-encode"]),
     "state": (MONITOR + "state: ''\n", ["state", "must not be empty"]),
+    "no proxy": (MONITOR + "web: {identity: {header: X-User, trusted: []}}\n", ["trusted", "must hold at least 1"]),
+    "issuer": (
+        MONITOR + "web: {url: 'https://a', oidc: {client_id: a, issuer: 'https://b/.well-known/openid-configuration'}}\n",
+        ["web.oidc.issuer", "must end before /.well-known/"],
+    ),
     # plugins
     "sampler": (with_monitor("sampler: {type: supps}"), ["sampler.type", "'sups'", "srs", "'supps'"]),
     "sampler parameter": (with_monitor("sampler: {type: sups, varible: dsa}"), ["sampler.varible", "'variable'"]),
@@ -278,6 +283,15 @@ def test_a_second_problem_is_named_in_a_second_line(tmp_path: Path) -> None:
     assert "threads" in first or "device" in first
     assert second.startswith("also wrong: ")
     assert "monitors.digits.level" in second
+
+
+def test_a_list_is_not_too_short_because_of_what_is_wrong_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "opmon.yaml"
+    path.write_text(MONITOR + "web: {identity: {header: X-User, trusted: [10.0.0.0/99]}}\n")
+    with pytest.raises(ConfigError) as raised:
+        load(path, {})
+    assert "web.identity.trusted[0]" in str(raised.value)
+    assert "also wrong" not in str(raised.value)
 
 
 def test_an_override_is_blamed_not_the_file(tmp_path: Path) -> None:
