@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from opmon.config import MonitorSettings, Settings
 from opmon.errors import ConfigError, OpmonError
+from opmon.logs.repeats import EVENT
 from opmon.waiting import start
 
 T = TypeVar("T")
@@ -61,6 +62,8 @@ class Reloading:
     """When the file was last there."""
     _hanging: Future[Any] | None = field(default=None, repr=False)
     """What reads the file and is not waited for any more."""
+    _refused: str | None = field(default=None, repr=False)
+    """Why the file as it is was refused, as it was told."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,17 +75,17 @@ class Reloading:
         if not self._lock.acquire(blocking=forced):
             return  # somebody looks just now
         try:
+            if forced:
+                self._refused = None  # whoever asks is answered
             if self._hanging is None or self._hanging.done():
                 self._hanging = None
                 self._look(forced)
             elif forced:
-                log.error("the old configuration goes on: %s still hangs", self.path)
+                self._refuse("its disk still hangs")
         except OpmonError as exc:
-            self.good = False
-            log.error("the new configuration in %s is not used, and the old goes on: %s", self.path, exc)
-        except Exception:
-            self.good = False
-            log.exception("the new configuration in %s is not used, and the old goes on", self.path)
+            self._refuse(str(exc))
+        except Exception as exc:  # noqa: BLE001 - told with its traceback
+            self._refuse(type(exc).__name__, exc)
         finally:
             self._lock.release()
 
@@ -90,8 +93,22 @@ class Reloading:
         stamp, now = self._waited(self._stamp), self.monotonic()
         self._there = self._there if stamp is None else now
         if forced or self._is_due(stamp, now):
+            if stamp != self._seen:
+                self._refused = None
             self._seen, self._tried = stamp, now
             self._take(self._waited(self.load))
+
+    def _refuse(self, why: str, fault: Exception | None = None) -> None:
+        """Tell that the old configuration goes on: each time that the file has changed, not each time it is tried."""
+        self.good = False
+        if why != self._refused:
+            log.error(
+                "the new configuration in %s is not used, and the old goes on: %s",
+                *(self.path, why),
+                exc_info=fault,
+                extra={EVENT: True},
+            )
+        self._refused = why
 
     def _waited(self, function: Callable[[], T]) -> T:
         """What is read; an error where that takes too long: nothing more is read until it ends."""
@@ -109,16 +126,12 @@ class Reloading:
     def _take(self, new: Settings) -> None:
         ground = [key for key in GROUND if getattr(new, key) != getattr(self.settings, key)]
         if ground:
-            self.good = False
-            log.error(
-                "the new configuration in %s is not used, and the old goes on: %s can only be changed by a restart",
-                *(self.path, " and ".join(ground)),
-            )
+            self._refuse(f"{' and '.join(ground)} can only be changed by a restart")
             return
         later = [key for key in LATER if getattr(new, key) != getattr(self.settings, key)]
         old, new = self.settings, new.model_copy(update={key: getattr(self.settings, key) for key in LATER})
         self._hand(old, new)
-        self.settings, self.good = new, True
+        self.settings, self.good, self._refused = new, True, None
         changed = _changed(old, self.settings)
         restart = f"; a restart takes over {' and '.join(later)}" if later else ""
         log.info("the configuration was read again: %s%s", changed, restart)

@@ -15,6 +15,7 @@ import yaml
 from opmon.cli.serve import _noted
 from opmon.config import Settings, load
 from opmon.errors import ConfigError
+from opmon.logs.repeats import Repeats
 from opmon.service.reloading import AGAIN_SECONDS, GONE_SECONDS, Reloading
 from opmon.service.scheduler import Service
 from opmon.store import audit
@@ -79,6 +80,20 @@ def test_one_that_is_wrong_is_told_once_and_the_old_goes_on(
     file.write(digits=monitor())
     file.reloading.look()
     assert (len(file.taken), file.reloading.good) == (1, True)
+
+
+def test_each_change_that_is_refused_is_told_and_no_repeated_try(file: File, caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    file.reloading.monotonic = lambda: now[0]
+    for threshold in (1.5, 1.75):  # where only a number differs, a log tells a problem once
+        file.write(digits=monitor(rules=[{"type": "accuracy_level", "threshold": threshold}]))
+        for _ in range(3):
+            file.reloading.look()
+            now[0] += AGAIN_SECONDS
+    file.reloading.look(True)
+    repeats = Repeats()
+    told = [record.getMessage() for record in caplog.records if repeats.filter(record)]
+    assert [line.rpartition("got ")[2].split()[0] for line in told] == ["1.5", "1.75", "1.75"]
 
 
 def test_a_new_address_waits_for_the_next_start(file: File, caplog: pytest.LogCaptureFixture) -> None:
@@ -176,7 +191,7 @@ def test_a_file_that_hangs_holds_nobody_up(
 
 
 HUNG_ON_SIGHUP = """
-import os, signal, threading
+import os, signal, threading, time
 from opmon.service.stopping import Signals
 def reload():
     os.kill(os.getpid(), signal.SIGTERM)
@@ -184,7 +199,7 @@ def reload():
 Signals(lambda: print("stopped", flush=True) or os._exit(5), reload).listen()
 os.kill(os.getpid(), signal.SIGHUP)
 while True:
-    signal.pause()
+    time.sleep(0.05)
 """
 
 
