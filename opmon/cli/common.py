@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from opmon.config import Settings
 
 Command = TypeVar("Command", bound=Callable[..., object] | click.Command)
+
+
+_WIDTH = 10_000
+"""Characters of a line where nobody sees it on a terminal."""
 
 
 class Decorator(Protocol):
@@ -85,9 +90,12 @@ def print_json(value: object) -> None:
 
 
 def console(stderr: bool = False, *, no_color: bool = False) -> Console:
+    """Where a command prints; what goes to a file or another program is neither broken nor cut, for it is searched."""
     from opmon.cli._terminal import Terminal
 
-    return Terminal(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty(), no_color=no_color or None)
+    seen = sys.stdout.isatty()
+    width = None if seen or stderr or "COLUMNS" in os.environ else _WIDTH
+    return Terminal(stderr=stderr, highlight=False, soft_wrap=not seen, no_color=no_color or None, width=width)
 
 
 def ago(moment: datetime | None) -> str:

@@ -52,6 +52,16 @@ def test_tokens_are_noted_with_who_made_them_and_never_shown(run: Run) -> None:
     assert len(run("audit", "--json", "-n", "1").output.splitlines()) == 1
 
 
+def test_what_is_piped_elsewhere_is_neither_broken_nor_cut(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = "somebody-with-a-name-that-is-longer-than-what-a-column-takes"
+    run("annotators", "add", name, "--role", "viewer", "-m", "m")
+    head, line = run("audit").output.splitlines()
+    assert head.split()[0] == "when"
+    assert f"{name}, viewer of m" in line
+    assert name in run("annotators", "list").output
+
+
 def test_tokens_run_out(run: Run) -> None:
     run("annotators", "add", "ann", "--expires", "90d")
     assert "works until" in run("annotators", "list").output
