@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opmon.cli.common import ago, config_option, console, json_option, monitor_option, print_json, settings_of
+from opmon.wording import counted
 
 if TYPE_CHECKING:
     from opmon.queries.events import DeliveryView
@@ -107,7 +108,7 @@ def replay(path: Path | None, event: str) -> None:
         if count:
             audit.note(connection, audit.of_command(now, audit.Act.REPLAYED, event))
     click.echo(
-        f"{count} deliveries of {event} will be tried by the next 'opmon run' or by 'opmon serve'"
+        f"{counted(count, 'delivery', 'deliveries')} of {event} will be tried by the next 'opmon run' or 'opmon serve'"
         if count
         else f"every action has taken {event} already; nothing to send"
     )
