@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from opmon.outgoing.libpq import refused
 from opmon.outgoing.on_the_way import on_the_way
 from opmon.redaction import redacted
 
+_VARIABLE = "OPMON_DATABASE"
+"""Where it is set, the address is written there: it wins over the key 'database' of opmon.yaml."""
 _AGAIN = "Nothing is lost: what was not done is done the next time."
 _ROOM = "the disk that holds it is full. Free some space. " + _AGAIN
 _MISSING = (
@@ -80,6 +83,13 @@ _BUSY = (_SQLITE["SQLITE_BUSY"], _POSTGRES["55P03"])
 
 def trouble(where: str, exc: sql.SQLAlchemyError, pool: int) -> DatabaseUnavailable | None:
     """The error to raise for the one that the database ``where`` gave; None where it is opmon's own fault."""
+    told = _told(where, exc, pool)
+    if told is None or not os.environ.get(_VARIABLE):
+        return told
+    return type(told)(str(told).replace("'database'", _VARIABLE))
+
+
+def _told(where: str, exc: sql.SQLAlchemyError, pool: int) -> DatabaseUnavailable | None:
     words = _words(exc)
     if words is not None:
         kind = DatabaseBusy if words in _BUSY else DatabaseUnavailable

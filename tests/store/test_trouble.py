@@ -190,6 +190,16 @@ def test_an_address_that_cannot_be_used_is_told(postgres: Callable[[], str], que
         open_store(f"{postgres()}&{query}")
 
 
+def test_an_address_from_the_environment_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = "postgresql+psycopg://ann@127.0.0.1:1/opmon"
+    with pytest.raises(DatabaseUnavailable, match="'database' names it"):
+        open_store(nobody)
+    monkeypatch.setenv("OPMON_DATABASE", nobody)
+    with pytest.raises(DatabaseUnavailable, match="OPMON_DATABASE names it") as raised:
+        open_store(nobody)
+    assert "'database'" not in str(raised.value)
+
+
 def read_only(url: str, said: str) -> None:
     """Let new sessions take writes, or none: as the primary, and as a standby."""
     address = sa.engine.make_url(url)
