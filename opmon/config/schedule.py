@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Self
 from zoneinfo import ZoneInfo
 
@@ -12,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from opmon.config.fields import Count, Duration
 from opmon.config.part import Part, at_key
+from opmon.durations import show_duration
 
 if TYPE_CHECKING:
     from apscheduler.triggers.cron import CronTrigger
@@ -23,6 +25,7 @@ LEAST_SILENCE = timedelta(minutes=2)
 MOST_PERIODS = 10_000
 """Of how many periods silence may be: the times of cron are gone through one by one."""
 _ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+_LOOKED_AT, _A_YEAR = 120, timedelta(days=366)
 
 
 class ScheduleSettings(Part):
@@ -55,7 +58,18 @@ class ScheduleSettings(Part):
             raise at_key("jitter", "must be shorter than every")
         if self.cron is not None and self.next_after(_ANY_DAY) is None:
             raise at_key("cron", "names a day that never comes, such as 30 February")
+        if self.cron is not None and self.jitter is not None and self.jitter >= (gap := self._shortest_gap()):
+            raise at_key("jitter", f"must be shorter than the shortest time between two of cron, {show_duration(gap)}")
         return self
+
+    def _shortest_gap(self) -> timedelta:
+        """Between the next times of cron, as far as they are looked at."""
+        times: list[datetime] = []
+        following = self.next_after(_ANY_DAY)
+        while following is not None and len(times) < _LOOKED_AT and following - _ANY_DAY < _A_YEAR:
+            times.append(following)
+            following = self.next_after(following)
+        return min((later - earlier for earlier, later in pairwise(times)), default=_A_YEAR)
 
     def next_after(self, last: datetime) -> datetime | None:
         """The first of its times after ``last``; None where cron names a day that never comes.
@@ -68,7 +82,7 @@ class ScheduleSettings(Part):
         following: datetime | None = _trigger(self.cron, self.timezone).get_next_fire_time(None, last + INSTANT)
         if following is None:
             return None
-        names_hours = not self.cron.split()[1].startswith("*")
+        names_hours = self.cron.split()[1] not in ("*", "*/1")
         if names_hours and following.astimezone(ZoneInfo(self.timezone)).fold:
             return self.next_after(following.astimezone(UTC))
         return following.astimezone(UTC)

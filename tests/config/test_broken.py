@@ -169,6 +169,10 @@ BROKEN: dict[str, tuple[str | bytes, list[str]]] = {
     "both schedules": (with_monitor('schedule: {every: 1m, cron: "* * * * *"}'), ["digits.schedule", "either every"]),
     "cron": (with_monitor('schedule: {cron: "61 * * * *"}'), ["schedule.cron", "five fields", "'61 * * * *'"]),
     "cron weekday": (with_monitor('schedule: {cron: "0 0 * * 1-5"}'), ["schedule.cron", "mon-fri", "'0 0 * * 1-5'"]),
+    "cron jitter": (
+        with_monitor('schedule: {cron: "0,15 6 * * *", jitter: 20m}'),
+        ["schedule.jitter", "shorter than the shortest time between two of cron, 15m", "'20m'"],
+    ),
     "cron never": (with_monitor('schedule: {cron: "0 0 30 2 *"}'), ["schedule.cron", "never comes", "'0 0 30 2 *'"]),
     "silent after": (with_monitor("schedule: {every: 1s, silent_after: 1e6}"), ["schedule.silent_after", "10000"]),
     "regression by confidence": (

@@ -122,6 +122,7 @@ def test_an_hour_that_comes_twice_or_never_is_begun_once() -> None:
 
     assert times("30 2 * * *", datetime(2026, 10, 24, 12, tzinfo=UTC), 3) == ["25 00:30", "26 01:30", "27 01:30"]
     assert times("30 2 * * *", datetime(2026, 3, 28, 12, tzinfo=UTC), 2) == ["29 01:30", "30 00:30"]
+    assert times("30 */2 * * *", datetime(2026, 10, 24, 23, tzinfo=UTC), 2) == ["25 00:30", "25 03:30"]
     each = ["25 00:00", "25 00:30", "25 01:00", "25 01:30", "25 02:00"]
     assert times("*/30 * * * *", datetime(2026, 10, 24, 23, 45, tzinfo=UTC), 5) == each
 
