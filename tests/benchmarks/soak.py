@@ -172,7 +172,8 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     arguments = arguments_of()
-    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    for number in (signal.SIGTERM, signal.SIGINT):  # one that was started in the background ignores SIGINT
+        signal.signal(number, signal.default_int_handler)
     with (
         tempfile.TemporaryDirectory(prefix="opmon-soak-") as folder,
         postgres_server(Path(folder) / "postgres") as server,

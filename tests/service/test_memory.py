@@ -37,3 +37,31 @@ print(before - psutil.Process().memory_info().rss)
 def test_what_is_free_is_given_back() -> None:
     said = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True, timeout=LONGEST)
     assert int(said.stdout) > 20_000_000
+
+
+_CIRCLES = """
+import psutil
+import pyarrow as pa
+from matplotlib.figure import Figure
+from opmon.service.memory import few_heaps, give_back
+
+few_heaps()
+
+def drawn():
+    figure = Figure(figsize=(9, 4))
+    figure.add_subplot().imshow([[0.0] * 1000] * 1000)
+    table = pa.table({"x": pa.array(range(3_000_000))})
+
+drawn()
+give_back()
+before = psutil.Process().memory_info().rss
+for _ in range(8):
+    drawn()
+give_back()
+print(psutil.Process().memory_info().rss - before)
+"""
+
+
+def test_what_only_holds_itself_is_let_go() -> None:
+    done = subprocess.run([sys.executable, "-c", _CIRCLES], capture_output=True, text=True, timeout=LONGEST, check=True)
+    assert int(done.stdout) < 20_000_000, "eight figures of 8 MB each are gone, and what Arrow had"
