@@ -3,8 +3,8 @@
 Each thread that asks glibc for memory may get a heap of its own, and heaps keep what was freed between things that
 live: a worker, each of whose cycles is a thread, grows for hours. Two heaps do for all of them, and what is free at
 their ends goes back to the system now and then. Before that, what only holds itself is let go: a figure that was drawn
-is such a circle of megabytes, and Python waits with all of them until a quarter of what it holds is new. Arrow has a pool
-of its own. Elsewhere than on glibc no more is done.
+is such a circle of megabytes, and Python waits with all of them until a quarter of what it holds is new. Arrow has a
+pool of its own. Elsewhere than on glibc no more is done.
 """
 
 from __future__ import annotations
