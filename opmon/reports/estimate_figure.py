@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from opmon.errors import InputError
 from opmon.quantities import ACCURACY, Quantity
+from opmon.reports._drawing import drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,6 +68,7 @@ def estimate_figure(
     return path
 
 
+@drawn
 def figure_bytes(
     points: Sequence[EstimatePoint],
     *,

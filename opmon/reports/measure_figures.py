@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opmon.reports._drawing import drawn
 from opmon.reports.lettering import FONT, families, told_apart
 from opmon.reports.palette import LIGHT
 from opmon.types import Floats
@@ -47,6 +48,7 @@ class Reliability:
     """The share of all inputs that each group has."""
 
 
+@drawn
 def confusion_figure(matrix: Floats, classes: Sequence[str]) -> MeasureFigure:
     """``matrix`` holds the estimated share of all inputs that are truly of the row's class and taken for the column's.
 
@@ -84,6 +86,7 @@ def confusion_figure(matrix: Floats, classes: Sequence[str]) -> MeasureFigure:
     return MeasureFigure("confusion_matrix", _png(figure), text, key)
 
 
+@drawn
 def reliability_figure(groups: Reliability, what: str) -> MeasureFigure:
     """Scores against what became of them; ``what`` says of what they are."""
     colours = LIGHT

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opmon.errors import InputError
+from opmon.reports._drawing import drawn
 from opmon.reports.palette import LIGHT, Palette
 from opmon.reports.text import shown
 from opmon.wording import percent
@@ -30,6 +31,7 @@ _SCALE = "cividis"
 """Read the same with every kind of colour blindness, and in grey."""
 
 
+@drawn
 def heat_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
     """The share by the severities of two perturbations, one map per pair, the others at 0; at most 15 maps."""
     from matplotlib.figure import Figure
@@ -55,6 +57,7 @@ def heat_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
     return _png(figure)
 
 
+@drawn
 def voxel_figure(result: Tomography, three: Sequence[int], *, colours: Palette = LIGHT) -> bytes:
     """A cube with one voxel for each test of three perturbations, the others at 0; dark edges: measured."""
     from matplotlib import colormaps
@@ -94,6 +97,7 @@ def voxel_figure(result: Tomography, three: Sequence[int], *, colours: Palette =
     return _png(figure)
 
 
+@drawn
 def curve_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
     """The mean share of all tests with the same severity sum, its range, and the mean quality beside it."""
     from matplotlib.figure import Figure
@@ -126,6 +130,7 @@ def curve_figure(result: Tomography, *, colours: Palette = LIGHT) -> bytes:
     return _png(figure)
 
 
+@drawn
 def gallery_figure(
     rows: Sequence[tuple[str, float, NDArray[np.float32]]], *, colours: Palette = LIGHT, title: str = "What tests show"
 ) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opmon.reports._beside import beside
+from opmon.reports._drawing import drawn
 from opmon.reports.estimate_figure import Format, saved
 from opmon.reports.lettering import families, told_apart, written
 from opmon.reports.palette import LIGHT, Palette
@@ -37,6 +38,7 @@ def slice_figure(slices: Sequence[Sliced], whole: Estimate, path: Path) -> Path:
     return path
 
 
+@drawn
 def slice_figure_bytes(slices: Sequence[Sliced], whole: Estimate, *, kind: Format = "png", width: int = 900) -> bytes:
     """The same figure as bytes, ``width`` pixels wide (PNG: twice the pixels)."""
     from matplotlib.figure import Figure
