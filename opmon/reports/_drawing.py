@@ -1,7 +1,7 @@
 """Figures are drawn in one thread, one after the other.
 
 matplotlib keeps the fonts that it has opened for each thread by itself, up to 64 sets of them: a service, each of whose
-cycles is a thread, would read the fonts anew for nearly every figure, and hold a hundred files and as many megabytes.
+cycles is a thread, would read the fonts anew for nearly every figure, and hold a hundred files open.
 """
 
 from __future__ import annotations
