@@ -3,6 +3,8 @@
 A new one that is wrong is told, and the old goes on. So it does where the new one names another database, registry,
 state folder or address: those are what the process stands on, and take a restart. What is wrong with one may lie
 outside of its file, such as the right to read it: it is tried again until one is taken over, whole or not at all.
+Half a file may be a good configuration too: one that has changed is read when it has stood still for
+:data:`SETTLED_SECONDS`.
 
 The file is read in a thread of its own: a disk that hangs holds no monitor up for longer than :data:`READ_SECONDS`.
 """
@@ -29,7 +31,9 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 AGAIN_SECONDS = 30.0
-"""How often one that could not be taken over is tried again."""
+"""How often one that could not be taken over is tried again; one that never stands still is read after so long too."""
+SETTLED_SECONDS = 2.0
+"""A file to which nobody has written for so long is whole."""
 GONE_SECONDS = 10.0
 """A file that has not been there for so long is not being replaced: it is gone."""
 READ_SECONDS = 10.0
@@ -56,6 +60,13 @@ class Reloading:
     """Whether the newest configuration could be taken over."""
     monotonic: Callable[[], float] = time.monotonic
     _seen: tuple[int, int, int] | None = field(default=None, repr=False)
+    """The file as it was last read."""
+    _newest: tuple[int, int, int] | None = field(default=None, repr=False)
+    """The file as it was last looked at."""
+    _moved: float = field(default=0.0, repr=False)
+    """When it was first seen like that."""
+    _still: float = field(default=0.0, repr=False)
+    """When it was last seen as it was last read."""
     _tried: float = field(default=0.0, repr=False)
     """When it was last read."""
     _there: float = field(default=0.0, repr=False)
@@ -67,8 +78,8 @@ class Reloading:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
-        self._seen = self._stamp()
-        self._there = self.monotonic()
+        self._seen = self._newest = self._stamp()
+        self._there = self._still = self.monotonic()
 
     def look(self, forced: bool = False) -> None:
         """Read the configuration again where its file has changed, or where that is asked for."""
@@ -92,11 +103,16 @@ class Reloading:
     def _look(self, forced: bool) -> None:
         stamp, now = self._waited(self._stamp), self.monotonic()
         self._there = self._there if stamp is None else now
+        self._still = now if stamp == self._seen else self._still
+        if stamp != self._newest:
+            self._newest, self._moved = stamp, now
         if forced or self._is_due(stamp, now):
             if stamp != self._seen:
                 self._refused = None
-            self._seen, self._tried = stamp, now
-            self._take(self._waited(self.load))
+            self._seen, self._tried, self._still = stamp, now, now
+            new = self._waited(self.load)
+            if forced or self._waited(self._stamp) == stamp:  # else somebody wrote meanwhile: it is read again
+                self._take(new)
 
     def _refuse(self, why: str, fault: Exception | None = None) -> None:
         """Tell that the old configuration goes on: each time that the file has changed, not each time it is tried."""
@@ -121,7 +137,9 @@ class Reloading:
     def _is_due(self, stamp: tuple[int, int, int] | None, now: float) -> bool:
         if stamp is None and now - self._there < GONE_SECONDS:
             return False  # a file that is being replaced is not there
-        return stamp != self._seen or (not self.good and now - self._tried >= AGAIN_SECONDS)
+        if stamp != self._seen:
+            return now - self._moved >= SETTLED_SECONDS or now - self._still >= AGAIN_SECONDS
+        return not self.good and now - self._tried >= AGAIN_SECONDS
 
     def _take(self, new: Settings) -> None:
         ground = [key for key in GROUND if getattr(new, key) != getattr(self.settings, key)]
