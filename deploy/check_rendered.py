@@ -15,6 +15,12 @@ from opmon.cli import group
 from opmon.config import Settings
 from opmon.config.files import OVERRIDES
 
+HOOK = "helm.sh/hook"
+
+
+def is_hook(each: dict[str, Any]) -> bool:
+    return HOOK in each["metadata"].get("annotations", {})
+
 
 def pods(documents: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     for each in documents:
@@ -47,6 +53,21 @@ def check_pod(name: str, pod: dict[str, Any], documents: list[dict[str, Any]]) -
     assert all(word in told_by.output for word in container["args"] if word.startswith("--")), container["args"]
 
 
+def check_hooks(documents: list[dict[str, Any]]) -> None:
+    """What runs before the chart's objects are there needs none of them; what stays is no hook: helm rolls it back."""
+    early, later = ([each for each in documents if is_hook(each) == wanted] for wanted in (True, False))
+    assert {each["kind"] for each in early} <= {"Job", "ConfigMap"}, early
+    for some in (early, later):
+        there = {(each["kind"], each["metadata"]["name"]) for each in some}
+        for name, pod in pods(some):
+            spec = pod["spec"]
+            needed = {("ConfigMap", each["configMap"]["name"]) for each in spec["volumes"] if "configMap" in each}
+            if "serviceAccountName" in spec:
+                needed.add(("ServiceAccount", spec["serviceAccountName"]))
+            assert needed <= there, (name, needed)
+            assert some is later or not any("persistentVolumeClaim" in each for each in spec["volumes"]), name
+
+
 def check_services(documents: list[dict[str, Any]]) -> None:
     """Every selector finds a pod, every port of a service one of its pods'."""
     labelled = [pod["metadata"]["labels"] | {"": ""} for _, pod in pods(documents)]
@@ -69,11 +90,12 @@ def check_services(documents: list[dict[str, Any]]) -> None:
 def main() -> None:
     for path in map(Path, sys.argv[1:]):
         documents = [each for each in yaml.safe_load_all(path.read_text()) if each]
-        (config,) = (each["data"]["opmon.yaml"] for each in documents if each["kind"] == "ConfigMap")
+        (config,) = {each["data"]["opmon.yaml"] for each in documents if each["kind"] == "ConfigMap"}
         environment = {**os.environ, "INGEST_TOKEN": "x" * 32, "OPMON_METRICS_TOKEN": "x" * 32}
         settings = Settings.from_mapping(yaml.safe_load(config), "/etc/opmon", environment)
         for name, pod in pods(documents):
             check_pod(name, pod, documents)
+        check_hooks(documents)
         check_services(documents)
         gpus = [pod["spec"]["containers"][0]["resources"].get("limits", {}) for _, pod in pods(documents)]
         asks = any("nvidia.com/gpu" in limits for limits in gpus)

@@ -24,6 +24,16 @@ app.kubernetes.io/component: {{ .component }}
 {{ .Values.existingConfigMap | default (include "opmon.name" .) }}
 {{- end }}
 
+{{/* opmon.yaml, as the pods read it. */}}
+{{- define "opmon.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- if .Values.metrics.tokenSecret.name }}
+{{- $metrics := get $config "metrics" | default dict }}
+{{- $_ := set $config "metrics" (merge $metrics (dict "token" "${OPMON_METRICS_TOKEN}")) }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
 {{- define "opmon.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
@@ -79,43 +89,46 @@ capabilities: {drop: [ALL]}
 {{- end }}
 {{- end }}
 
+{{/* A pod of a hook has the configuration, and none of the disks, which may hang on another node. */}}
 {{- define "opmon.mounts" -}}
 - {name: config, mountPath: /etc/opmon/opmon.yaml, subPath: opmon.yaml, readOnly: true}
 - {name: state, mountPath: /var/lib/opmon}
 - {name: tmp, mountPath: /tmp}
-{{- if .Values.log.existingClaim }}
-- {name: log, mountPath: {{ .Values.log.mountPath }}, readOnly: true}
+{{- if and .root.Values.log.existingClaim (not .hook) }}
+- {name: log, mountPath: {{ .root.Values.log.mountPath }}, readOnly: true}
 {{- end }}
 {{- end }}
 
 {{- define "opmon.volumes" -}}
 - name: config
-  configMap: {name: {{ include "opmon.configMap" . }}}
+  configMap: {name: {{ include "opmon.configMap" .root }}{{ if and .hook (not .root.Values.existingConfigMap) }}-{{ .component }}{{ end }}}
 - name: state
-{{- if .Values.state.existingClaim }}
-  persistentVolumeClaim: {claimName: {{ .Values.state.existingClaim }}}
+{{- if and .root.Values.state.existingClaim (not .hook) }}
+  persistentVolumeClaim: {claimName: {{ .root.Values.state.existingClaim }}}
 {{- else }}
-  emptyDir: {sizeLimit: {{ .Values.state.sizeLimit }}}
+  emptyDir: {sizeLimit: {{ .root.Values.state.sizeLimit }}}
 {{- end }}
 - name: tmp
   emptyDir: {}
-{{- if .Values.log.existingClaim }}
+{{- if and .root.Values.log.existingClaim (not .hook) }}
 - name: log
-  persistentVolumeClaim: {claimName: {{ .Values.log.existingClaim }}, readOnly: true}
+  persistentVolumeClaim: {claimName: {{ .root.Values.log.existingClaim }}, readOnly: true}
 {{- end }}
 {{- end }}
 
-{{/* What all pods have in common; of a component and its command. */}}
+{{/* What all pods have in common; of a component and its command. A hook runs before the chart's own objects are there. */}}
 {{- define "opmon.pod" -}}
 metadata:
   labels:
     {{- include "opmon.labels" .root | nindent 4 }}
     app.kubernetes.io/component: {{ .component }}
   annotations:
-    checksum/config: {{ .root.Values.config | toYaml | sha256sum }}
+    checksum/config: {{ include "opmon.config" .root | sha256sum }}
     {{- with .root.Values.podAnnotations }}{{ toYaml . | nindent 4 }}{{ end }}
 spec:
+  {{- if not .hook }}
   serviceAccountName: {{ include "opmon.serviceAccount" .root }}
+  {{- end }}
   automountServiceAccountToken: false
   terminationGracePeriodSeconds: {{ .root.Values.terminationGracePeriodSeconds }}
   {{- with .root.Values.priorityClassName }}
@@ -177,6 +190,6 @@ spec:
       {{- $_ := set $resources "limits" $limits }}
       {{- end }}
       resources: {{ toYaml $resources | nindent 8 }}
-      volumeMounts: {{ include "opmon.mounts" .root | nindent 8 }}
-  volumes: {{ include "opmon.volumes" .root | nindent 4 }}
+      volumeMounts: {{ include "opmon.mounts" . | nindent 8 }}
+  volumes: {{ include "opmon.volumes" . | nindent 4 }}
 {{- end }}
