@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 
 from opmon.quantities import Better
 
@@ -36,8 +37,15 @@ class Change:
         """Whether it is surely worse."""
         return self.low > 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known of it but its value."""
+        return math.isinf(self.low) and math.isinf(self.high)
 
-def change(now: Interval, before: Sequence[Interval], better: Better, scale: float = 1.0) -> Change | None:
+
+def change(
+    now: Interval, before: Sequence[Interval], better: Better, scale: float = 1.0, chance: float | None = None
+) -> Change | None:
     """How much worse ``now`` is than the mean of some independent estimates ``before``; None without these.
 
     For ``better`` the higher, ``D = m − v`` with ``m`` the mean of the ``k`` values before, and
@@ -48,9 +56,12 @@ def change(now: Interval, before: Sequence[Interval], better: Better, scale: flo
     Medicine 27, 2008, equation 4); the other way round where the lower is better. What is best at 0 is compared by its
     distance from 0. It has the level of the intervals; ``scale`` makes all of them wider, for another level. The rounds
     before are taken as a fixed set: how much rounds differ from each other by themselves is not in it.
+
+    With ``chance``, the error that each bound may have, it is where something was counted: see :func:`_by_rounds`.
     """
     if not before or better == "neither":
         return None
+    others = 0.0 if chance is None else _by_rounds(now, before, chance)
     if better == "zero":
         now, before, better = distance(now), [distance(each) for each in before], "lower"
     count = len(before)
@@ -61,10 +72,28 @@ def change(now: Interval, before: Sequence[Interval], better: Better, scale: flo
     )
     down, up = scale * (now.value - now.low), scale * (now.high - now.value)
     if better == "higher":
-        by, less, more = mean - now.value, math.hypot(up, low), math.hypot(down, high)
+        by, less, more = mean - now.value, math.hypot(up, low, others), math.hypot(down, high, others)
     else:
-        by, less, more = now.value - mean, math.hypot(down, high), math.hypot(up, low)
+        by, less, more = now.value - mean, math.hypot(down, high, others), math.hypot(up, low, others)
     return Change(by, by - less, by + more, now.value, mean)
+
+
+def _by_rounds(now: Interval, before: Sequence[Interval], error: float) -> float:
+    """By how much ``now`` may differ from the mean of ``before`` by chance, with a bound that errs so often.
+
+    A value without an interval was counted, and that inputs came by chance is not in it. How much that makes is then
+    taken from the values before: for the next of ``k`` normal ones with standard deviation ``s`` it is
+    ``t(k − 1) s sqrt(1 + 1/k)``, and unbounded for one alone. 0 where all of them have an interval.
+    """
+    if not any(each.low == each.high for each in (now, *before)):
+        return 0.0
+    count = len(before)
+    if count < 2:
+        return math.inf
+    from scipy.special import stdtrit
+
+    values = [each.value for each in before]
+    return float(stdtrit(count - 1, 1 - error)) * stdev(values) * math.sqrt(1 + 1 / count)
 
 
 def distance(of: Interval) -> Interval:
@@ -86,8 +115,9 @@ def worse_slices(
 
     left, found = dict(pairs), dict[str, Change]()
     while left:
-        scale = float(ndtri(1 - error / len(left)) / ndtri((1 + level) / 2))
-        changes = {name: change(now, before, better, scale) for name, (now, before) in left.items()}
+        each_error = error / len(left)
+        scale = float(ndtri(1 - each_error) / ndtri((1 + level) / 2))
+        changes = {name: change(now, before, better, scale, each_error) for name, (now, before) in left.items()}
         rejected = {name: each for name, each in changes.items() if each is not None and each.is_loss}
         if not rejected:
             return found

@@ -60,11 +60,16 @@ def _loss(drifted: bool, loss: Loss, compared: Compared) -> str:
     by = quantity.difference(found.worse_by, quantity.digits(found.low, found.high))
     how = "counted over all inputs" if found.low == found.high else None
     how = how or f"{percent(estimate.level, 0)} interval: {_range(found, quantity)}"
+    than = "the same as" if found.worse_by == 0 else f"{by} {'worse' if found.worse_by > 0 else 'better'} than"
+    if found.is_open:
+        return (
+            f"Whether the model became worse with it is not known: {quantity.name} is {than} in {_before(compared)}, "
+            "and one round before does not tell how much rounds differ by chance."
+        )
     with_what = f"{_before(compared)} ({how})"
     if loss == "loss":
         began = "The drift came with a loss" if drifted else "The model became worse without drift that the tests see"
         return f"{began}: {quantity.name} is {by} worse than in {with_what}."
-    than = "the same as" if found.worse_by == 0 else f"{by} {'worse' if found.worse_by > 0 else 'better'} than"
     began = "No loss is seen with it" if drifted else f"Nor is a loss of {quantity.name} seen"
     return f"{began}: {quantity.name} is {than} in {with_what}."
 

@@ -46,9 +46,9 @@ def round_drift(connection: Connection, round_: Round, revision: Revision | None
     found = None
     if estimate is not None:
         earlier = [_interval(each.estimate) for each in chosen]
-        found = change(_interval(estimate), earlier, estimate.quantity.better)
+        found = change(_interval(estimate), earlier, estimate.quantity.better, chance=(1 - estimate.level) / 2)
     slices, looked_at = _slices(connection, round_, final, chosen, kept)
-    loss: Loss = "not known" if found is None else "loss" if found.is_loss else "none seen"
+    loss: Loss = "not known" if found is None or found.is_open else "loss" if found.is_loss else "none seen"
     compared = Compared(found, estimate, tuple(each.round_number for each in chosen), bool(still), looked_at)
     parts = _parts(own)
     return RoundDrift(
@@ -70,18 +70,26 @@ def _before(connection: Connection, monitor: str, final: Revision) -> list[Revis
 
 
 def _interval(estimate: Estimate) -> Interval:
-    return _by_chance(Interval(estimate.value, estimate.low, estimate.high), estimate.frame_size, estimate)
+    known = Interval(estimate.value, estimate.low, estimate.high)
+    return _by_chance(known, estimate.frame_size, estimate.n * estimate.response, estimate)
 
 
-def _by_chance(known: Interval, inputs: float, of: Estimate) -> Interval:
+def _by_chance(known: Interval, inputs: float, answers: float, of: Estimate) -> Interval:
     """What is known of some inputs, taken as inputs that came by chance: others would be more or less often right,
     though the model is the same, also where the truth of all of them is known.
 
     A share gets the distance to the bounds of Wilson's interval from as many ``inputs`` beside its own, as independent
-    ones are added. Other quantities stay as they are: how single inputs differ is not kept.
+    ones are added. Of others the deviation of single inputs is not kept, but follows from their interval: that of ``n``
+    from ``N`` is shorter by ``sqrt(1 − n/N)`` than one for any inputs (by less where draws may repeat an input: theirs
+    becomes a little too long). What was counted stays as it is, and is compared by how rounds differ.
     """
-    if not of.quantity.share or inputs < 1:
+    if inputs < 1:
         return known
+    if not of.quantity.share:
+        part = answers / inputs
+        wider = 1 / math.sqrt(1 - part) if part < 1 else math.sqrt(1 + part)
+        down, up = wider * (known.value - known.low), wider * (known.high - known.value)
+        return Interval(known.value, known.value - down, known.value + up)
     low, high, _ = wilson(min(max(known.value, 0.0), 1.0), inputs, of.level)
     down, up = max(known.value - low, 0.0), max(high - known.value, 0.0)
     return Interval(
@@ -169,8 +177,8 @@ def _known(slices: Sequence[Sliced], kept: Document, estimate: Estimate | None) 
     for name, share in (kept.get("classes") or {}).items():
         told = estimates.get(name)
         interval = Interval(*told[:3]) if told is not None and told[3] >= ANSWERS else None
-        if interval is not None and estimate is not None:
-            interval = _by_chance(interval, share * estimate.frame_size, estimate)
+        if told is not None and interval is not None and estimate is not None:
+            interval = _by_chance(interval, share * estimate.frame_size, told[3], estimate)
         found[f"predicted {name}"] = _Known(share, interval)
     return found
 
@@ -179,4 +187,4 @@ def _of_slice(each: Sliced, estimate: Estimate | None) -> Interval | None:
     if each.value is None or each.low is None or each.high is None or each.answers < ANSWERS:
         return None
     known = Interval(each.value, each.low, each.high)
-    return known if estimate is None else _by_chance(known, each.inputs, estimate)
+    return known if estimate is None else _by_chance(known, each.inputs, each.answers, estimate)
