@@ -14,8 +14,6 @@ from opmon.causes.texts import is_text, text_features
 from opmon.types import Json
 
 MOST_COLUMNS = 200
-FEW_NUMBERS = 8
-"""Whole numbers of no more different values are codes, and amounts as well."""
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$")
 
 

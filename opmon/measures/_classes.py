@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -18,8 +18,6 @@ from opmon.types.labelled import Labelled
 from opmon.wording import did_you_mean, nearest
 
 Members = NDArray[np.bool_]
-OfOne = Callable[[Members, Members], Ratio]
-"""The ratio of one class, from which rows truly are of it and which are said to be."""
 
 
 @dataclass(frozen=True)

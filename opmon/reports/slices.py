@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opmon.quantities import Quantity
@@ -110,8 +110,3 @@ def worse_of(found: Sliced, quantity: Quantity) -> str:
     digits = quantity.digits(*bounds_of(found))
     by, least = (quantity.difference(each, digits) for each in (found.worse_by, found.worse_at_least))
     return f"worse than the other inputs by {by}, at least {least}"
-
-
-def told_together(slices: Sequence[Sliced], quantity: Quantity) -> Mapping[str, str]:
-    """The slices that are worse than the others, by name, in words."""
-    return {each.name: worse_of(each, quantity) for each in slices if each.worse_by is not None}

@@ -31,7 +31,7 @@ from opmon.stages.toolbox import Toolbox
 from opmon.stages.weights import linear, weight_of
 from opmon.store import queue
 from opmon.store.rounds import Round
-from opmon.types import Array, Estimate, Json
+from opmon.types import Array, Estimate
 from opmon.types.grouped import Differing, FailureGroup
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,6 @@ log = logging.getLogger(__name__)
 EXAMPLES = 5
 SIDE = 64
 """Pictures are looked at with about so many pixels a side."""
-
-Payload = Mapping[str, Json]
 
 
 def group_failures(work: Toolbox, round_: Round, answers: Answers) -> tuple[FailureGroup, ...]:

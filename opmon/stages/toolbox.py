@@ -80,11 +80,6 @@ class Toolbox:
     met: dict[str, tuple[float, ModelVersion]] = field(default_factory=dict)
     """When the monitor's address was last looked up in this cycle, and what it meant."""
 
-    @property
-    def action_names(self) -> list[str]:
-        """The names of the configured actions: deliveries are kept under them."""
-        return [action.name for action in self.settings.actions]
-
     @contextmanager
     def write(self) -> Iterator[Connection]:
         with self.lease.write() as connection:
