@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from opmon import label_sets, scales
 from opmon.errors import InputError
@@ -84,12 +85,38 @@ class Replies:
         """Whether a text is the name or a spelling of a class that is known."""
         return self.classes is not None and self.spellings.name(canonical_class(said)) in self.classes
 
+    def hint(self, said: str) -> str:
+        """Which class a text that is none may stand for, and how to say so.
+
+        >>> Replies(classes=["007", "012"]).hint("7")
+        " (did you mean '007'? Spreadsheets change names; classes: {'007': ['7'], …} in opmon.yaml takes both)"
+        """
+        near = self._loosely.get(_loose(said))
+        if near is None:
+            return ""
+        spelt = f"classes: {{{near!r}: [{said!r}], …}} in opmon.yaml takes both"
+        return f" (did you mean {near!r}? Spreadsheets change names; {spelt})"
+
+    @cached_property
+    def _loosely(self) -> Mapping[str, str]:
+        """The classes by what is left of their names in other hands, where that is one class's alone."""
+        found: dict[str, list[str]] = {}
+        for name in self.classes or ():
+            found.setdefault(_loose(name), []).append(name)
+        return {loose: names[0] for loose, names in found.items() if len(names) == 1}
+
     def may_be(self, said: object) -> str | None:
         """The answer as it is kept; None where it is none."""
         try:
             return self.read(said)
         except InputError:
             return None
+
+
+def _loose(name: str) -> str:
+    """A name without its case, spaces around it and zeros before it."""
+    text = name.strip().casefold()
+    return text.lstrip("0") or text[-1:]
 
 
 def _class(replies: Replies, said: object) -> str:
@@ -102,7 +129,7 @@ def _class(replies: Replies, said: object) -> str:
     if replies.classes is not None and name not in replies.classes:
         listed = list(replies.classes)
         have = ", ".join(listed[:12]) + (", …" if len(listed) > 12 else "")
-        raise InputError(f"asks for one of the classes {have}; got {said!r}")
+        raise InputError(f"asks for one of the classes {have}; got {said!r}{replies.hint(name)}")
     return name
 
 

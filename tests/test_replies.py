@@ -54,6 +54,24 @@ def test_what_is_kept_is_read_as_itself_again(scale: scales.Scale, said: str) ->
         assert 0 <= scales.score_of(kept) <= 1
 
 
+@pytest.mark.parametrize(
+    ("classes", "said", "near"),
+    [
+        (["007", "012"], "7", "007"),
+        (["000", "012"], "0", "000"),
+        (["Paid", "lost"], "PAID", "Paid"),
+        (["7", "007", "12"], "0007", None),
+        (["a", "b"], "c", None),
+    ],
+)
+def test_a_name_that_a_spreadsheet_changed_is_asked_for(classes: list[str], said: str, near: str | None) -> None:
+    with pytest.raises(InputError) as error:
+        Replies(classes=classes).read(said)
+    told = str(error.value)
+    assert f"got {said!r}" in told
+    assert "did you mean" not in told if near is None else f"did you mean {near!r}?" in told
+
+
 def test_stars_are_a_fifth_of_the_way_apart() -> None:
     read = Replies("judged", scale="stars").read
     assert [scales.score_of(read(str(stars))) for stars in range(1, 6)] == [0, 0.25, 0.5, 0.75, 1]
