@@ -139,7 +139,11 @@ def _takes_text(model: Any) -> bool:
 
 
 def _typed(frame: Any, schema: Schema | None) -> Any:
-    """Columns in the types of the signature, which MLflow does not change by itself where digits may be lost."""
+    """Columns in the types of the signature, which MLflow does not change by itself where digits may be lost.
+
+    Whole numbers and yes or no only where they stay the same: MLflow refuses others, and so the model is not asked
+    about values that nobody logged.
+    """
     if schema is None:
         return frame
     kinds = {"long": "int64", "integer": "int32", "double": "float64", "float": "float32", "boolean": "bool"}
@@ -149,8 +153,23 @@ def _typed(frame: Any, schema: Schema | None) -> Any:
             continue
         kind = kinds.get(getattr(column.type, "name", ""))
         if kind is not None and frame[name].dtype != kind and frame[name].notna().all():
-            frame[name] = frame[name].astype(kind)
+            frame[name] = _in_type(frame[name], kind)
     return frame
+
+
+def _in_type(values: Any, kind: str) -> Any:
+    """A column without holes in another type; as it is where that would change it."""
+    import numpy as np
+    import pandas as pd
+
+    if kind.startswith("float"):
+        return values.astype(kind)
+    numbers = pd.to_numeric(values, errors="coerce") if values.dtype == object else values
+    if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all():
+        return values
+    with np.errstate(invalid="ignore"):
+        changed = numbers.astype(kind)
+    return changed if (changed == numbers).all() else values
 
 
 def _matrix(column: pa.Array, count: int) -> Any:

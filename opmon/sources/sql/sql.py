@@ -119,7 +119,7 @@ class Sql(Source):
                     f"since: now, or leave older rows out with a query"
                 )
             newest = look.newest()
-            return {} if newest is None else {self._part: str(newest)}
+            return {self._part: BEGIN if newest is None else str(newest)}
 
     def pending(self, positions: Mapping[str, str], limit: int | None = None) -> list[Slice]:
         """The settled rows behind the position, about ``limit`` of them: rows alike in all keys are not parted."""

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from mlflow.models import infer_signature
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
@@ -133,6 +134,35 @@ def test_a_model_of_texts_and_one_of_numbers(tmp_path: Path) -> None:
     save(forest, tmp_path / "forest", signature=infer_signature(NUMBERS, NUMBERS["a"]))
     found = answers(scorer_of(tmp_path / "forest", problem="regression"), NUMBERS)
     assert found.predictions == pytest.approx(forest.predict(NUMBERS))
+
+
+ROOMS = pd.DataFrame({"rooms": np.array([2, 3, 4, 5]), "garden": [True, False, True, False]})
+"""What MLflow calls ``long`` and ``boolean``."""
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "answered"),
+    [
+        ("rooms", [2.0, 3.0, 4.0], [0, 1, 2]),
+        ("rooms", [2.0, 2.9, 4.0], [0, 2]),
+        ("rooms", [2.0, 1e19, float("inf")], [0]),
+        ("rooms", [Decimal(2), Decimal("2.5")], [0]),
+        ("garden", [0, 1, 2], [0, 1]),
+        ("garden", ["no", "False"], []),
+    ],
+)
+def test_a_model_is_asked_about_the_values_that_were_logged(
+    tmp_path: Path, column: str, values: list[Any], answered: list[int]
+) -> None:
+    """A number that does not fit the signature's type is refused, as MLflow does, and not cut to fit."""
+    model = LinearRegression().fit(ROOMS, 100.0 * ROOMS["rooms"] + 50.0 * ROOMS["garden"])
+    save(model, tmp_path / "m", signature=infer_signature(ROOMS, [1.0]))
+    rows = pd.DataFrame({"rooms": 3, "garden": True} | {column: values})
+    found = answers(scorer_of(tmp_path / "m", problem="regression"), rows)
+    assert found.rows.tolist() == answered
+    own = [100.0 * float(row.rooms) + 50.0 * float(row.garden) for row in rows.iloc[answered].itertuples()]
+    assert found.predictions == pytest.approx(own)
+    assert set(found.rejected) == set(range(len(rows))) - set(answered)
 
 
 def test_classes_may_be_called_otherwise_and_columns_too(tmp_path: Path) -> None:

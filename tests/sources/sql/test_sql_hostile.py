@@ -36,6 +36,16 @@ def test_an_empty_table_has_nothing_pending(production: Production) -> None:
         assert source.pending(source.begins()) == []
 
 
+def test_what_comes_into_an_empty_table_after_now_is_read(production: Production) -> None:
+    """Where a monitor begins is kept, so that it is not asked again when the first rows are there."""
+    production.requests(0)
+    source = production.source(cursor="id", since="now", settle="0s")
+    begins = source.begins()
+    assert begins
+    production.add([1, 2])
+    assert column(source, source.pending(begins)) == [1, 2]
+
+
 def test_rows_that_vanish_or_come_late_stop_the_round(production: Production) -> None:
     production.requests(20)
     source = production.source()
