@@ -21,6 +21,12 @@ RECOVERY_BETS: Floats = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.9])
 HIGHEST = 0.95
 """The largest share of a stake that is bet."""
 
+SAME_RECOVERY_BETS: Floats = 0.9 / np.array([16.0, 8.0, 4.0, 2.0, 1.0])
+"""Bets on recovery, the same in every round: the largest where no value exceeds the line by more than 16, 8, … 1."""
+
+LOST = -1e4
+"""The logarithm of what is left of a stake that may not be bet."""
+
 
 def bets_on(reach: float, largest: float) -> Floats:
     """Bets as shares of ``1/reach``, on losses of up to ``largest`` that are rare: as many as :data:`BETS`, and lower.
@@ -40,6 +46,30 @@ def log_growth(drawn: DrawValues, line: float, bets: Floats = BETS) -> Floats:
     """
     staked = np.minimum(bets[:, None] * drawn.stakes, HIGHEST)
     return np.asarray(np.log1p(staked * (drawn.values / line - 1)).sum(axis=1))
+
+
+def same_growth(drawn: DrawValues, line: float) -> tuple[Floats, Floats]:
+    r"""What :func:`log_growth` and :func:`recovery_growth` give, with bets that are the same in every round.
+
+    Products over rounds of different means :math:`\theta_r` are e-values against *their mean* only if no round is bet
+    on more than another, whatever its weights. A bet that a round's stakes or weights do not allow is therefore lost,
+    and not made smaller: 0 is an e-value, too.
+
+    >>> light = DrawValues(np.zeros(20), np.ones(20), np.full(20, 1.0))
+    >>> heavy = DrawValues(np.zeros(20), np.ones(20), np.full(20, 4.5))
+    >>> [np.flatnonzero(same_growth(each, 0.1)[1] > LOST).tolist() for each in (light, heavy)]
+    [[0, 1, 2, 3, 4], [0, 1]]
+    """
+    most = float(drawn.stakes.max())
+    against = np.where(BETS * most > HIGHEST, LOST, log_growth(drawn, line))
+    if drawn.highest is None:
+        return against, np.zeros(len(SAME_RECOVERY_BETS))
+    staked = SAME_RECOVERY_BETS[:, None] * drawn.stakes
+    room = np.maximum(drawn.highest - line, 0)
+    allowed = np.array([bool((each * room <= HIGHEST).all()) for each in staked])
+    grown = np.full(len(staked), LOST)
+    grown[allowed] = np.log1p(-staked[allowed] * (drawn.values - line)).sum(axis=1)
+    return against, grown
 
 
 def recovery_growth(surplus: Floats, stakes: Floats, room: Floats | None, bets: Floats = RECOVERY_BETS) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from opmon.decisions._betting import log_growth, recovery_growth
+from opmon.decisions._betting import log_growth, recovery_growth, same_growth
 from opmon.decisions._bound import Bound
 from opmon.decisions._watch import Growth, Watch
 from opmon.decisions._words import labels_to_go, share_of_line
@@ -54,6 +54,11 @@ def weigh(drawn: DrawValues, line: float) -> Growth:
     room = None if drawn.highest is None else drawn.highest - line
     back = recovery_growth(drawn.values - line, drawn.stakes, room)
     return Growth(log_growth(drawn, line), back, len(drawn))
+
+
+def weigh_alike(drawn: DrawValues, line: float) -> Growth:
+    """The same for a round that is one of several whose mean is held against the line."""
+    return Growth(*same_growth(drawn, line), len(drawn))
 
 
 def advance(

@@ -10,10 +10,11 @@ from opmon.decisions._bound import Bound
 from opmon.decisions._judging import checked_name, checked_recovery, checked_share
 from opmon.decisions._on_accuracy import OnAccuracy
 from opmon.decisions._own import Own, kept_time, time_kept
-from opmon.decisions._sequential import advance
+from opmon.decisions._sequential import advance, weigh_alike
 from opmon.decisions._watch import Growth, Watch
 from opmon.decisions._words import in_words, line_in_words
 from opmon.decisions.case import OWN
+from opmon.decisions.draw_values import DrawValues
 from opmon.errors import InputError
 from opmon.quantities import ACCURACY
 from opmon.types import Document, Json, Verdict, VerdictState
@@ -34,10 +35,11 @@ class AccuracyMean(OnAccuracy):
     .. math:: E\Big[\prod_r E_r\Big] \le \prod_r \big(1 + \lambda(\theta_r - m)\big)^{n_r}
               \le \big(1 + \lambda(\bar\theta - m)\big)^n, \qquad \bar\theta = \sum_r n_r \theta_r / n
 
-    by the inequality of the means: what single rounds add to the evidence of the level rule makes, multiplied over a
-    whole window, an e-value against "the mean loss of the window is at most m". Windows are to this rule what rounds
-    are to the level rule; ``alpha``, ``false_alarms`` and ``recovery`` mean the same. A round without answers is in no
-    window.
+    by the inequality of the means: what single rounds add to the evidence makes, multiplied over a whole window, an
+    e-value against "the mean loss of the window is at most m"; with :math:`-\lambda` it is one against "at least m",
+    which an alarm ends with. A round whose weights do not allow a bet loses what was bet so, rather than bet less:
+    rounds of light weights would count for more in the mean. Windows are to this rule what rounds are to the level
+    rule; ``alpha``, ``false_alarms`` and ``recovery`` mean the same. A round without answers is in no window.
 
     As with ``accuracy_level``, answers are taken for truth, and not corrected for annotators who err.
 
@@ -67,6 +69,9 @@ class AccuracyMean(OnAccuracy):
                 f"there is accuracy_level"
             )
         Bound.of(self.alpha, self.false_alarms)
+
+    def _weigh(self, drawn: DrawValues, line: float) -> Growth:
+        return weigh_alike(drawn, line)
 
     def _verdict(self, before: Document, own: Own) -> Verdict:
         bound = Bound.of(self.alpha, self.false_alarms)

@@ -29,11 +29,12 @@ def of_quantile(known: Known, quantile: Quantile, quantity: Quantity, level: flo
     ones = np.ones(len(known.rows))
 
     def bounds(k: int) -> tuple[float, float]:
+        """Of the share up to the value ``k``; of that below all of them with −1."""
         return share_bounds_of(known, (place <= k).astype(np.float64), ones, level)
 
     first = _first(count, lambda k: bounds(k)[1] >= share - 1e-12)
     last = _first(count, lambda k: bounds(k)[0] >= share - 1e-12)
-    low = float(distinct[first]) if first > 0 or bounds(0)[0] > 0 else quantile.lowest
+    low = float(distinct[first]) if first > 0 or bounds(-1)[1] < share - 1e-12 else quantile.lowest
     high = float(distinct[last]) if last < count else math.inf
     notes = (*((ABOVE,) if last == count else ()), *((BELOW,) if low == quantile.lowest < distinct[0] else ()))
     return known.estimate(value, low, high, quantity, "woodruff", level, None, notes)

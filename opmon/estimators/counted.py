@@ -77,15 +77,22 @@ def _of_ratio(ratio: Ratio, quantity: Quantity, tell: Callable[[float], float]) 
     def by_chance(members: Members, level: float) -> Estimate:
         above, below = _sums(ratio, members, quantity)
         value, size = above / below, int(members.sum())
+        gaps = (ratio.numerator - value * ratio.denominator)[members]
+        error = math.sqrt(float(gaps @ gaps)) / below
         if binary:
-            low, high, _ = wilson(min(value, 1.0), below, level)
+            low, high, _ = wilson(min(value, 1.0), _worth(value, error, ratio.denominator[members]), level)
         else:
-            gaps = (ratio.numerator - value * ratio.denominator)[members]
-            reach = math.sqrt(float(gaps @ gaps)) / below * float(ndtri(0.5 + level / 2))
+            reach = error * float(ndtri(0.5 + level / 2))
             low, high = max(value - reach, ratio.lowest), min(value + reach, ratio.highest)
         return Estimate(tell(value), tell(low), tell(high), size, size, 1.0, METHOD, level, quantity=quantity)
 
     return Counted(exact, by_chance)
+
+
+def _worth(share: float, error: float, counts: Floats) -> float:
+    """How many inputs that count once each would tell as much of a share: an input that F1 counts twice is one."""
+    varies = share * (1 - share)
+    return varies / error**2 if varies > 0 and error > 0 else float(counts.sum()) ** 2 / float(counts @ counts)
 
 
 def _sums(ratio: Ratio, members: Members, quantity: Quantity) -> tuple[float, float]:

@@ -121,9 +121,12 @@ def _losses(cells: _Cells, moments: StratumMoments, rates: NDArray[np.float64], 
     """Hall's interval; strata without any answer hold anything between 0 and the largest loss seen."""
     m, W = cells.effective, cells.share_heard
     seen = (m > 0) & (m < KNOWN)
-    _, variances, thirds, fourths = moments.central(seen)
-    inside = (rates[seen], variances, thirds, fourths)
-    low, high, notes = sum_of(W[seen], m[seen], inside, np.ones(int(seen.sum())), cautious(level))
+    drawn: Interval = (0.0, 0.0, ())
+    if seen.any():
+        _, variances, thirds, fourths = moments.central(seen)
+        inside = (rates[seen], variances, thirds, fourths)
+        drawn = sum_of(W[seen], m[seen], inside, np.ones(int(seen.sum())), cautious(level))
+    low, high, notes = drawn
     known, silent = float(W[~seen] @ rates[~seen]), float(cells.sizes[m == 0].sum() / cells.sizes.sum())
     if silent:
         notes = (*notes, f"strata of {percent(silent)} of the inputs have no answer; {SILENT}")

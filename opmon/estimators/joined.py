@@ -75,7 +75,10 @@ class Joined:
         """The cells of all rounds, each with its own."""
         cells, left, first = [], [], 0
         for estimator, part, _ in self._parts(sample):
-            own, rest = estimator.cells(part)
+            heard = part.answered.any()
+            own, rest = (
+                estimator.cells(part) if heard else (np.zeros(len(part.draw), np.int64), np.zeros(len(part.draw)))
+            )
             cells.append(own + first)
             left.append(rest)
             first = int(cells[-1].max(initial=first - 1)) + 1

@@ -44,7 +44,8 @@ def reliability(
     if not usable.any():
         none = none_of(len(rows), "draw", "has any", "has none")
         raise InputError(f"a reliability table needs scores, and {none}")
-    known = Known(estimator, Sample(sample.draw, np.where(usable, 0.0, np.nan)), rows.only(usable), usable)
+    answers = Sample(sample.draw, np.where(usable, 0.0, np.nan), None, sample.propensity)
+    known = Known(estimator, answers, rows.only(usable), usable)
     confidence, right = _sureness(known.rows)
     place = np.clip((confidence * bins).astype(np.int64), 0, bins - 1)
     return tuple(_bin(known, confidence, right, place == one, one, bins, level) for one in np.unique(place).tolist())

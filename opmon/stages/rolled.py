@@ -202,6 +202,8 @@ def _joined(lived: Sequence[Lived], how: OneRound, measure: Measure) -> Estimate
     assert how.rows is not None
     plan = lived[-1].round_.plan
     estimate = measured(how.estimator, how.sample, how.rows, measure, plan.unit, plan.level)
+    if measure.needs_scores:  # it is no ratio that draws aim at; and a round may have no scores
+        return estimate
     told = [measured_tally(own.estimator, own.sample, own.rows, measure) for own in (each.own for each in lived)
             if own.rows is not None]  # fmt: skip
     ratios = [tally for tally in told if tally is not None and tally.is_ratio]

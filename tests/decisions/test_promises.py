@@ -18,6 +18,7 @@ from opmon.decisions.accuracy_level import AccuracyLevel
 from opmon.decisions.accuracy_mean import AccuracyMean
 from opmon.decisions.case import OWN, Case
 from opmon.decisions.draw_values import draw_values
+from opmon.estimators import StratifiedEstimator
 from opmon.estimators.srs import SimpleRandomEstimator
 from opmon.types import Draw, Estimate, Sample
 
@@ -108,6 +109,60 @@ def test_a_model_that_stays_a_point_below_the_line_is_not_called_recovered(label
         first = states.index("alarm")
         after, ok = after + len(states) - first, ok + states[first:].count("ok")
     assert ok / after < 0.05
+
+
+def in_two_strata(rates: tuple[float, float], sizes: tuple[int, int], rng: np.random.Generator) -> Sample:
+    """A round of 100 draws, half of them from each stratum: the smaller one is, the heavier the other's draws."""
+    columns = {"stratum": np.repeat([0, 1], 50)}
+    draw = Draw("ssrs", sum(sizes), np.arange(100), columns=columns, constants={"stratum_size": np.array(sizes)})
+    return Sample(draw, rng.binomial(1, np.repeat(rates, 50)).astype(float), "classification")
+
+
+@pytest.mark.parametrize("share", [0.7, 0.95])
+def test_a_mean_that_stays_below_the_line_is_not_called_recovered_by_lighter_rounds(share: float) -> None:
+    """Rounds of other weights than their neighbours', and of another accuracy: hard by day, easy by night."""
+    rng, rule, sizes = (
+        np.random.default_rng(13),
+        AccuracyMean(0.9, rounds=2),
+        (int(1000 * share), int(1000 - 1000 * share)),
+    )
+    recovered = 0
+    for _ in range(40):
+        before: Any = {}
+        states: list[str] = []
+        for number in range(64):
+            hard = number % 2 == 0
+            rates = (0.5, 0.5) if number < 4 else (0.19, 0.19) if hard else (0.02, 0.02)
+            sample = in_two_strata(rates, sizes if hard else (500, 500), rng)
+            estimate = Estimate(0.9, 0.85, 0.95, 100, 1000, 1.0, "ssrs")
+            verdict = rule.judge(Case(number, [estimate], sample, StratifiedEstimator(), before=before))
+            before = verdict.details
+            states.append(verdict.state)
+        assert states[3] == "alarm"
+        recovered += "ok" in states[4:]
+    assert recovered <= 40 / 20 + 40 * noise(40)
+
+
+@pytest.mark.parametrize("share", [0.7, 0.95])
+def test_a_mean_that_is_above_the_line_again_is_called_recovered(share: float) -> None:
+    rng, rule, sizes = (
+        np.random.default_rng(14),
+        AccuracyMean(0.9, rounds=2),
+        (int(1000 * share), int(1000 - 1000 * share)),
+    )
+    waited = []
+    for _ in range(20):
+        before: Any = {}
+        for number in range(200):
+            rates = (0.5, 0.5) if number < 4 else (0.04, 0.04) if number % 2 else (0.02, 0.02)
+            sample = in_two_strata(rates, sizes if number % 2 else (500, 500), rng)
+            estimate = Estimate(0.9, 0.85, 0.95, 100, 1000, 1.0, "ssrs")
+            verdict = rule.judge(Case(number, [estimate], sample, StratifiedEstimator(), before=before))
+            before = verdict.details
+            if number > 4 and verdict.state == "ok":
+                break
+        waited.append(number - 4)
+    assert np.median(waited) <= 12
 
 
 def test_after_a_false_recovery_the_next_alarm_is_not_slow() -> None:

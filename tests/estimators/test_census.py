@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from opmon import plugins
 from opmon.estimators.census import census
+from opmon.estimators.counted import of_measure
+from opmon.quantities import ACCURACY
+from opmon.types import Labelled
 
 
 @pytest.mark.parametrize("problem", ["classification", "regression"])
@@ -36,3 +40,37 @@ def test_a_few_without_a_truth_bound_a_share_and_not_an_error() -> None:
     assert census(losses, "regression") is None
     losses[-3] = np.nan
     assert census(losses, "classification") is None
+
+
+@pytest.mark.parametrize("inputs", [60, 2000])
+def test_an_input_that_a_measure_counts_twice_tells_no_more_than_one(inputs: int) -> None:
+    """Micro F1 of single labels is the accuracy, and so is its interval."""
+    rng = np.random.default_rng(9)
+    truth = rng.choice(["a", "b", "c"], inputs)
+    said = np.where(rng.random(inputs) < 0.8, truth, rng.choice(["a", "b", "c"], inputs))
+    rows, all_of_them = Labelled(np.ones(inputs, dtype=bool), truth, said, None, ("a", "b", "c")), np.ones(inputs, bool)
+    found = [
+        of_measure(rows, plugins.make("measure", kind, given), ACCURACY).by_chance(all_of_them, 0.95)
+        for kind, given in (("accuracy", {}), ("f1", {"average": "micro"}))
+    ]
+    assert [(each.low, each.high) for each in found[:1]] == [pytest.approx((each.low, each.high)) for each in found[1:]]
+
+
+def test_the_chance_in_f1_of_a_class_covers() -> None:
+    rng, inside, times = np.random.default_rng(10), 0, 400
+    measure = plugins.make("measure", "f1", {"class": "fraud"})
+    for _ in range(times):
+        fraud = rng.random(800) < 0.2
+        said = np.where(rng.random(800) < np.where(fraud, 0.7, 0.08), "fraud", "ok")
+        rows = Labelled(np.ones(800, dtype=bool), np.where(fraud, "fraud", "ok"), said, None, ("fraud", "ok"))
+        found = of_measure(rows, measure, ACCURACY).by_chance(np.ones(800, bool), 0.95)
+        inside += found.low <= 2 * 0.2 * 0.7 / (0.2 + 0.2 * 0.7 + 0.8 * 0.08) <= found.high
+    assert abs(inside / times - 0.95) < 3 * (0.95 * 0.05 / times) ** 0.5
+
+
+def test_where_nothing_is_right_or_all_is_the_interval_has_a_width() -> None:
+    for said in ("a", "b"):
+        rows = Labelled(np.ones(50, dtype=bool), np.full(50, "a"), np.full(50, said), None, ("a", "b"))
+        found = of_measure(rows, plugins.make("measure", "f1", {"average": "micro"}), ACCURACY)
+        told = found.by_chance(np.ones(50, bool), 0.95)
+        assert 0.05 < told.high - told.low < 0.1

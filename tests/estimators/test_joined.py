@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,3 +100,19 @@ def test_intervals_of_slices_over_rounds_cover_and_are_narrower(design: str) -> 
         narrower.append((found.high - found.low) / (own.high - own.low))
     assert held >= 51  # binomial, 60 at 0.95: below this less than once in 500
     assert np.median(narrower) < 0.65
+
+
+@pytest.mark.parametrize("kind", ["brier", "log_loss", "auc"])
+@pytest.mark.parametrize("design", ["srs", "adaptive"])
+def test_a_round_without_scores_hides_no_measure_of_those_that_have_some(design: str, kind: str) -> None:
+    population, rng = classifier(), np.random.default_rng(3)
+    rounds = [round_of(design, population, seed) for seed in range(3)]
+    for number in (0, 2):
+        one = rounds[number]
+        assert one.rows is not None
+        first = np.where(one.rows.predicted == "a", 0.8, 0.3) + rng.uniform(-0.1, 0.1, len(one.rows))
+        scores = np.column_stack((first, 1 - first)).astype(np.float32)
+        rounds[number] = replace(one, rows=replace(one.rows, scores=scores))
+    measure = plugins.make("measure", kind, {"class": "a"} if kind == "auc" else {})
+    found = measured(Joined(rounds), joined_sample(rounds), joined_rows(rounds), measure)
+    assert found.low < found.value < found.high

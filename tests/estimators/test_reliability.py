@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,19 @@ def test_each_bin_has_its_confidence_and_its_accuracy() -> None:
         assert one.accuracy == pytest.approx((TRUTH[inside] == "a").mean())
         assert one.low < one.accuracy < one.high
         assert one.low < one.confidence - 0.15 < one.high
+
+
+def test_answers_weigh_by_how_likely_they_were() -> None:
+    """Nine in ten of the unsure inputs were answered, and three in ten of the sure ones."""
+    answered = RNG.random(600) < np.where(SURE < 0.75, 0.9, 0.3)
+    outcomes = np.where(answered, (TRUTH != "a").astype(float), np.nan)
+    propensity = np.where(SURE < 0.75, 0.9, 0.3)
+    sample = Sample(SAMPLE.draw, outcomes, "classification", propensity)
+    rows = Labelled(answered, np.where(answered, TRUTH, ""), ROWS.predicted, ROWS.scores, ROWS.classes)
+    sure = [one.share for one in reliability(SimpleRandomEstimator(), sample, rows) if one.begins >= 0.8]
+    plain = [one.share for one in reliability(SimpleRandomEstimator(), replace(sample, propensity=None), rows)][3:]
+    assert sum(sure) == pytest.approx(0.4, abs=0.05)
+    assert sum(plain) < 0.3
 
 
 def test_scores_are_needed() -> None:
