@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from opmon.binding import bound
-from opmon.store import grouped, revisions, schema, truths
+from opmon.store import grouped, outbox, revisions, schema, truths
 from opmon.types.grouped import FailureGroup
 from tests.made_once import new_opmon_database
 from tests.web.past import FLOOR, Past, live_through
@@ -71,6 +71,17 @@ def test_a_recovery_needs_nobody(tmp_path: Path, page_of: Pages) -> None:
     told = page_of(made, "/monitors/sinking")
     assert 'class="status recovered"' in told
     assert "Take it on</button>" not in told
+
+
+def test_an_event_before_the_first_round_links_to_none(tmp_path: Path, page_of: Pages) -> None:
+    made = World.of(new_opmon_database(tmp_path / "opmon.db"), tmp_path, {"mute": monitor(classes=list(DIGITS))})
+    about = {"id": "mute-1", "type": outbox.SILENT, "monitor": "mute", "rule": outbox.SILENCE, "round": None}
+    with made.store.write() as connection:
+        outbox.add(connection, None, {**about, "message": "no cycle has ended yet"}, [], datetime.now(UTC))
+    told = page_of(made, "/monitors/mute").partition('<ul class="events">')[2].partition("</ul>")[0]
+    assert "no cycle has ended yet" in told
+    assert "None" not in told
+    assert "/rounds/" not in told
 
 
 def test_large_errors_are_no_failures(tmp_path: Path, page_of: Pages) -> None:
