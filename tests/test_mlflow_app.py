@@ -74,6 +74,8 @@ def test_every_link_stays_below_the_prefix(guest_of: Guests, prefix: str) -> Non
                         assert (await browser.get(each)).status_code == 200, each
             told = await browser.get(f"{prefix}/opmon/api/v1/monitors/sinking/rounds/11/failures")
             assert told.status_code == 200
+            for path in ("/healthz", "/readyz", "/metrics"):
+                assert (await browser.get(f"{prefix}/opmon{path}")).status_code == 200, path
             assert (await browser.get(f"{prefix}/opmon/api/v1/nothing")).json() == {"error": "nothing has this address"}
 
     run(work)

@@ -29,3 +29,13 @@ def test_links_have_the_prefix_whether_the_proxy_takes_it_away_or_not(tmp_path: 
         style = form.partition('rel="stylesheet" href="')[2].partition('"')[0]
         assert style.startswith("/team/opmon/static/")
         assert browser.get(before + style.removeprefix("/team/opmon")).status_code == 200
+
+
+@pytest.mark.parametrize("before", ["", "/team/opmon"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_probes_answer_below_the_prefix(tmp_path: Path, before: str, path: str) -> None:
+    world = World.of(new_opmon_database(tmp_path / "opmon.db"), tmp_path, url="https://example.com/team/opmon")
+    token = {"authorization": f"Bearer {world.invite('vera', 'viewer')}"}
+    with world.served() as server, httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}") as prober:
+        assert prober.get(f"{before}{path}", headers=token).status_code == 200
+        assert prober.get(f"{before}{path}").status_code == (401 if path == "/metrics" else 200)

@@ -9,6 +9,7 @@ from opmon.errors import UnavailableError
 from opmon.health.server import answered, has_token
 from opmon.web.pages.asking import TheSite
 from opmon.web.refused import Refused
+from opmon.web.root import within
 from opmon.web.site import Site
 
 router = APIRouter()
@@ -25,7 +26,7 @@ async def probe(request: Request, site: TheSite) -> Response:
 
 
 def _answer(request: Request, site: Site) -> Response:
-    health, path = site.health, request.url.path
+    health, path = site.health, within(request.url.path)
     headers = {name.lower(): value for name, value in request.headers.raw}
     sees, refusal = True, None
     if not has_token(health, headers):
