@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 
 from fastapi import Request
 
 from opmon.config.identity import IdentitySettings
+
+_WITH_PORT = re.compile(r"(?:(?P<v4>[0-9.]+):[0-9]+|\[(?P<v6>[^\]]+)\](?::[0-9]+)?)\Z")
 
 
 def origin_of(request: Request, proxies: IdentitySettings | None) -> str:
@@ -17,18 +20,25 @@ def origin_of(request: Request, proxies: IdentitySettings | None) -> str:
     peer = request.client.host if request.client else ""
     if proxies is None or not proxies.trusts(peer):
         return peer
-    told = [each.strip() for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
+    told = [_address_in(each) for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
     for address in reversed(told):
-        if not _is_address(address):
+        if address is None:
             break
         if not proxies.trusts(address):
             return address
     return peer
 
 
-def _is_address(text: str) -> bool:
+def _address_in(text: str) -> str | None:
+    """The address alone, where some proxies write the port beside it; None: there is none.
+
+    >>> _address_in(" 203.0.113.7:51234"), _address_in("[2001:db8::1]:443"), _address_in("2001:db8::1")
+    ('203.0.113.7', '2001:db8::1', '2001:db8::1')
+    """
+    found = _WITH_PORT.match(text.strip())
+    address = text.strip() if found is None else found["v4"] or found["v6"]
     try:
-        ipaddress.ip_address(text)
+        ipaddress.ip_address(address)
     except ValueError:
-        return False
-    return True
+        return None
+    return address

@@ -9,10 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import Request
 
+from opmon.config.identity import IdentitySettings
 from opmon.errors import ConfigError
 from opmon.store import annotators
 from opmon.web import identity
+from opmon.web.origin import origin_of
 from opmon.web.server import Server
 from tests.web.world import World, monitor
 
@@ -126,6 +129,27 @@ def test_attempts_are_counted_by_the_address_that_the_proxy_names(server: Server
     assert wrong("192.0.2.2") == 401
     assert wrong("192.0.2.2, 192.0.2.1") == 429, "what stands before the last anybody may claim"
     assert wrong("192.0.2.1, 127.0.0.9") == 429, "but for proxies"
+
+
+@pytest.mark.parametrize(
+    ("told", "origin"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("203.0.113.7:51234", "203.0.113.7"),
+        ("[2001:db8::1]:443", "2001:db8::1"),
+        ("[2001:db8::1]", "2001:db8::1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("192.0.2.9:1, 203.0.113.7:51234, 10.0.0.1:443", "203.0.113.7"),
+        ("203.0.113.7, unknown", "10.0.0.1"),
+        ("203.0.113.7:x", "10.0.0.1"),
+        ("[203.0.113.7", "10.0.0.1"),
+        ("", "10.0.0.1"),
+    ],
+)
+def test_the_address_is_known_whether_the_proxy_tells_its_port_or_not(told: str, origin: str) -> None:
+    proxies = IdentitySettings.model_validate({**IDENTITY, "trusted": ["10.0.0.1"]})
+    headers = [(b"x-forwarded-for", told.encode())]
+    assert origin_of(Request({"type": "http", "client": ("10.0.0.1", 4000), "headers": headers}), proxies) == origin
 
 
 def test_a_proxy_is_authentication_enough_for_other_addresses(sqlite: str, tmp_path: Path) -> None:
