@@ -5,9 +5,7 @@ MLflow's pages and API stay as they are. The monitors run elsewhere: ``opmon ser
 
 from __future__ import annotations
 
-import asyncio
 import os
-from dataclasses import dataclass, field
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -19,7 +17,6 @@ from opmon.errors import ConfigError
 from opmon.health.health import Health
 from opmon.store.engine import open_store
 from opmon.web.app import application
-from opmon.web.guards import Application, Receive, Scope, Send
 from opmon.web.server import CALLS
 from opmon.web.site import Site
 
@@ -48,22 +45,10 @@ def with_pages(mlflow_app: FastAPI, static_prefix: str = "") -> FastAPI:
     site = Site(settings, store, health=Health(settings, store, "web"), mlflow_pages=static_prefix or "/")
     site.audited.start()
     where = static_prefix + PREFIX
-    pages: Application = SideBySide(application(site))
+    pages = application(site, at_once=CALLS)
 
     async def moved(request: Request) -> RedirectResponse:
         return RedirectResponse(f"{request.scope.get('root_path', '')}{where}/")
 
     mlflow_app.router.routes[:0] = [Route(where, moved), Mount(where, app=pages)]
     return mlflow_app
-
-
-@dataclass
-class SideBySide:
-    """Works on some requests at a time, for which there are connections to the database; others wait their turn."""
-
-    app: Application
-    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS), repr=False)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._turns:
-            await self.app(scope, receive, send)

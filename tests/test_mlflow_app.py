@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import httpx
@@ -15,7 +16,10 @@ from starlette.routing import Mount
 
 from opmon import mlflow_app
 from opmon.errors import ConfigError
+from opmon.web.guards import Message, Receive, Scope, Send, SideBySide
+from opmon.web.server import CALLS
 from tests.made_once import new_opmon_database
+from tests.patience import LONGEST
 from tests.web.past import FLOOR, Past, live_through
 from tests.web.world import DIGITS, World, monitor
 
@@ -46,8 +50,6 @@ def guest_of(world: World) -> Guests:
 
 
 def run(work: Callable[[], object]) -> None:
-    import asyncio
-
     asyncio.run(work())  # type: ignore[arg-type]
 
 
@@ -115,6 +117,52 @@ def test_tokens_and_roles_count_as_anywhere(guest_of: Guests, world: World) -> N
             act = "/opmon/api/v1/events/sinking-11/acknowledge"
             refused = await browser.post(act, json={}, headers={"authorization": f"Bearer {viewer}"})
             assert refused.status_code == 403
+
+    run(work)
+
+
+def test_bodies_that_do_not_come_keep_nobody_waiting(guest_of: Guests) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    async def work() -> None:
+        async with guest_of() as browser:
+            slow = [asyncio.create_task(browser.post("/opmon/sign-in", content=never())) for _ in range(2 * CALLS)]
+            await asyncio.sleep(0)
+            answer = await asyncio.wait_for(browser.get("/opmon/healthz"), LONGEST)
+            assert answer.status_code == 200
+            assert not any(each.done() for each in slow)
+            for each in slow:
+                each.cancel()
+
+    run(work)
+
+
+def test_an_answer_that_is_not_read_keeps_nobody_waiting() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def work() -> None:
+        unread, read, pages = asyncio.Event(), asyncio.Event(), SideBySide(app, 1)
+
+        async def held(_: Message) -> None:
+            unread.set()
+            await read.wait()
+
+        first = asyncio.create_task(pages({}, nothing, held))
+        await unread.wait()
+        await asyncio.wait_for(pages({}, nothing, taken), LONGEST)
+        read.set()
+        await first
+        await asyncio.wait_for(pages({}, nothing, taken), LONGEST)
+        assert pages._turns._value == 1, "a turn ends once"
+
+    async def nothing() -> Message:
+        return {}
+
+    async def taken(_: Message) -> None:
+        pass
 
     run(work)
 

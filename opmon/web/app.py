@@ -20,7 +20,7 @@ from opmon.redaction import redacted
 from opmon.web import access, assets
 from opmon.web.api import events, monitors, robustness, tasks, watching
 from opmon.web.api.models import Failure
-from opmon.web.guards import Application, Guarded
+from opmon.web.guards import Application, Guarded, SideBySide
 from opmon.web.identity import Person
 from opmon.web.pages import (
     acting,
@@ -75,10 +75,16 @@ _PAGES = (
 )
 
 
-def application(site: Site) -> Application:
-    """All pages and endpoints of a site, behind what guards them."""
+def application(site: Site, at_once: int | None = None) -> Application:
+    """All pages and endpoints of a site, behind what guards them.
+
+    ``at_once``: so many requests are worked on at a time, where the server itself works on more.
+    """
     prefix = urlsplit(site.settings.web.url or "").path.rstrip("/")
-    return Guarded(Squeezed(Sited(_routed(), site)), site.settings.web.max_body, prefix, site.mlflow_pages)
+    pages: Application = Squeezed(Sited(_routed(), site))
+    if at_once is not None:
+        pages = SideBySide(pages, at_once)
+    return Guarded(pages, site.settings.web.max_body, prefix, site.mlflow_pages)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from opmon.web.root import below
@@ -93,6 +93,40 @@ class Guarded:
             pieces.append(piece)
             if not message.get("more_body", False):
                 return b"".join(pieces)
+
+
+@dataclass
+class SideBySide:
+    """Works on some requests at a time, for which there are connections to the database; others wait their turn.
+
+    A turn begins once the request is there and ends when its answer goes out: who sends or reads slowly has none.
+    """
+
+    app: Application
+    at_once: int
+    _turns: asyncio.Semaphore = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._turns = asyncio.Semaphore(self.at_once)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._turns.acquire()
+        has_turn = True
+
+        def end() -> None:
+            nonlocal has_turn
+            if has_turn:
+                self._turns.release()
+            has_turn = False
+
+        async def sent(message: Message) -> None:
+            end()
+            await send(message)
+
+        try:
+            await self.app(scope, receive, sent)
+        finally:
+            end()
 
 
 class _TooLarge(Exception):
