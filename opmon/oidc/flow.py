@@ -69,12 +69,16 @@ class Flow:
         }
         return f"{where}{'&' if '?' in where else '?'}{urlencode(asked)}"
 
-    def known(self, secret: str, given: Mapping[str, str]) -> Known:
-        """Who came back from the provider with these values in the address."""
-        own = self.provider.settings
+    def require_begun(self, secret: str, given: Mapping[str, str]) -> None:
+        """An error unless the browser that came back is the one that was sent; nobody else is asked."""
         begun = len(secret) >= _SECRET_LENGTH  # without a cookie, what follows from no secret is known to all
         if not begun or not hmac.compare_digest(given.get("state", "").encode(), state_of(secret).encode()):
             raise Untrusted("this sign-in was not begun in this browser, or is over: begin again")
+
+    def known(self, secret: str, given: Mapping[str, str]) -> Known:
+        """Who came back from the provider with these values in the address."""
+        self.require_begun(secret, given)
+        own = self.provider.settings
         if given.get("iss", own.issuer) != own.issuer:
             raise Untrusted("the answer is of another provider")
         if "error" in given:

@@ -104,7 +104,7 @@ class Door:
     """Whether another server, which listens where it likes, holds the pages."""
     _rates: Rates = field(init=False, repr=False)
     _asides: Rates = field(default_factory=lambda: Rates(_ASIDES, 2 * _ASIDES), repr=False)
-    """Tokens of an address that is closed are looked at, now and then: whoever shares it with a fool is let in."""
+    """What comes from a closed address is looked at, now and then: whoever shares it with a fool is let in."""
     _sign_ins: Rates = field(default_factory=lambda: Rates(_SIGN_INS, _SIGN_INS_AT_ONCE), repr=False)
     _by_hash: Remembered[str, Claimed] = field(default_factory=lambda: Remembered(REMEMBERED), repr=False)
     _by_name: Remembered[str, Annotator] = field(default_factory=lambda: Remembered(REMEMBERED), repr=False)
@@ -157,22 +157,29 @@ class Door:
         """Whose token it is."""
         origin = self.origin(request)
         address, token_hash = counted_as(origin), sha256_of(token[:_LONGEST_TOKEN])
-        wait = self.attempts.seconds_to_wait(address, token_hash)
-        too_many = f"too many wrong tokens came from here: try again in {wait} s"
-        if wait and self._asides.seconds_to_wait(address):
-            raise Refused(429, too_many, retry_after=wait)
+        closed = self.closed(address, "too many wrong tokens came from here: try again in {} s", token_hash)
         claimed = self._by_hash.get(
             token_hash, lambda: self._read(lambda connection: annotators.claimed(connection, token_hash))
         )
         found = None if claimed is None else claimed.whose(token_hash, self.clock())
         if found is None:
-            if wait:
-                raise Refused(429, too_many, retry_after=wait)
+            if closed is not None:
+                raise closed
             self.attempts.was_wrong(address)
             words = "this token is unknown, has run out or was taken away: ask whoever runs opmon for another"
             raise Refused(401, words)
         self.attempts.was_right(token_hash)
         return Person(found.name, found.role, found.monitors, "token", origin=origin)
+
+    def closed(self, address: str, words: str, token_hash: str = "") -> Refused | None:
+        """What is told if this proves wrong, where too much from its address did; raised if it is not looked at."""
+        wait = self.attempts.seconds_to_wait(address, token_hash)
+        if not wait:
+            return None
+        refusal = Refused(429, words.format(wait), retry_after=wait)
+        if self._asides.seconds_to_wait(address):
+            raise refusal
+        return refusal
 
     def by_provider(self, request: Request, name: str, groups: Sequence[str], known: RolesOfGroups) -> Person:
         """Somebody whom the provider knows by this name and in these groups."""

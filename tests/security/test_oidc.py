@@ -394,11 +394,26 @@ def test_a_provider_that_hangs_keeps_nobody_else_waiting(server: Server, browser
     assert "is left alone" in words(browser().get("/oidc/start"))
 
 
-def test_whoever_tries_again_and_again_is_held_up(browser: Browser) -> None:
+def test_whoever_tries_again_and_again_is_held_up(browser: Browser, provider: Provider) -> None:
     eve = browser()
-    told = [eve.get("/oidc/back?code=x&state=y") for _ in range(12)]
+    told = []
+    for _ in range(12):
+        state = parse_qs(urlsplit(away(eve)).query)["state"][0]
+        told.append(eve.get("/oidc/back", params={"code": "x", "state": state}))
     assert [each.status_code for each in told] == [401] * 10 + [429] * 2
     assert int(told[-1].headers["retry-after"]) >= 1
+    ann = browser()
+    assert COOKIE in ann.get(away(ann)).cookies, "whoever shares an address with her is let in"
+
+
+def test_who_began_no_sign_in_holds_up_nobody(browser: Browser, provider: Provider) -> None:
+    """Behind a proxy all browsers have one address: else anybody could close it."""
+    eve = browser()
+    told = [eve.get("/oidc/back?code=x&state=y").status_code for _ in range(30)]
+    assert told == [401] * 30
+    assert "/token" not in provider.asked
+    ann = browser()
+    assert COOKIE in ann.get(away(ann)).cookies
 
 
 @pytest.mark.parametrize(

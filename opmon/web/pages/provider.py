@@ -71,14 +71,22 @@ def back(request: Request) -> Response:
 
 
 def _known(site: Site, request: Request, flow: Flow, secret: str, given: Mapping[str, str]) -> Known:
-    """Who came back; a refusal where that is not to be believed. Those count like wrong tokens."""
+    """Who came back; a refusal where that is not to be believed.
+
+    Those count like wrong tokens, but for sign-ins that were not begun in their browser: they cost nothing, and anybody
+    behind the same proxy could close its address to all with them.
+    """
+    try:
+        flow.require_begun(secret, given)
+    except Untrusted as exc:
+        raise Refused(401, f"{exc}") from exc
     address = counted_as(site.door.origin(request))
-    wait = site.door.attempts.seconds_to_wait(address, "")
-    if wait:
-        raise Refused(429, f"too many sign-ins from here came to nothing: try again in {wait} s", retry_after=wait)
+    closed = site.door.closed(address, "too many sign-ins from here came to nothing: try again in {} s")
     try:
         return flow.known(secret, given)
     except Untrusted as exc:
+        if closed is not None:
+            raise closed from exc
         site.door.attempts.was_wrong(address)
         raise Refused(401, f"{exc}") from exc
     except Unreachable as exc:
