@@ -34,6 +34,7 @@ from opmon.store import annotators, audit
 from opmon.store.annotators import Annotator, Claimed, Session
 from opmon.store.audit import Act, Entry
 from opmon.store.engine import Connection, Store
+from opmon.web.cookies import sessions_in
 from opmon.web.forms import FORM
 from opmon.web.origin import origin_of
 from opmon.web.proxied import standing_of, told_by
@@ -42,7 +43,6 @@ from opmon.web.remembered import Remembered
 from opmon.web.secrets import csrf_of, new_token, sha256_of, usable_name
 from opmon.web.sent import both_ends_are_here, meant, require_same_site, require_this_machine
 
-COOKIE = "opmon_session"
 NAME_HEADER = "opmon-annotator"
 CSRF_HEADER = "x-csrf-token"
 Found = TypeVar("Found")
@@ -134,8 +134,7 @@ class Door:
             if kind.lower() != "bearer":
                 raise Refused(401, "send Authorization: Bearer <token>; no other kind is known here")
             return self.by_token(request, given.strip())
-        session = request.cookies.get(COOKIE)
-        if session:
+        for session in sessions_in(request):
             person = self._by_session(request, session)
             if person is not None:
                 return person
@@ -150,8 +149,8 @@ class Door:
         _, _, token = request.headers.get("authorization", "").partition(" ")
         if token:
             return self._by_hash.knows(sha256_of(token.strip()[:_LONGEST_TOKEN]))
-        session = request.cookies.get(COOKIE)
-        return self._guarded.knows("") and (not session or self._sessions.knows(sha256_of(session)))
+        known = [self._sessions.knows(sha256_of(each)) for each in sessions_in(request)]
+        return self._guarded.knows("") and all(known)
 
     def by_token(self, request: Request, token: str) -> Person:
         """Whose token it is."""

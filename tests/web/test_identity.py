@@ -142,6 +142,58 @@ def test_a_browser_signs_in_with_a_token_and_out_again(world: World, client_of: 
     assert client_of(cookies=old).get(f"{API}/me").status_code == 401, "the session itself is over"
 
 
+def cookie_of(browser: httpx.Client) -> tuple[str, str]:
+    ((name, secret),) = browser.cookies.items()
+    return name, secret
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "opmon_session={own}",
+        "{name}={own}; opmon_session=opmon_other",
+        "opmon_session={own}; opmon_session=opmon_other",
+        "opmon_session=opmon_other; opmon_session={own}",
+        "opmon_session_00000000=opmon_other; {name}=opmon_old; {name}={own}",
+    ],
+)
+def test_sessions_of_other_opmons_on_the_host_are_passed_over(client_of: Clients, sent: str) -> None:
+    """Browsers send the cookies of shorter paths and of other ports along."""
+    browser = client_of()
+    signed_in(browser, name="ann")
+    name, own = cookie_of(browser)
+    both = client_of(headers={"cookie": sent.format(name=name, own=own)})
+    assert both.get(f"{API}/me").json()["name"] == "ann"
+    csrf = csrf_in(both)
+    assert both.post(f"{API}/monitors/digits/take", json={}, headers={"x-csrf-token": csrf}).status_code == 200
+    assert both.post("/sign-out", data={"csrf": csrf}).status_code == 303
+    assert both.get(f"{API}/me").status_code == 401
+
+
+def test_each_port_has_a_cookie_of_its_own(client_of: Clients) -> None:
+    names = set()
+    for host in ("127.0.0.1:8080", "127.0.0.1:9090", "localhost:8080"):
+        browser = client_of(headers={"host": host})
+        signed_in(browser, name="ann")
+        names.add(cookie_of(browser)[0])
+    assert len(names) == 3
+    assert all(re.fullmatch("opmon_session_[0-9a-f]{8}", each) for each in names)
+
+
+def test_who_signs_in_as_somebody_else_and_out_is_out(client_of: Clients) -> None:
+    """With a session that is still kept under the name of an earlier version, too."""
+    first = client_of()
+    signed_in(first, name="ann")
+    browser = client_of(cookies={"opmon_session": cookie_of(first)[1]})
+    assert browser.get(f"{API}/me").json()["name"] == "ann"
+    answer = signed_in(browser, name="ben")
+    assert any('opmon_session=""; ' in each for each in answer.headers.get_list("set-cookie"))
+    assert browser.get(f"{API}/me").json()["name"] == "ben"
+    browser.post("/sign-out", data={"csrf": csrf_in(browser)})
+    assert browser.get(f"{API}/me").status_code == 401
+    assert first.get(f"{API}/me").status_code == 401
+
+
 def test_revoking_ends_sessions_and_a_new_token_revives_none(world: World, client_of: Clients) -> None:
     browser = client_of()
     signed_in(browser, token=world.invite("ann"))

@@ -8,13 +8,17 @@ from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
-from opmon.web.identity import COOKIE, NAME_HEADER, Person
+from opmon.web.cookies import COOKIE
+from opmon.web.identity import NAME_HEADER, Person
 from opmon.web.refused import Refused
 from opmon.web.site import Site, site_of
 
 _BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="from `opmon annotators add NAME`")
 _SESSION = APIKeyCookie(
-    name=COOKIE, auto_error=False, scheme_name="session", description="of a browser that is signed in"
+    name=COOKIE,
+    auto_error=False,
+    scheme_name="session",
+    description="of a browser that is signed in; there its name goes on with _ and a mark of the host and port",
 )
 _NAME = APIKeyHeader(
     name=NAME_HEADER, auto_error=False, scheme_name="name", description="on this machine, while nobody has a token"

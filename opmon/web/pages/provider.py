@@ -37,7 +37,7 @@ def start(request: Request, next: str = "/") -> Response:
         log.warning("nobody can sign in: %s", exc)
         return page_of(site, target, str(exc), 503)
     kept = f"{secret}.{target}"
-    secure = over_https(site, request)
+    secure = over_https(site.settings.web, request)
     done.set_cookie(
         COOKIE, kept, max_age=_AWAY_SECONDS, httponly=True, samesite="lax", secure=secure, path=under("/oidc")
     )
@@ -65,7 +65,7 @@ def back(request: Request) -> Response:
         answer.headers.update({} if exc.retry_after is None else {"retry-after": str(exc.retry_after)})
     else:
         answer = page("signed_in.html", target=under(target), name=person.name)
-        keep_signed_in(answer, session, seconds, over_https(site, request))
+        keep_signed_in(answer, request, session, seconds, over_https(site.settings.web, request))
     answer.delete_cookie(COOKIE, path=under("/oidc"), httponly=True, samesite="lax")
     return answer
 

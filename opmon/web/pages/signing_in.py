@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from opmon.web.cookies import keep_signed_in, over_https
+from opmon.web.cookies import forget, keep_signed_in, over_https, sessions_in
 from opmon.web.forms import fields_of
-from opmon.web.identity import COOKIE, Person
+from opmon.web.identity import Person
 from opmon.web.refused import Refused
 from opmon.web.root import under
 from opmon.web.secrets import csrf_of
@@ -60,7 +60,7 @@ def _signed_in(site: Site, request: Request, given: dict[str, str]) -> Response:
             answer.headers["retry-after"] = str(exc.retry_after)
         return answer
     done = RedirectResponse(under(target), 303)
-    keep_signed_in(done, secret, seconds, over_https(site, request))
+    keep_signed_in(done, request, secret, seconds, over_https(site.settings.web, request))
     return done
 
 
@@ -72,12 +72,13 @@ def _person(site: Site, request: Request, given: dict[str, str]) -> Person:
 
 def _signed_out(site: Site, request: Request, given: dict[str, str]) -> Response:
     require_same_site(request, site.settings.web.address)
-    secret = request.cookies.get(COOKIE, "")
-    if not hmac.compare_digest(given.get("csrf", "").encode(), csrf_of(secret).encode()):
+    secrets, csrf = sessions_in(request), given.get("csrf", "").encode()
+    if not any(hmac.compare_digest(csrf, csrf_of(each).encode()) for each in secrets):
         raise Refused(403, "this page is out of date: reload it and sign out again")
-    site.door.close_session(request, secret)
+    for each in secrets:
+        site.door.close_session(request, each)
     done = RedirectResponse(under("/sign-in" if site.provider is None else "/sign-in?out=1"), 303)
-    done.delete_cookie(COOKIE, path=under("/"), httponly=True, samesite="strict")
+    forget(done, request)
     return done
 
 
