@@ -17,7 +17,7 @@ from opmon.errors import ConfigError
 from opmon.health.health import Health
 from opmon.store.engine import open_store
 from opmon.web.app import application
-from opmon.web.server import CALLS
+from opmon.web.server import CALLS, tell_closed
 from opmon.web.site import Site
 
 PREFIX = "/opmon"
@@ -42,6 +42,7 @@ def with_pages(mlflow_app: FastAPI, static_prefix: str = "") -> FastAPI:
     """The same application, which answers below :data:`PREFIX` with opmon's pages and API."""
     settings = load(None)
     store = open_store(settings.database.get_secret_value())
+    tell_closed(settings, store)
     site = Site(settings, store, health=Health(settings, store, "web"), mlflow_pages=static_prefix or "/")
     site.audited.start()
     where = static_prefix + PREFIX

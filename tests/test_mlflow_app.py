@@ -106,6 +106,21 @@ def test_a_name_is_enough_on_this_machine_alone(guest_of: Guests, client: str, h
     run(work)
 
 
+def test_behind_a_proxy_a_name_is_not_enough(guest_of: Guests, world: World, tmp_path: Path) -> None:
+    plain = yaml.safe_load((tmp_path / "opmon.yaml").read_text())
+    (tmp_path / "opmon.yaml").write_text(yaml.safe_dump({**plain, "web": {"url": "https://mlflow.example.com/opmon"}}))
+
+    async def work() -> None:
+        async with guest_of() as browser:
+            refused = await browser.get("/opmon/api/v1/me", headers={"opmon-annotator": "eve"})
+            assert refused.status_code == 403
+            assert "opmon annotators add NAME" in refused.json()["error"]
+            own = {"authorization": f"Bearer {world.invite('ann')}"}
+            assert (await browser.get("/opmon/api/v1/me", headers=own)).status_code == 200
+
+    run(work)
+
+
 def test_tokens_and_roles_count_as_anywhere(guest_of: Guests, world: World) -> None:
     annotator, viewer = world.invite("ann"), world.invite("vic", "viewer")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from opmon.config.fields import Count, Duration
 from opmon.config.identity import IdentitySettings, RolesOfGroups
-from opmon.config.listening import Listening
+from opmon.config.listening import Listening, is_loopback
 from opmon.config.oidc import OidcSettings, is_safe
 from opmon.config.part import at_key
 
@@ -70,6 +71,11 @@ class WebSettings(Listening):
             return self.url.rstrip("/")
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not listened on
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def leads_elsewhere(self) -> bool:
+        """Whether people of other machines find the pages by their address, such as through a proxy on this one."""
+        return self.url is not None and not is_loopback(urlsplit(self.url).hostname or "")
 
     @property
     def is_explicit(self) -> bool:

@@ -5,7 +5,8 @@ scripts cannot read and other sites cannot use; what changes something must also
 
 While nobody has a token, only this machine may ask, and a name is enough. A page of another site that is open in a
 browser here may try to ask as well: so the name comes in a header or a session, which such a page cannot send, under a
-host name of this machine, and not through a proxy.
+host name of this machine, and not through a proxy. Where ``web: url`` names another machine, a proxy is in front, which
+may hide that it is: a name is then enough for nobody.
 
 Where a proxy says who asks (``web: identity:``), it is believed if the request comes from its address, and a request
 from elsewhere that says so is refused. The proxy lets browsers in by a cookie of its own, so what changes something
@@ -211,7 +212,7 @@ class Door:
         """Somebody who only says a name; a refusal where tokens are asked for."""
         if self.asks_for_tokens():
             raise Refused(401, self._how())
-        require_this_machine(request, self._is_near(request))
+        self._require_this_machine(request)
         try:
             return Person(usable_name(name), "operator", None, "name", origin=self.origin(request))
         except InputError as exc:
@@ -289,7 +290,7 @@ class Door:
             role, monitors = self._standing(oidc, session.name, session.groups)
             return Person(session.name, role, monitors, "session", csrf, origin)
         if known is None:
-            require_this_machine(request, self._is_near(request))
+            self._require_this_machine(request)
             return Person(session.name, "operator", None, "session", csrf, origin)
         if not known.is_let_in(self.clock()):
             return None
@@ -300,6 +301,17 @@ class Door:
         if session.groups is not None:
             return self.settings.web.oidc is not None
         return session.annotator is not None or not self.asks_for_tokens()
+
+    def _require_this_machine(self, request: Request) -> None:
+        """A refusal where another machine may have sent this, and a name says nothing of who asks."""
+        web = self.settings.web
+        if web.leads_elsewhere:
+            raise Refused(
+                403,
+                f"people of other machines come here by {web.address} (web: url), so that a name is not enough: give "
+                "people tokens with opmon annotators add NAME",
+            )
+        require_this_machine(request, self._is_near(request))
 
     def _is_near(self, request: Request) -> bool:
         """Whether no other machine can have sent this."""

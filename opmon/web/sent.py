@@ -10,6 +10,9 @@ from fastapi import Request
 from opmon.config.listening import is_loopback
 from opmon.web.refused import Refused
 
+_OF_PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+"""Headers by which a proxy says that it is one."""
+
 
 def require_same_site(request: Request, address: str) -> None:
     """A refusal where another site made the browser send this; ``address`` is where browsers find these pages."""
@@ -23,7 +26,7 @@ def require_same_site(request: Request, address: str) -> None:
 def require_this_machine(request: Request, is_near: bool) -> None:
     """A refusal unless this machine sent it, under a name of its own and through no proxy."""
     host = re.sub(r":\d*$", "", request.headers.get("host", "")).strip("[]")
-    proxied = "forwarded" in request.headers or "x-forwarded-for" in request.headers
+    proxied = any(name in request.headers for name in _OF_PROXIES)
     if not is_near or host not in ("localhost", "127.0.0.1", "::1") or proxied:
         raise Refused(
             403,

@@ -40,6 +40,7 @@ class Server:
     def __post_init__(self) -> None:
         web = self.settings.web
         require_guard(self.settings, self.store)
+        tell_closed(self.settings, self.store)
         health = self.health or Health(self.settings, self.store, "web")
         self.site = Site(self.settings, self.store, health=health)
         self._socket = listen(web.host, web.port, "web")
@@ -81,14 +82,28 @@ class Server:
 
 def require_guard(settings: Settings, store: Store) -> None:
     """An error where other machines reach the pages, nobody has a token, and no proxy or provider says who asks."""
-    if settings.web.is_loopback or settings.web.known_elsewhere is not None:
-        return
+    if not settings.web.is_loopback and not _is_anybody_known(settings, store):
+        raise ConfigError(
+            f"web: listen: {settings.web.listen} can be reached from other machines, and nobody has a token: "
+            f"run opmon annotators add NAME first, or listen on 127.0.0.1:{settings.web.port}"
+        )
+
+
+def tell_closed(settings: Settings, store: Store) -> None:
+    """Say so where a proxy brings other machines to the pages, and nobody is let in yet. The monitors need no pages."""
+    if settings.web.leads_elsewhere and not _is_anybody_known(settings, store):
+        log.warning(
+            "web: url: %s brings people of other machines here, and nobody has a token: the pages let nobody in until "
+            "somebody runs opmon annotators add NAME",
+            settings.web.url,
+        )
+
+
+def _is_anybody_known(settings: Settings, store: Store) -> bool:
+    if settings.web.known_elsewhere is not None:
+        return True
     with store.read() as connection:
-        if not annotators.has_tokens(connection, datetime.now(UTC)):
-            raise ConfigError(
-                f"web: listen: {settings.web.listen} can be reached from other machines, and nobody has a token: "
-                f"run opmon annotators add NAME first, or listen on 127.0.0.1:{settings.web.port}"
-            )
+        return annotators.has_tokens(connection, datetime.now(UTC))
 
 
 def beside(settings: Settings, store: Store, health: Health | None = None) -> AbstractContextManager[Server | None]:

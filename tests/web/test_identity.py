@@ -48,7 +48,16 @@ def test_a_name_is_enough_until_somebody_has_a_token(world: World, client_of: Cl
 
 @pytest.mark.parametrize(
     "headers",
-    [{"host": "evil.example.com"}, {"host": "["}, {"x-forwarded-for": "10.0.0.1"}, {"forwarded": "for=10.0.0.1"}],
+    [
+        {"host": "evil.example.com"},
+        {"host": "["},
+        {"x-forwarded-for": "10.0.0.1"},
+        {"forwarded": "for=10.0.0.1"},
+        {"via": "1.1 proxy"},
+        {"x-real-ip": "10.0.0.1"},
+        {"x-forwarded-host": "opmon.example.com"},
+        {"x-forwarded-proto": "https"},
+    ],
 )
 def test_without_tokens_only_this_machine_may_ask(client_of: Clients, headers: dict[str, str]) -> None:
     assert client_of(name="ann", headers=headers).get(f"{API}/me").status_code == 403
@@ -259,6 +268,35 @@ def test_other_machines_are_let_in_only_by_token(sqlite: str, tmp_path: Path) ->
         Server(world.settings, world.store)
     world.invite("ann")
     require_guard(world.settings, world.store)
+
+
+def test_behind_a_proxy_that_hides_itself_a_name_is_not_enough(
+    sqlite: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """nginx asks for the pages as somebody on this machine would, unless it is told to say otherwise."""
+    near = World.of(sqlite, tmp_path)
+    with near.served() as server, httpx.Client(base_url=server.url) as early:
+        signed_in(early, name="ann")
+        cookie = "=".join(cookie_of(early))
+    world = World.of(sqlite, tmp_path, url="https://mlops.example.com/team/opmon")
+    with world.served() as server, httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}") as client:
+        assert "until somebody runs opmon annotators add NAME" in caplog.text
+        by_name = client.get(f"{API}/me", headers={"opmon-annotator": "eve"})
+        by_form = signed_in(client, name="eve")
+        by_session = client.get(f"{API}/me", headers={"cookie": cookie})
+        for answer in (by_name, by_form, by_session):
+            assert answer.status_code == 403
+            assert "opmon annotators add NAME" in answer.text
+        assert client.get("/metrics").status_code == 403
+        assert client.get("/healthz").status_code == 200
+        assert client.get(f"{API}/me", headers={"authorization": f"Bearer {world.invite('ann')}"}).status_code == 200
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8080", "http://127.0.0.1:8080/opmon", "http://[::1]:8080"])
+def test_an_address_of_this_machine_leads_nobody_else_here(sqlite: str, tmp_path: Path, url: str) -> None:
+    world = World.of(sqlite, tmp_path, url=url)
+    with world.served() as server, httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}") as client:
+        assert client.get(f"{API}/me", headers={"opmon-annotator": "ann"}).status_code == 200
 
 
 def test_names_and_roles_that_cannot_be(world: World) -> None:

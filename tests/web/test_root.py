@@ -14,7 +14,7 @@ from tests.web.world import World
 @pytest.mark.parametrize("taken_away", [True, False])
 def test_links_have_the_prefix_whether_the_proxy_takes_it_away_or_not(tmp_path: Path, taken_away: bool) -> None:
     world = World.of(new_opmon_database(tmp_path / "opmon.db"), tmp_path, url="https://example.com/team/opmon")
-    before = "" if taken_away else "/team/opmon"
+    before, token = "" if taken_away else "/team/opmon", world.invite("ann")
     with (
         world.served() as server,
         httpx.Client(base_url=f"http://127.0.0.1:{server.address[1]}") as browser,
@@ -23,7 +23,7 @@ def test_links_have_the_prefix_whether_the_proxy_takes_it_away_or_not(tmp_path: 
         assert asked.headers["location"] == "/team/opmon/sign-in?next=/label"
         form = browser.get(f"{before}/sign-in").text
         assert 'action="/team/opmon/sign-in"' in form
-        done = browser.post(f"{before}/sign-in", data={"name": "ann", "next": "/label"})
+        done = browser.post(f"{before}/sign-in", data={"token": token, "next": "/label"})
         assert done.headers["location"] == "/team/opmon/label"
         assert "Path=/team/opmon/; SameSite=strict; Secure" in done.headers["set-cookie"]
         style = form.partition('rel="stylesheet" href="')[2].partition('"')[0]
