@@ -1,15 +1,16 @@
 // The API as the page uses it.
 import { ROOT } from "./root.js";
 
-const NO_ANSWER = "opmon does not answer";
+export const NO_ANSWER = "opmon does not answer";
 
 /** The server, or what lies before it, refused: `status` says how, `message` why. 0: there was no answer at all. */
 export class Failed extends Error {
-  constructor(status, message, retryAfter = 0, cause = undefined) {
+  constructor(status, message, retryAfter = 0, cause = undefined, isOwn = false) {
     super(message, { cause });
     this.status = status;
     this.isSignedOut = status === 401;
     this.retryAfter = retryAfter;
+    this.isOwn = isOwn; // opmon itself says so, and not a proxy, or whatever has its address for a moment
   }
 
   /** Whether the server knows who asks and what it is asked, and does not let them. */
@@ -17,9 +18,9 @@ export class Failed extends Error {
     return this.status === 403;
   }
 
-  /** Whether it is worth sending the same again. */
-  get passes() {
-    return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
+  /** Whether it was too much, or nothing that can be read: less of it may do. */
+  get isUnreadable() {
+    return this.status === 413 || this.status === 422;
   }
 }
 
@@ -72,6 +73,7 @@ export class Api {
     if (answer.ok) return told;
     if (answer.status === 401) throw new Failed(401, "you are signed out");
     const wait = Number(answer.headers.get("retry-after")) || 0;
-    throw new Failed(answer.status, told.error ?? `the server answered ${answer.status}`, wait);
+    const isOwn = typeof told?.error === "string";
+    throw new Failed(answer.status, isOwn ? told.error : `the server answered ${answer.status}`, wait, undefined, isOwn);
   }
 }

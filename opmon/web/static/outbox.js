@@ -2,6 +2,8 @@
 // lost connection loses none. Sent twice, by two tabs or after a lost confirmation, an answer counts once, for it
 // carries the moment when it was given.
 
+import { Failed, NO_ANSWER } from "./api.js";
+
 const MOST = 100;
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 15_000;
@@ -74,24 +76,33 @@ export class Outbox {
     }
   }
 
-  /** All at once; where the server cannot read them, one by one, so that a broken one holds up no other. */
   async #post(entries) {
-    let refused = {};
-    try {
-      ({ refused } = await this.api.post("/answers", { answers: entries }));
-    } catch (error) {
-      if (error.passes !== false || error.isSignedOut || error.isRefusal) throw error;
-      if (entries.length > 1) {
-        for (const entry of entries) await this.#post([entry]);
-        return;
-      }
-      refused = { [entries[0].key]: error.message };
-    }
+    const refused = await this.#refused(entries);
     for (const entry of entries) {
       this.#forget(entry);
       const why = refused[entry.key];
       if (why) this.tell({ ...this.#state(), refused: { entry, why } });
     }
+  }
+
+  /**
+   * Why the server will never take some of these, by key; all others are on its disk. They are sent at once, or, where
+   * it cannot read them, one by one, so that a broken one holds up no other. What else fails is an error: who says 404
+   * or 400 may be a proxy, for a moment, and says nothing of the answers.
+   */
+  async #refused(entries) {
+    try {
+      const told = await this.api.post("/answers", { answers: entries });
+      if (!(told?.refused instanceof Object)) throw new Failed(0, NO_ANSWER);
+      return told.refused;
+    } catch (error) {
+      if (!error.isUnreadable) throw error;
+      if (entries.length === 1 && !error.isOwn) throw error;
+      if (entries.length === 1) return { [entries[0].key]: error.message };
+    }
+    const refused = {};
+    for (const entry of entries) Object.assign(refused, await this.#refused([entry]));
+    return refused;
   }
 
   #soon(milliseconds) {
