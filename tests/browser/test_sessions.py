@@ -17,7 +17,7 @@ from tests.web.past import Past, live_through, watched_monitors
 from tests.web.world import World, monitor
 
 Contexts = Callable[..., BrowserContext]
-KEEP = "([key, entry]) => localStorage.setItem(`opmon/outbox/ann/${key}`, JSON.stringify(entry))"
+KEEP = "([part, entry]) => localStorage.setItem(part + entry.key, JSON.stringify(entry))"
 OF_API = ("Bearer", "x-csrf", "Error", "fetch", "JSON")
 
 
@@ -169,11 +169,36 @@ def test_what_others_say_in_place_of_opmon_takes_no_answer_away(
 def test_an_answer_that_opmon_cannot_read_holds_up_no_other(world: World, context_of: Contexts) -> None:
     ids = world.ask("reviews", [{"review": f"review {k}"} for k in range(2)])
     page = page_of(context_of(), "reviews")
-    page.evaluate(KEEP, ["t1-0", {"key": "t1-0", "truth": 3, "at": "2026-01-01T00:00:00Z"}])
+    page.evaluate(KEEP, ["opmon/answers/ann/", {"key": "t1-0", "truth": 3, "at": "2026-01-01T00:00:00Z"}])
     answered(page, "1")
     all_saved(page)
     assert "An answer was not taken" in page.inner_text("#notice")
     assert [each[:3] for each in world.said()] == [(ids[0], "ann", "good")]
+
+
+def test_answers_to_other_opmons_on_the_host_are_left_to_them(world: World, context_of: Contexts) -> None:
+    """And so are those that an earlier version kept, which did not say for which opmon, but for this one's own."""
+    ids = world.ask("reviews", [{"review": f"review {k}"} for k in range(2)])
+    context = context_of()
+    page = page_of(context, "reviews")
+    own = {"key": current(page), "truth": "bad", "at": "2026-01-01T00:00:00Z"}
+    foreign = {"key": "t1-000000000000", "truth": "5", "at": "2026-01-01T00:00:00Z"}
+    page.evaluate(KEEP, ["opmon/outbox/ann/", own])
+    for part in ("opmon/outbox/ann/", "opmon/team-b/opmon/answers/ann/", "opmon/outbox/ann/b/"):
+        page.evaluate(KEEP, [part, foreign])
+    page.reload()
+    page.wait_for_selector("#task:not([hidden])")
+    all_saved(page)
+    answered(page, "1")
+    all_saved(page)
+    kept = page.evaluate("Object.keys(localStorage).filter(each => each.includes('/ann/t'))")
+    assert {each.removesuffix(foreign["key"]) for each in kept} == {
+        "opmon/outbox/ann/",
+        "opmon/team-b/opmon/answers/ann/",
+        "opmon/outbox/ann/b/",
+    }
+    assert [each[:3] for each in world.said()] == [(ids[0], "ann", "bad"), (ids[1], "ann", "good")]
+    assert not page.is_visible("#notice")
 
 
 def test_a_service_that_does_not_answer_is_told_in_words(world: World, context_of: Contexts, watched: Watched) -> None:

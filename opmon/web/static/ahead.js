@@ -58,7 +58,8 @@ export class Ahead {
     try {
       const told = await this.api.post(`/monitors/${encodeURIComponent(this.monitor)}/take`, { count });
       const has = new Set([...this.tasks.map((task) => task.key), this.current?.key]);
-      const isNew = (task) => !has.has(task.key) && !this.answered.has(task.key) && !this.outbox.keys().has(task.key);
+      const isSaid = (key) => this.answered.has(key) || unsent.has(key) || this.outbox.keys().has(key);
+      const isNew = (task) => !has.has(task.key) && !isSaid(task.key);
       const fresh = told.tasks.filter(isNew);
       const taken = fresh.filter((task) => !elsewhere.has(task.key));
       taken.forEach(load);

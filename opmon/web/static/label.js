@@ -8,6 +8,7 @@ import { byId, counted, show } from "./dom.js";
 import { showInputs } from "./inputs.js";
 import { judgingForm } from "./judging.js";
 import { Outbox } from "./outbox.js";
+import { ROOT } from "./root.js";
 import { Several } from "./several.js";
 import { signInLink } from "./signing.js";
 import { Skipping } from "./skipping.js";
@@ -224,7 +225,7 @@ class Page {
   #greet() {
     const { guidelines, name } = this.guide;
     if (!guidelines) return;
-    const mark = `opmon/read/${name}`;
+    const mark = `opmon${ROOT}/read/${name}`;
     try {
       if (localStorage.getItem(mark) === guidelines) return;
       localStorage.setItem(mark, guidelines);

@@ -1,8 +1,11 @@
 // Answers that the server has not confirmed. They are kept in the browser until it has: a reload, a closed window or a
 // lost connection loses none. Sent twice, by two tabs or after a lost confirmation, an answer counts once, for it
 // carries the moment when it was given.
+//
+// Browsers keep one store for a host and port: several opmons below prefixes of it have a part each.
 
 import { Failed, NO_ANSWER } from "./api.js";
+import { ROOT } from "./root.js";
 
 const MOST = 100;
 const FIRST_WAIT = 1000;
@@ -13,7 +16,9 @@ export class Outbox {
   constructor(api, name, tell) {
     this.api = api;
     this.tell = tell;
-    this.prefix = `opmon/outbox/${name}/`;
+    this.prefix = `opmon${ROOT}/answers/${name}/`;
+    this.former = `opmon/outbox/${name}/`; // where an earlier version kept them, for whichever opmon they were
+    this.hasAskedForFormer = false;
     this.memory = new Map(); // where the browser keeps nothing
     this.given = 0; // answers that were put in
     this.wait = FIRST_WAIT;
@@ -58,10 +63,11 @@ export class Outbox {
 
   async #sendAll() {
     for (;;) {
-      const entries = this.#entries().slice(0, MOST);
-      if (!entries.length) return;
+      const entries = this.#kept().slice(0, MOST);
+      if (!entries.length && this.hasAskedForFormer) return;
       try {
-        await this.#post(entries);
+        if (entries.length) await this.#post(entries);
+        else await this.#postFormer();
         this.wait = FIRST_WAIT;
         this.failing = null;
         this.stopped = null;
@@ -83,6 +89,17 @@ export class Outbox {
       const why = refused[entry.key];
       if (why) this.tell({ ...this.#state(), refused: { entry, why } });
     }
+  }
+
+  /** Those that it does not take may be another opmon's, and stay for it. */
+  async #postFormer() {
+    const entries = this.#kept(this.former);
+    for (let first = 0; first < entries.length; first += MOST) {
+      const some = entries.slice(first, first + MOST);
+      const refused = await this.#refused(some);
+      some.filter((entry) => !(entry.key in refused)).forEach((entry) => this.#forget(entry, this.former));
+    }
+    this.hasAskedForFormer = true;
   }
 
   /**
@@ -110,12 +127,18 @@ export class Outbox {
     this.timer = setTimeout(() => this.send(), milliseconds);
   }
 
+  /** What may wait for this server. */
   #entries() {
-    const texts = [...this.memory.values()];
+    return this.hasAskedForFormer ? this.#kept() : [...this.#kept(this.former), ...this.#kept()];
+  }
+
+  #kept(prefix = this.prefix) {
+    const texts = prefix === this.prefix ? [...this.memory.values()] : [];
     try {
       for (let place = 0; place < localStorage.length; place++) {
         const name = localStorage.key(place);
-        if (name.startsWith(this.prefix)) texts.push(localStorage.getItem(name));
+        const isOne = name.startsWith(prefix) && !name.slice(prefix.length).includes("/"); // else of a longer prefix
+        if (isOne) texts.push(localStorage.getItem(name));
       }
     } catch {
       // the browser keeps nothing: what there is is in memory
@@ -125,11 +148,11 @@ export class Outbox {
   }
 
   /** A confirmed answer, unless another one to the same task has taken its place meanwhile. */
-  #forget(entry) {
+  #forget(entry, prefix = this.prefix) {
     const isIt = (text) => text !== null && parsed(text)?.at === entry.at;
     if (isIt(this.memory.get(entry.key) ?? null)) this.memory.delete(entry.key);
     try {
-      const name = this.prefix + entry.key;
+      const name = prefix + entry.key;
       if (isIt(localStorage.getItem(name))) localStorage.removeItem(name);
     } catch {
       // as above

@@ -1,15 +1,17 @@
 // Several tabs of one person: each says which tasks it shows, so that another one takes others, and which were answered.
 
+import { ROOT } from "./root.js";
+
 const EVERY = 2000;
 const STALE = 9000;
 
 export class Tabs {
   /** `answered(key)` hears of tasks that another tab answered. */
   constructor(name, monitor, answered) {
-    this.prefix = `opmon/tab/${name}/${monitor}/`;
+    this.prefix = `opmon${ROOT}/tab/${name}/${monitor}/`;
     this.own = this.prefix + crypto.getRandomValues(new Uint32Array(2)).join("-");
     this.keys = [];
-    this.channel = new BroadcastChannel(`opmon/${name}/${monitor}`);
+    this.channel = new BroadcastChannel(`opmon${ROOT}/${name}/${monitor}`);
     this.channel.onmessage = (event) => answered(event.data);
     setInterval(() => this.#write(), EVERY);
     addEventListener("pagehide", () => this.#remove(this.own));
