@@ -51,7 +51,10 @@ class Answer:
     seconds: float | None = None
     """How long it took."""
     at: datetime | None = None
-    """When it was said; None: now. The same answer sent again is known by it."""
+    """When it was said; None: now, as it is for what lies in the future. The same answer sent again is known by it.
+
+    It is of this machine's clock: of one that runs ahead, answers that come late would not be known for old.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def application(site: Site, at_once: int | None = None) -> Application:
     pages: Application = Squeezed(Sited(_routed(), site))
     if at_once is not None:
         pages = SideBySide(pages, at_once)
-    return Guarded(pages, site.settings.web.max_body, prefix, site.mlflow_pages)
+    return Guarded(pages, site.settings.web.max_body, prefix, site.mlflow_pages, site.clock)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from opmon.web.root import below
@@ -45,6 +46,9 @@ HEADERS = {
 }
 """What an answer carries unless it says otherwise itself."""
 
+NOW = "opmon-now"
+"""The server's time: pages put their own clock right by it. A proxy may write its own into ``Date``."""
+
 
 @dataclass
 class Guarded:
@@ -56,12 +60,13 @@ class Guarded:
     """What a proxy puts before every path, whether it takes it away again or not."""
     mlflow_pages: str | None = None
     """Where MLflow's own pages are, if they are on the same server."""
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     body_seconds: float = BODY_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        guarded = _headed(send)
+        guarded = _headed(send, self.clock)
         try:
             body = await asyncio.wait_for(self._body(scope, receive), self.body_seconds)
         except TimeoutError:
@@ -147,12 +152,13 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _headed(send: Send) -> Send:
+def _headed(send: Send, clock: Callable[[], datetime]) -> Send:
     async def headed(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = {name.lower() for name, _ in message["headers"]}
             more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in own]
-            message = {**message, "headers": [*message["headers"], *more]}
+            now = NOW.encode(), clock().isoformat(timespec="milliseconds").encode()
+            message = {**message, "headers": [*message["headers"], *more, now]}
         await send(message)
 
     return headed

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, Route
 
 from opmon.labels.queue import LabelQueue
 from opmon.web.server import Server
@@ -174,6 +175,54 @@ def test_answers_survive_a_lost_connection_and_a_reload(
     all_saved(page)
     wait_for(page, lambda: len(world.said()) == 5)
     assert [truth for _, _, truth, _ in world.said()] == ["1", "2", "3", "4", "5"], "none twice, none lost"
+
+
+AHEAD = """
+    const Real = Date;
+    globalThis.Date = class extends Real {
+        constructor(...given) {
+            super(...(given.length ? given : [Date.now()]));
+        }
+        static now() {
+            return Real.now() + MILLISECONDS;
+        }
+    };
+"""
+SEND = (
+    """([body, headers]) => fetch("/api/v1/answers", {method: "POST", body, headers}).then((answer) => answer.json())"""
+)
+
+
+@pytest.mark.parametrize("minutes", [0, 5, -5])
+def test_an_answer_that_was_held_up_does_not_undo_its_correction(
+    world: World, context_of: Callable[..., BrowserContext], watched: Watched, minutes: int
+) -> None:
+    """Whatever the annotator's clock says."""
+    ids = world.ask("digits", pictures(2))
+    context = context_of()
+    context.add_init_script(AHEAD.replace("MILLISECONDS", str(60_000 * minutes)))
+    page = page_of(context)
+    assert page.evaluate("Date.now()") == pytest.approx(1000 * time.time() + 60_000 * minutes, abs=30_000)
+    watched.is_cut = True
+    held: list[list[Any]] = []
+
+    def hold_up(route: Route) -> None:
+        if '"truth":"1"' in str(route.request.post_data):
+            own = {name: route.request.headers[name] for name in ("content-type", "x-csrf-token")}
+            held.append([route.request.post_data, own])
+            return route.abort()
+        return route.continue_()
+
+    page.route("**/api/v1/answers", hold_up)
+    pressed(page, "1")
+    wait_for(page, lambda: bool(held))
+    pressed(page, "u")
+    pressed(page, "7")
+    page.evaluate("dispatchEvent(new Event('online'))")
+    all_saved(page)
+    page.unroute("**/api/v1/answers")
+    assert page.evaluate(SEND, held[0]) == {"recorded": 1, "refused": {}}
+    assert world.said() == [(ids[0], "ann", "7", None)]
 
 
 def wait_for(page: Page, is_so: Callable[[], bool]) -> None:

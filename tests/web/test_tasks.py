@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import numpy as np
@@ -50,6 +50,16 @@ def test_what_cannot_be_taken_is_refused_by_key_and_the_rest_is_recorded(world: 
     assert "classes 0, 1" in told["refused"][first["key"]]
     assert "another one" in told["refused"]["t1-000000000000"]
     assert [truth for _, _, truth, _ in world.said()] == ["1"]
+
+
+def test_every_answer_tells_the_servers_time(client_of: Clients) -> None:
+    """Pages put their own clock right by it."""
+    for path, status in ((f"{API}/me", 200), (f"{API}/nothing", 404), ("/label", 200)):
+        before = datetime.now(UTC)
+        answer = client_of(name="ann").get(path)
+        assert answer.status_code == status
+        told = datetime.fromisoformat(answer.headers["opmon-now"])
+        assert before - timedelta(milliseconds=1) <= told <= datetime.now(UTC)
 
 
 def test_two_annotators_get_different_tasks_and_give_them_back(client_of: Clients) -> None:

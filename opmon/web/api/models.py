@@ -149,7 +149,11 @@ class AnswerIn(Taken):
     seconds: Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)] | None = Field(
         default=None, description="how long it took"
     )
-    at: AwareDatetime | None = Field(default=None, description="when it was said; sent again with it, it counts once")
+    at: AwareDatetime | None = Field(
+        default=None,
+        description="when it was said, by the server's clock (the header opmon-now of its answers); "
+        "sent again with it, it counts once",
+    )
 
     @field_validator("at")
     @classmethod

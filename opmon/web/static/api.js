@@ -1,4 +1,5 @@
 // The API as the page uses it.
+import { Clock } from "./clock.js";
 import { ROOT } from "./root.js";
 
 export const NO_ANSWER = "opmon does not answer";
@@ -28,6 +29,7 @@ export class Api {
   constructor(csrf, name) {
     this.csrf = csrf;
     this.name = name;
+    this.clock = new Clock();
   }
 
   get(path) {
@@ -58,12 +60,14 @@ export class Api {
 
   async #askOnce(method, path, body) {
     let answer;
+    const asked = Date.now();
     try {
       const headers = { accept: "application/json", "content-type": "application/json", "x-csrf-token": this.csrf };
       answer = await fetch(`${ROOT}/api/v1${path}`, { method, body, headers, signal: AbortSignal.timeout(20_000) });
     } catch (error) {
       throw new Failed(0, NO_ANSWER, 0, error);
     }
+    this.clock.heard(answer.headers.get("opmon-now"), asked);
     let told = {};
     try {
       told = await answer.json();

@@ -51,7 +51,7 @@ class Page {
   answer(truth, why = null) {
     if (!this.task) return;
     const seconds = Math.min(LONGEST_SECONDS, Math.round((performance.now() - this.shownAt) / 10) / 100);
-    const entry = { key: this.task.key, truth, skip: truth === null, why, seconds, at: new Date().toISOString() };
+    const entry = { key: this.task.key, truth, skip: truth === null, why, seconds, at: this.api.clock.now().toISOString() };
     const said = { task: this.task, truth, why };
     const corrected = this.corrects;
     if (corrected !== null) this.history.splice(corrected.place, 0, said);
