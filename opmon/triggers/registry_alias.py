@@ -10,6 +10,8 @@ from opmon.errors import DeliveryError, InputError
 from opmon.triggers._on_registry import OnRegistry
 from opmon.types import Document, ModelVersion
 
+_MOVES = ("opmon.alarm", "opmon.recovered", "opmon.changed")
+
 
 @dataclass(frozen=True)
 class RegistryAlias(OnRegistry):
@@ -32,11 +34,13 @@ class RegistryAlias(OnRegistry):
             raise InputError(f"alias must be a name such as 'degraded'; got {self.alias!r}")
 
     def act(self, event: Document) -> None:
+        if event["type"] not in _MOVES:  # that a monitor is silent says nothing of a version
+            return
         model = event.get("model") or {}
         if not model.get("name") or not model.get("version"):
             raise DeliveryError(f"event {event['id']} names no model version", final=True)
         version = ModelVersion(name=str(model["name"]), version=str(model["version"]), flavors=())
         if event["type"] == "opmon.alarm":
             self.registry.set_alias(version, self.alias)
-        elif event["type"] in ("opmon.recovered", "opmon.changed") and self.remove:
+        elif self.remove:
             self.registry.remove_alias(version, self.alias)

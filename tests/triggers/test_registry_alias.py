@@ -56,6 +56,15 @@ def test_an_event_without_a_model_cannot_be_done(registry, event) -> None:
     assert raised.value.final
 
 
+@pytest.mark.parametrize("kind", ["opmon.silent", "opmon.heard"])
+def test_a_monitor_that_is_silent_moves_no_alias(registry, event, kind: str) -> None:
+    """Such an event is of the monitor, and may name no version."""
+    action = RegistryAlias().bind(registry)
+    action.act(event)
+    action.act({**event, "type": kind, "model": None})
+    assert meaning(registry, "degraded") == "3"
+
+
 @pytest.mark.parametrize("alias", ["", "latest", None])
 def test_names_that_cannot_be(alias) -> None:
     with pytest.raises(InputError, match="alias"):
