@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from opmon.errors import NotFoundError, OpmonError
 from opmon.reports.failures import OVERVIEW
@@ -23,11 +24,14 @@ from opmon.stages.report import report_round
 from opmon.stages.toolbox import Toolbox, folder_of
 from opmon.store import erasing, positions, pruned, rounds, slices, speaking
 from opmon.store.attachments import ERASED
+from opmon.store.erasing import PAYLOADS
 from opmon.store.pruned import Emptied
 from opmon.store.rounds import Round
 from opmon.wording import counted
 
 _FAILURES, _DATASET, _PAGE = "failures/", "failures/failures.parquet", "round.html"
+_ESTIMATE = "estimate.json"
+"""A file of every report that shows no input."""
 _ROBUSTNESS = "robustness/"
 _FACTS = (*OVERVIEW, "error", ERASED)
 """The columns of the failures that hold nothing of the input itself."""
@@ -114,9 +118,25 @@ def _in_source(work: Toolbox, input_id: str, told: Forgotten, really: bool) -> N
             positions.move(connection, work.name, erased.positions)
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """A file of captured rows that holds the input."""
+
+    rows: pa.Table
+    """Those of the input, as they were."""
+    mask: NDArray[np.bool_]
+    """Which of the file's rows they are."""
+    path: Path
+    name: str
+
+
 @dataclass
 class _Run:
-    """A round's files: on this machine's disk, and in its MLflow run."""
+    """A round's files: on this machine's disk, and in its MLflow run.
+
+    Whatever tells where else the input is goes after what it tells of: the captured rows last of all, and of the
+    failures the dataset. So a call that was cut short is gone on with by the next.
+    """
 
     work: Toolbox
     round: Round
@@ -130,34 +150,34 @@ class _Run:
                 kept = dict(self.work.registry.files(self.round.run_id))
             else:
                 self.told.unreached.append(f"run {self.round.run_id} of round {self.round.number}: remove it there")
-        shown = self._drawn_rows(places, kept)
-        if DRIFT_SAMPLE in kept or self._local(DRIFT_SAMPLE).exists():
-            self._sample(shown, kept)
-        self._failures(input_id, kept)
-        self._examples(shown, kept)
+        with tempfile.TemporaryDirectory() as folder:
+            drawn = list(self._drawn_rows(places, kept, Path(folder)))
+            rows = [each.rows for each in drawn]
+            shown = pa.concat_tables(rows, promote_options="permissive") if rows else None
+            self._sample(shown, kept, Path(folder))
+            self._examples(shown, kept)
+            self._failures(input_id, kept, Path(folder))
+            self._empty(drawn)
 
-    def _drawn_rows(self, places: Collection[int], kept: Collection[str]) -> pa.Table | None:
-        """Empty the rows of the input in what was captured of each wave; gives the rows as they were."""
-        before = []
+    def _drawn_rows(self, places: Collection[int], kept: Collection[str], folder: Path) -> Iterator[_Drawn]:
+        """What was captured of the input in each wave, as far as it is still there."""
         for name in map(name_of, range(self.round.waves)):
-            for path, where in self._copies(name, kept):
+            for path, where in self._copies(name, kept, folder):
                 table = pq.read_table(path)
                 mask = np.isin(table[POSITION].to_numpy(), list(places))
                 own = table.filter(pa.array(mask)).drop_columns(POSITION)
-                if not own.num_rows or is_empty(own, ()):
-                    continue
-                before.append(own)
-                self.told.found.append(f"{where}: {counted(own.num_rows, 'row')}")
-                if self.really:
-                    self._put(emptied(table, mask, (POSITION,)), path, name, where)
-        return pa.concat_tables(before, promote_options="permissive") if before else None
+                if own.num_rows and not is_empty(own, ()):
+                    self.told.found.append(f"{where}: {counted(own.num_rows, 'row')}")
+                    yield _Drawn(own, mask, path, name)
 
-    def _sample(self, shown: pa.Table | None, kept: Collection[str]) -> None:
+    def _sample(self, shown: pa.Table | None, kept: Collection[str], folder: Path) -> None:
         """Take rows that hold the same values out of the sample for drift, which knows no ids."""
-        for path, where in self._copies(DRIFT_SAMPLE, kept):
+        if shown is None:
+            return
+        for path, where in self._copies(DRIFT_SAMPLE, kept, folder):
             table = pq.read_table(path)
-            common = [] if shown is None else [name for name in table.column_names if name in shown.column_names]
-            if shown is None or not common:
+            common = [name for name in table.column_names if name in shown.column_names]
+            if not common:
                 continue
             known = [tuple(map(repr, row.values())) for row in shown.select(common).to_pylist()]
             rows = [tuple(map(repr, row.values())) for row in table.select(common).to_pylist()]
@@ -165,24 +185,7 @@ class _Run:
             if mask.any():
                 self.told.found.append(f"{where}: {counted(int(mask.sum()), 'row')} like it")
                 if self.really:
-                    self._put(table.filter(pa.array(~mask)), path, DRIFT_SAMPLE, where)
-
-    def _failures(self, input_id: str, kept: Collection[str]) -> None:
-        """Take away the failures that show the input, and report the round anew without what it held."""
-        if _DATASET not in kept or self.round.run_id is None:
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            path = self.work.registry.download(self.round.run_id, _DATASET, Path(folder))
-            table = pq.read_table(path)
-        own = table.filter(pc.equal(table["input_id"], input_id))
-        if not own.num_rows or (is_empty(own, _FACTS) and _PAGE in kept):
-            return
-        showing = [name for name in kept if name.startswith(_FAILURES) or name == _PAGE]
-        self.told.found.append(f"failures of round {self.round.number} in MLflow: {counted(len(showing), 'file')}")
-        if self.really:
-            for name in showing:
-                self.work.registry.remove_file(self.round.run_id, name)
-            report_round(self.work, self.round)
+                    self._put(table.filter(pa.array(~mask)), path, DRIFT_SAMPLE)
 
     def _examples(self, shown: pa.Table | None, kept: Collection[str]) -> None:
         """Take away the pages on robustness, whose examples may be of the input."""
@@ -193,22 +196,54 @@ class _Run:
         for name in pages if self.really else ():
             self.work.registry.remove_file(self.round.run_id or "", name)
 
+    def _failures(self, input_id: str, kept: Collection[str], folder: Path) -> None:
+        """Take away the failures that show the input, and report the round anew without what it held."""
+        showing: list[str] = []
+        if self._is_failure(input_id, kept, folder):
+            showing = [name for name in kept if name.startswith(_FAILURES) or name == _PAGE]
+        elif not self._lacks_report(kept):
+            return
+        what = counted(len(showing), "file") if showing else "to be told anew"
+        self.told.found.append(f"failures of round {self.round.number} in MLflow: {what}")
+        if self.really:
+            for name in sorted(showing, key=lambda name: name == _DATASET):
+                self.work.registry.remove_file(self.round.run_id or "", name)
+            report_round(self.work, self.round)
+
+    def _is_failure(self, input_id: str, kept: Collection[str], folder: Path) -> bool:
+        """Whether the failures hold what the input held."""
+        if _DATASET not in kept:
+            return False
+        table = pq.read_table(self.work.registry.download(self.round.run_id or "", _DATASET, folder))
+        own = table.filter(pc.equal(table["input_id"], input_id))
+        return bool(own.num_rows) and not is_empty(own, _FACTS)
+
+    def _lacks_report(self, kept: Collection[str]) -> bool:
+        """Whether failures or the page were taken away to be told anew, and that was cut short."""
+        pruned = {PAYLOADS, "artifacts"}.intersection(self.round.pruned or ())
+        return not pruned and _ESTIMATE in kept and not {_DATASET, _PAGE}.issubset(kept)
+
+    def _empty(self, drawn: Sequence[_Drawn]) -> None:
+        """Empty the rows of the input in what was captured; a report that closed the round has left MLflow's alone."""
+        for each in drawn if self.really else ():
+            if each.path.exists():
+                self._put(emptied(pq.read_table(each.path), each.mask, (POSITION,)), each.path, each.name)
+
     def _local(self, name: str) -> Path:
         return folder_of(self.work.folder, self.round) / name
 
-    def _copies(self, name: str, kept: Collection[str]) -> Iterator[tuple[Path, str]]:
-        """The file on this machine, and a copy of the one in MLflow, with where it is in words."""
+    def _copies(self, name: str, kept: Collection[str], folder: Path) -> Iterator[tuple[Path, str]]:
+        """The file on this machine, and a copy in ``folder`` of the one in MLflow, with where it is in words."""
         if self._local(name).exists():
             yield self._local(name), f"{self._local(name)}"
         if name in kept and self.round.run_id is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    path = self.work.registry.download(self.round.run_id, name, Path(folder))
-                except NotFoundError:
-                    return
-                yield path, f"{name} of round {self.round.number} in MLflow"
+            try:
+                path = self.work.registry.download(self.round.run_id, name, folder)
+            except NotFoundError:
+                return
+            yield path, f"{name} of round {self.round.number} in MLflow"
 
-    def _put(self, table: pa.Table, path: Path, name: str, where: str) -> None:
+    def _put(self, table: pa.Table, path: Path, name: str) -> None:
         """Write the table in the place of the file, and of the one in MLflow where it is that one's copy."""
         partial = path.with_suffix(".partial")
         pq.write_table(table, partial, compression="zstd")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opmon.abc import Registry
+from opmon.errors import RegistryUnavailable
 from opmon.store import rounds
 
 KEEP = {"payloads": "30d", "frames": "60d", "artifacts": "1y"}
@@ -107,6 +113,74 @@ def test_an_input_is_forgotten_everywhere_and_again_changes_nothing(workbench: A
     workbench.write_window(note=secret)
     label_all(monitor, workbench)
     assert round_of(monitor, 2).state == "closed", "the monitor goes on"
+
+
+def copy_world(folder: Path, into: Path) -> None:
+    """All files below a folder in the place of those that are there; MLflow holds its own database open."""
+    into.mkdir(exist_ok=True)
+    for path in [path for path in into.iterdir() if not path.name.startswith("mlflow.db")]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in [path for path in folder.iterdir() if not path.name.startswith("mlflow.db")]:
+        shutil.copytree(path, into / path.name) if path.is_dir() else shutil.copy(path, into)
+
+
+class Failing:
+    """A registry of which one call, to read or to change the files of a run, gets no answer."""
+
+    CALLS = ("files", "download", "log_artifact", "remove_file")
+
+    def __init__(self, registry: Any, at: int) -> None:
+        self._registry, self._left = registry, at
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._registry, name)
+        return partial(self._call, found) if name in self.CALLS else found
+
+    def _call(self, found: Any, *args: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            raise RegistryUnavailable("no answer")
+        return found(*args)
+
+    def log_artifacts(self, run_id: str, directory: Path) -> None:
+        Registry.log_artifacts(self, run_id, directory)  # type: ignore[arg-type]
+
+    @property
+    def has_failed(self) -> bool:
+        return self._left <= 0
+
+
+def test_wherever_it_is_cut_short_the_next_call_forgets_the_rest(workbench: Any, clock: Any, tmp_path: Path) -> None:
+    """What tells where else an input is goes last, and a report that was taken away is made again."""
+    world = workbench.sibling(tmp_path / "world")
+    database = f"sqlite:///{world.folder / 'opmon.db'}"
+    monitor = world.monitor(database, clock, drift={"enabled": True})
+    world.write_window(note=[f"Erika Mustermann {k} phone 0151-{k:07}" for k in range(200)])
+    label_all(monitor, world)
+    run, got = round_of(monitor).run_id, tmp_path / "got"
+    failed = pq.read_table(monitor.registry.download(run, "failures/failures.parquet", got))
+    name, text = failed["input_id"][0].as_py(), failed["note"][0].as_py().encode()
+    (got / "examples.html").write_bytes(text)
+    monitor.registry.log_artifact(run, got / "examples.html", "robustness")
+    before = set(monitor.registry.files(run))
+    monitor.store.close()
+    copy_world(world.folder, tmp_path / "before")
+
+    for at in itertools.count(1):
+        copy_world(tmp_path / "before", world.folder)
+        failing = world.monitor(database, clock, drift={"enabled": True})
+        failing.registry = Failing(monitor.registry, at)
+        with suppress(RegistryUnavailable):
+            failing.erase_input(name, really=True)
+        if not failing.registry.has_failed:
+            break
+        told = world.monitor(database, clock, drift={"enabled": True}).erase_input(name, really=True)
+        failing.store.close()
+        assert [each.split(":")[0] for each in told.unreached] == ["production's own log"]
+        left = bytes_of(world.folder, "production")
+        assert [path for path, content in left.items() if text in content] == [], at
+        assert before - set(monitor.registry.files(run)) == {"robustness/examples.html", "failures/failures.png"}, at
+    assert at > 15, "it was cut short at every call"
 
 
 @pytest.mark.parametrize("again", [False, True])
