@@ -68,9 +68,14 @@ def start(function: Callable[[], T], name: str) -> tuple[Future[T], threading.Th
     return future, thread
 
 
-def told_as_waiting(shown: str) -> AbstractContextManager[None]:
-    """Whoever watches the work hears what it waits for."""
-    return within(waiting_for=shown)
+def told_as_waiting(shown: str, at_most: float | None = None) -> AbstractContextManager[None]:
+    """Whoever watches the work hears what it waits for, and for how many seconds at most where there is a limit."""
+    return within(waiting_for=shown, at_most=at_most)
+
+
+def ends_within(seconds: float) -> AbstractContextManager[None]:
+    """Whoever watches the work hears that this step of it ends by itself, and need not be given up sooner."""
+    return within(at_most=seconds)
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ class Asking:
         if wait_for(min(TOLD_AFTER, seconds)):
             return
         if seconds > TOLD_AFTER:
-            with told_as_waiting(self.shown):
+            with told_as_waiting(self.shown, seconds):
                 if wait_for(seconds - TOLD_AFTER):
                     return
         with _lock:

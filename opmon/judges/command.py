@@ -23,6 +23,7 @@ from opmon.judges._answers import opinion_of
 from opmon.outgoing import overdue
 from opmon.private import umask_of_user
 from opmon.types import Guide
+from opmon.waiting import told_as_waiting
 
 LONGEST_LINE = 64 * 1024
 """The most bytes of an answer."""
@@ -126,7 +127,9 @@ class CommandJudge(Judge):
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while True:
-                if not selector.select(patience.left):
+                with told_as_waiting(f"the judge {self.command[0]}", patience.left):
+                    heard = selector.select(patience.left)
+                if not heard:
                     overdue.count("judge")
                     raise UnavailableError(
                         f"the judge {self.command[0]} gave no answer for {self.timeout:g} s and was killed"

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from opmon.abc import Judge, Opinion, Question
 from opmon.errors import InputError, UnavailableError
-from opmon.judges._asking import Chat, Refused, Unanswered
+from opmon.judges._asking import LONGEST_PAUSE, Chat, Refused, Unanswered
 from opmon.judges._prompt import PROMPT, messages, read
 from opmon.outgoing.address import target
 from opmon.types import Guide
@@ -99,9 +99,10 @@ class ChatJudge(Judge):
         """The opinions as they come, each of which makes room for another question when the next is wanted; an error
         where the service is down, or refuses."""
         doubtful: list[Question] = []  # it is not known yet whether it is they or the service
-        taken = False
+        taken, shown = False, target(self.url).shown
+        longest = self.tries * (self.timeout + 2 * LONGEST_PAUSE)
         for _ in range(count):
-            with told_as_waiting(f"the judge at {target(self.url).shown}") if said.empty() else nullcontext():
+            with told_as_waiting(f"the judge at {shown}", longest) if said.empty() else nullcontext():
                 question, found = said.get()
             if isinstance(found, Opinion) or (taken and isinstance(found, Refused)):
                 yield from (Opinion(each.key) for each in doubtful)  # it is up: those alone cannot be answered

@@ -17,6 +17,7 @@ from opmon.redaction import redacted
 Form = Literal["auto", "text", "json"]
 _LONGEST = 20_000
 """Characters of one message, or of one traceback."""
+_PLACE = ("monitor", "round", "stage", "waiting_for")
 
 
 class Placed(logging.Filter):
@@ -37,7 +38,7 @@ class Json(logging.Formatter):
             "logger": record.name,
             "message": redacted(record.getMessage())[:_LONGEST],
         }
-        told |= {key: value for key, value in vars(_place_of(record)).items() if value is not None}
+        told |= {key: value for key in _PLACE if (value := getattr(_place_of(record), key)) is not None}
         if record.exc_info:
             told["traceback"] = redacted("".join(traceback.format_exception(*record.exc_info))[-_LONGEST:])
         return json.dumps(told, ensure_ascii=False, default=str)

@@ -20,6 +20,8 @@ class Place:
     stage: str | None = None
     waiting_for: str | None = None
     """Whose answer is waited for there, for longer than usual."""
+    at_most: float | None = None
+    """For how many seconds: it ends by itself then. Of this very place, not of those within it."""
 
     def __str__(self) -> str:
         """The place in words.
@@ -50,9 +52,9 @@ def place() -> Place:
 
 
 @contextmanager
-def within(**where: str | int | None) -> Iterator[None]:
+def within(**where: str | float | None) -> Iterator[None]:
     """Work there: ``monitor``, ``round``, ``stage``, ``waiting_for``; what is not named stays as it is."""
-    new = replace(_place.get(), **where)  # type: ignore[arg-type]
+    new = replace(_place.get(), **{"at_most": None, **where})  # type: ignore[arg-type]
     token = _place.set(new)
     try:
         with ExitStack() as stack:

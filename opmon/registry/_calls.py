@@ -168,7 +168,7 @@ class Calls:
                     raise RegistryUnavailable("MLflow is not waited for any more: opmon is stopping")
                 if not told and time.monotonic() - begun > TOLD_AFTER:
                     told = True
-                    telling.enter_context(told_as_waiting(f"MLflow at {self._where()}"))
+                    telling.enter_context(told_as_waiting(f"MLflow at {self._where()}", math.inf))
                 if is_over():
                     overdue.count("registry")
                     raise TimeoutError(f"no answer, or no whole one, within {time.monotonic() - begun:.0f} s")

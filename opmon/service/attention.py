@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from opmon.logs.place import Place, Watcher, watched, within
 from opmon.store.workers import Busy
 
 _work: ContextVar[object] = ContextVar("opmon_work", default=None)
+LATE_SECONDS = 60.0
+"""So much later than it said at most may a step end that ends by itself: a program has to be killed first."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class _At:
     moved_at: float
     waits: bool = False
     """Whether it waits for somebody else, and does nothing."""
+    ends: Mapping[object, float] = field(default_factory=dict)
+    """By what are the steps under way that end by themselves."""
 
 
 class Attention:
@@ -66,19 +70,25 @@ class Attention:
             return
         with self._lock:
             at = self._at.get(place.monitor)
-        before = ("", False) if at is None else (at.stage, at.waits)
-        self._move(place.monitor, str(place), place.waiting_for is not None)
+        before, step = ("", False) if at is None else (at.stage, at.waits), object()
+        ends = {} if place.at_most is None else {step: self._monotonic() + place.at_most + LATE_SECONDS}
+        self._move(place.monitor, step, str(place), place.waiting_for is not None, ends)
         try:
             yield
         finally:
-            self._move(place.monitor, *before)
+            self._move(place.monitor, step, *before)
 
-    def _move(self, monitor: str, stage: str, waits: bool) -> None:
+    def _move(
+        self, monitor: str, step: object, stage: str, waits: bool, ends: Mapping[object, float] | None = None
+    ) -> None:
         with self._lock:
             if self._is_own(monitor):
                 at, now = self._at[monitor], self._clock()
+                others = {each: until for each, until in at.ends.items() if each is not step}
                 moved_at = self._monotonic()
-                self._at[monitor] = replace(at, stage=stage, waits=waits, moved=now, moved_at=moved_at)
+                self._at[monitor] = replace(
+                    at, stage=stage, waits=waits, moved=now, moved_at=moved_at, ends={**others, **(ends or {})}
+                )
 
     def moved(self, monitor: str) -> None:
         """Note that the monitor has got on; work that was given up on changes nothing."""
@@ -93,10 +103,15 @@ class Attention:
             return at is not None and at.waits
 
     def stalled(self, seconds: Callable[[str], float]) -> list[str]:
-        """The monitors that have not got on for as many seconds as each may take."""
+        """The monitors that have not got on for as many seconds as each may take, and are at nothing that ends by
+        itself."""
         now = self._monotonic()
         with self._lock:
-            return [name for name, at in self._at.items() if now - at.moved_at > seconds(name)]
+            return [
+                name
+                for name, at in self._at.items()
+                if now - at.moved_at > seconds(name) and all(now > until for until in at.ends.values())
+            ]
 
     def busy(self, seconds: float) -> dict[str, Busy]:
         """The monitors that have been worked on for so long."""

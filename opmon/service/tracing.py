@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import opmon
@@ -58,6 +58,6 @@ def tracer(to: SpanExporter) -> tuple[Watcher, Callable[[], None]]:
             yield
 
     def watcher(place: Place) -> AbstractContextManager[None]:
-        return span(place)
+        return nullcontext() if place.at_most is not None and place.waiting_for is None else span(place)
 
     return watcher, provider.shutdown

@@ -18,6 +18,7 @@ from opmon.outgoing import overdue
 from opmon.private import umask_of_user
 from opmon.triggers._environment import variables
 from opmon.types import Document
+from opmon.waiting import told_as_waiting
 
 _TOLD = 500
 """The last characters of what a failed program printed that are kept."""
@@ -30,9 +31,10 @@ class Command(Action):
     There is no shell: ``argv`` is the program and its arguments, passed on as they are, and nothing of the event is
     put into them. The event is in ``OPMON_EVENT`` (JSON) and its parts in ``OPMON_EVENT_ID``, ``OPMON_EVENT_TYPE``,
     ``OPMON_MODEL_URI``, ``OPMON_QUANTITY``, ``OPMON_ESTIMATE`` and so on. A program that runs longer than ``timeout``
-    seconds is killed with all that it started, and tried again later. Of opmon's own environment it sees ``PATH``,
-    ``HOME``, ``LANG``, ``TMPDIR`` and what ``pass_environment`` names. The program may be started again with the same
-    ``OPMON_EVENT_ID``: it must do its work once.
+    seconds is killed with all that it started, and tried again later. Nothing else is done for the monitor while it
+    runs: give what takes long to a queue, or to the action ``mlflow_project``. Of opmon's own environment it sees
+    ``PATH``, ``HOME``, ``LANG``, ``TMPDIR`` and what ``pass_environment`` names. The program may be started again with
+    the same ``OPMON_EVENT_ID``: it must do its work once.
 
     ``on`` names the types of events that start it: alarms alone unless said otherwise.
     """
@@ -68,7 +70,8 @@ class Command(Action):
         with tempfile.TemporaryFile() as printed:
             process = self._start(event, printed)
             try:
-                code = process.wait(self.timeout)
+                with told_as_waiting(f"the command {self.argv[0]}", self.timeout):
+                    code = process.wait(self.timeout)
             except subprocess.TimeoutExpired as exc:
                 _kill(process)
                 overdue.count("command")

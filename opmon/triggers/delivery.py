@@ -19,6 +19,7 @@ from opmon.store import deliveries
 from opmon.store.deliveries import Delivery
 from opmon.store.leases import Lease
 from opmon.types import Document
+from opmon.waiting import told_as_waiting
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,8 @@ def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], date
             "problem": f"no action {delivery.action!r} is configured any more; put it back and replay the event",
         }
     try:
-        action.act(delivery.body)
+        with told_as_waiting(f"the action {delivery.action}"):
+            action.act(delivery.body)
     except DeliveryError as exc:
         final, problem, retry_after = exc.final, str(exc), exc.retry_after
     except OpmonError as exc:

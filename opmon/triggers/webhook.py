@@ -24,6 +24,7 @@ from opmon.outgoing.on_the_way import on_the_way
 from opmon.triggers._webhook import TEMPLATES, check_headers, key, signature
 from opmon.triggers.guard import Guard, GuardedBackend
 from opmon.types import Document
+from opmon.waiting import told_as_waiting
 
 _NEVER = (400, 410, 413, 415, 422)
 """What says that no other try can help: this very event is not taken, or no event ever again."""
@@ -85,7 +86,8 @@ class Webhook(Action):
         if rest:
             raise DeliveryError(f"{to.shown} did not answer several times running, and is left alone", retry_after=rest)
         try:
-            status, wait = self._posted(to, event, content)
+            with told_as_waiting(to.shown, self.timeout):
+                status, wait = self._posted(to, event, content)
         except (httpcore.TimeoutException, TimeoutError) as exc:
             breaker.failed()
             overdue.count("webhook")

@@ -19,6 +19,8 @@ from opmon.service.scheduler import Service
 from opmon.store import cycles, readiness, ticks, workers
 from opmon.store.leases import hold
 from opmon.store.workers import Busy, Worker
+from opmon.triggers.command import Command
+from tests.patience import until
 from tests.web.world import World, monitor
 
 
@@ -192,6 +194,29 @@ def test_a_cycle_in_which_nothing_moves_is_given_up_and_begun_anew(service: Serv
         service.give_up_stalled()
         assert (old.given_up, service.monitors["digits"].given_up) == (True, False)
         assert (service.crew.busy(), service.crew.hanging()) == (set(), 1)
+
+
+def test_a_command_may_run_for_as_long_as_its_timeout_says(service: Service, tmp_path: Path) -> None:
+    now, goes_on = [0.0], tmp_path / "goes on"
+    service.attention._monotonic = service.crew._monotonic = lambda: now[0]
+    goes_on.touch()
+    script = f"while [ -e '{goes_on}' ]; do sleep 0.05; done"
+    command, taken = Command(("sh", "-c", script), timeout=3600.0), list[int]()
+
+    def deliver(name: str, open_new: bool) -> None:
+        with service.attention.on(name), within(stage="delivering events"):
+            command.act({"id": "1", "type": "opmon.alarm"})
+            taken.append(1)
+
+    service._at_work["digits"] = service.monitors["digits"]
+    service.crew._work = deliver
+    service.crew.want("digits", open_new=True)
+    until(lambda: service.attention.waits("digits"))
+    now[0] = 21 * 60.0
+    service.give_up_stalled()
+    assert (service.crew.busy(), service.monitors["digits"].given_up) == ({"digits"}, False)
+    goes_on.unlink()
+    until(lambda: taken == [1])
 
 
 @pytest.mark.parametrize("stays", [True, False])

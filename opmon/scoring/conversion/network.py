@@ -17,6 +17,7 @@ from opmon.abc import Network
 from opmon.ceiling import lift
 from opmon.errors import ModelError
 from opmon.types import Array
+from opmon.waiting import ends_within
 
 _LONGEST = 900
 """Seconds that the export of a large network, or a thousand answers of it, may take."""
@@ -52,7 +53,8 @@ def _run(network: Network, what: str, *paths: Path) -> None:
         )
         lift(process.pid)
         try:
-            code = process.wait(_LONGEST)
+            with ends_within(_LONGEST):
+                code = process.wait(_LONGEST)
         except subprocess.TimeoutExpired as exc:
             raise ModelError(f"it takes longer than {_LONGEST // 60} minutes") from exc
         finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 from opmon import locks
 from opmon.abc import Runnable
 from opmon.errors import ModelError
+from opmon.waiting import ends_within
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +82,8 @@ def _short(version: str) -> str:
 def _run(command: list[str]) -> None:
     """Run a step of the building; an error with the last words of one that fails."""
     try:
-        subprocess.run(command, check=True, capture_output=True, timeout=_LONGEST, stdin=subprocess.DEVNULL)  # noqa: S603
+        with ends_within(_LONGEST):
+            subprocess.run(command, check=True, capture_output=True, timeout=_LONGEST, stdin=subprocess.DEVNULL)  # noqa: S603
     except subprocess.TimeoutExpired as exc:
         raise ModelError(f"{_shown(command)} took longer than {_LONGEST // 60} minutes; run it by hand") from exc
     except subprocess.CalledProcessError as exc:

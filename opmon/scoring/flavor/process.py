@@ -21,6 +21,7 @@ from opmon.ceiling import lift
 from opmon.errors import ModelError
 from opmon.outgoing import overdue
 from opmon.types import Document, Json
+from opmon.waiting import ends_within
 from opmon.wording import counted
 
 _LENGTH = struct.Struct("<q")
@@ -177,7 +178,8 @@ class Worker:
         timer.daemon = True
         timer.start()
         try:
-            yield
+            with ends_within(seconds):
+                yield
         finally:
             timer.cancel()
 
