@@ -8,6 +8,7 @@ for :data:`IDLE` at most. What the address itself says in ``options`` or as a pa
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -25,6 +26,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from opmon.errors import DatabaseUnavailable
 from opmon.private import make_private
 from opmon.store._documents import as_json
+from opmon.store._texts import HALVES, NOT_TAKEN, taken
 from opmon.store._turns import Line, begin
 
 BUSY_SECONDS = 30.0
@@ -112,6 +114,7 @@ def _postgresql(url: URL) -> Engine:
     engine = sa.create_engine(
         url, connect_args=given, pool_size=POOL, max_overflow=0, pool_use_lifo=True, json_serializer=as_json
     )  # none beyond the pool: a server counts a connection that was closed until its process is gone
+    _write_texts(engine, NOT_TAKEN)
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -153,6 +156,7 @@ def _sqlite(url: URL) -> Engine:
     engine = sa.create_engine(url, connect_args=given, json_serializer=as_json)
     path = url.database
     _lines[engine] = Line()
+    _write_texts(engine, HALVES)
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -187,6 +191,16 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql(f"BEGIN {how}")
 
     return engine
+
+
+def _write_texts(engine: Engine, not_taken: re.Pattern[str]) -> None:
+    """Have no statement fail for a text that the database does not take."""
+
+    @sa.event.listens_for(engine, "before_cursor_execute", retval=True)
+    def _(
+        connection: Connection, cursor: object, statement: str, parameters: object, context: object, many: bool
+    ) -> tuple[str, object]:
+        return statement, taken(parameters, not_taken)
 
 
 def _identity(path: str | None) -> tuple[int, int] | None:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from opmon.store._texts import NOT_TAKEN
+
 _FEW = 200
 _AT_ONCE = 50_000
 _SENT_AT_ONCE = 5_000
@@ -73,7 +75,7 @@ def _text(value: object) -> str:
     >>> [_text(value) for value in (None, True, 7, 0.5, "a\tb", "\\N")]
     ['\\N', 'True', '7', '0.5', 'a\\tb', '\\\\N']
     """
-    return "\\N" if value is None else str(value).translate(_ESCAPED)
+    return "\\N" if value is None else NOT_TAKEN.sub(" ", str(value)).translate(_ESCAPED)
 
 
 _ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})

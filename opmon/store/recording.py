@@ -19,6 +19,7 @@ from opmon.errors import InputError
 from opmon.store import pruned, readiness, reopening
 from opmon.store._among import among, portions
 from opmon.store._inserting import insert
+from opmon.store._texts import NOT_TAKEN
 from opmon.store.schema import assignments, labels, tasks
 from opmon.store.task_terms import FEW, Terms, terms_of
 from opmon.types import Label
@@ -209,7 +210,7 @@ def _problem_of(label: Label, asked: Terms | None) -> str | None:
     if asked is None:
         return f"there is no task {label.task_id} (export the open ones with 'opmon labels export')"
     name, truth, why = label.annotator, label.truth, label.why
-    if not 0 < len(name) <= LONGEST_NAME or "\0" in name or "\0" in (truth or "") or "\0" in (why or ""):
+    if not 0 < len(name) <= LONGEST_NAME or any(NOT_TAKEN.search(text or "") for text in (name, truth, why)):
         return f"task {label.task_id} needs an annotator's name of 1 to {LONGEST_NAME} characters, and text without NUL"
     if why is not None and len(why) > LONGEST_WHY:
         return f"the reason why task {label.task_id} is skipped is longer than {LONGEST_WHY:,} characters"
