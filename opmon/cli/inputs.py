@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,10 @@ from opmon.cli.common import (
     print_json,
     settings_of,
 )
+
+if TYPE_CHECKING:
+    from opmon.monitor import Monitor
+    from opmon.stages.erasing_input import Forgotten
 
 
 @click.group()
@@ -79,42 +84,51 @@ def forget(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: boo
 
     From the database, captured files, MLflow, the label provider, and the files of the endpoint and the recorder. Its
     id, prediction, variables, slices, labels and the estimates stay. It may be run again, and should be where something
-    could not be reached. Backups, exports and production's own log are yours to look through. Ends with 3 while
-    something is left.
+    could not be reached, or another process was at a monitor. Backups, exports and production's own log are yours to
+    look through. Ends with 3, or 4, while something is left.
     """
     from opmon.cli import DONE, LATER
+    from opmon.cli._each import for_each, told
     from opmon.ingest.holding import held_until_rows
-    from opmon.monitor import Monitor
 
     settings = settings_of(path)
     left = False
-    for name in chosen(settings, monitors):
-        told = Monitor.from_settings(settings, name).erase_input(input_id, really=yes)
-        told.unreached += held_until_rows(settings, name, input_id)
-        left = left or bool(told.found if not yes else told.unreached)
-        if as_json:
-            print_json(
-                {
-                    "monitor": name,
-                    "erased": yes,
-                    "found": told.found,
-                    "unreached": told.unreached,
-                    "unknown": told.unknown,
-                }
-            )
-            continue
-        verb = "removed from" if yes else "is in"
-        for place in told.found:
-            click.echo(f"{name}: {verb} {place}")
-        for place in told.unreached:
-            click.echo(f"{name}: not reached: {place}")
-        if not told.found:
-            click.echo(f"{name}: opmon holds nothing of the input {input_id!r}")
-        if told.unknown:
-            click.echo(f"{name}: {told.unknown}")
+
+    def one(monitor: Monitor) -> None:
+        nonlocal left
+        found = monitor.erase_input(input_id, really=yes)
+        found.unreached += held_until_rows(settings, monitor.settings.name, input_id)
+        left = left or bool(found.found if not yes else found.unreached)
+        _say(monitor.settings.name, input_id, found, yes, as_json)
+
+    kept = for_each(settings, chosen(settings, monitors), one)
     if not yes and left and not as_json:
         click.echo("nothing was removed; opmon inputs forget --yes does it")
-    return LATER if yes and left else DONE
+    return max(told(kept, "not reached", as_json), LATER if yes and left else DONE)
+
+
+def _say(name: str, input_id: str, found: Forgotten, yes: bool, as_json: bool) -> None:
+    """Where the input was, or is, and where it could not be removed."""
+    if as_json:
+        print_json(
+            {
+                "monitor": name,
+                "erased": yes,
+                "found": found.found,
+                "unreached": found.unreached,
+                "unknown": found.unknown,
+            }
+        )
+        return
+    verb = "removed from" if yes else "is in"
+    for place in found.found:
+        click.echo(f"{name}: {verb} {place}")
+    for place in found.unreached:
+        click.echo(f"{name}: not reached: {place}")
+    if not found.found:
+        click.echo(f"{name}: opmon holds nothing of the input {input_id!r}")
+    if found.unknown:
+        click.echo(f"{name}: {found.unknown}")
 
 
 @inputs.command("give-up")

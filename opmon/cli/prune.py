@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opmon.cli._each import for_each, told
 from opmon.cli.common import chosen, config_option, json_option, monitor_option, print_json, settings_of
 from opmon.wording import counted, size
 
 if TYPE_CHECKING:
+    from opmon.monitor import Monitor
     from opmon.stages.erasing import Erased
 
 
@@ -22,28 +24,33 @@ if TYPE_CHECKING:
 @monitor_option(multiple=True)
 @click.option("--yes", is_flag=True, help="Do it; else it is only said what would go.")
 @json_option()
-def prune(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: bool) -> None:
+def prune(path: Path | None, monitors: tuple[str, ...], yes: bool, as_json: bool) -> int:
     """Remove what closed rounds have kept for as long as "keep" says, from the database, the disk and MLflow.
 
     keep: {payloads: 90d, frames: 1y, artifacts: 2y, rounds: 3y}. Estimates, verdicts and events stay; so do labels, but
-    for "rounds", which removes tasks and labels of rounds long past.
+    for "rounds", which removes tasks and labels of rounds long past. A monitor that another process is at is waited for
+    a little, and told at the end.
     """
-    from opmon.monitor import Monitor
-
     settings, something = settings_of(path), False
-    for name in chosen(settings, monitors):
-        found = Monitor.from_settings(settings, name).prune(really=yes) if settings.monitors[name].keep.given else ()
+
+    def one(monitor: Monitor) -> None:
+        nonlocal something
+        name, keeps = monitor.settings.name, monitor.settings.keep.given
+        found = monitor.prune(really=yes) if keeps else ()
         if as_json:
             print_json({"monitor": name, "erased": yes, "rounds": [asdict(each) for each in found]})
-            continue
-        if not settings.monitors[name].keep.given:
+            return
+        if not keeps:
             click.echo(f"{name}: kept for ever; to have it removed: keep: {{payloads: 90d, frames: 1y, rounds: 3y}}")
-            continue
+            return
         something = something or any(each.kinds for each in found)
-        for line in _lines(found, yes, settings.monitors[name].newest_kept):
+        for line in _lines(found, yes, monitor.settings.newest_kept):
             click.echo(f"{name}: {line}" if not line.startswith(" ") else line)
-    if not yes and not as_json:
+
+    kept = for_each(settings, chosen(settings, monitors), one)
+    if not yes and not as_json and (something or not kept):
         click.echo("nothing was removed; opmon prune --yes does it" if something else "there is nothing to remove")
+    return told(kept, "not pruned", as_json)
 
 
 def _lines(found: Sequence[Erased], yes: bool, newest: int) -> Iterator[str]:
