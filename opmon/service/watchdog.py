@@ -136,7 +136,8 @@ class Watchdog:
         message = why_silent(pulse, known, now) if pulse.silent else "cycles end again"
         with lease.write() as connection:
             event = _event(connection, pulse, message, now)
-            if outbox.add(connection, None, event, [action.name for action in settings.actions], now):
+            at = outbox.next_moment(connection, pulse.monitor, outbox.SILENCE, now)
+            if outbox.add(connection, None, event, {action.name: now for action in settings.actions}, at):
                 level = logging.WARNING if pulse.silent else logging.INFO
                 log.log(level, "monitor %s %s", pulse.monitor, f"is silent: {message}" if pulse.silent else "is heard")
 

@@ -11,7 +11,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -33,6 +33,9 @@ SILENT, HEARD = "opmon.silent", "opmon.heard"
 
 TOLD_AFTER = 4
 """Attempts in vain after which people are told: within two minutes, unless the target asked for longer waits."""
+
+_INSTANT = timedelta(microseconds=1)
+"""The least by which two moments differ."""
 
 _FAILING = sa.and_(deliveries.c.state == "pending", deliveries.c.attempts >= TOLD_AFTER)
 _NAMESPACE = uuid.UUID("6f1d5b0e-58c3-4b7e-9a35-0d2f0f4f6a11")
@@ -183,6 +186,14 @@ def newest_types(connection: Connection, rule: str) -> dict[str, str]:
     """By monitor the type of the newest event of a rule."""
     query = sa.select(events.c.monitor, events.c.type).where(events.c.rule == rule).order_by(events.c.created_at)
     return {row.monitor: row.type for row in connection.execute(query)}
+
+
+def next_moment(connection: Connection, monitor: str, rule: str, at: datetime) -> datetime:
+    """When the next event of a rule is written: now, but behind its newest, which a clock that was ahead may have
+    written."""
+    own = events.c.monitor == monitor, events.c.rule == rule
+    newest: datetime | None = connection.scalar(sa.select(sa.func.max(events.c.created_at)).where(*own))
+    return at if newest is None else max(at, newest + _INSTANT)
 
 
 def waiting_of(connection: Connection, rule: str, at: datetime) -> set[str]:

@@ -16,7 +16,7 @@ import pytest
 from opmon.logs.place import within
 from opmon.queries.monitors import monitor_view
 from opmon.service.scheduler import Service
-from opmon.store import cycles, readiness, ticks, workers
+from opmon.store import cycles, outbox, readiness, ticks, workers
 from opmon.store.leases import hold
 from opmon.store.workers import Busy, Worker
 from opmon.triggers.command import Command
@@ -111,6 +111,30 @@ def test_silence_is_told_once_though_another_holds_the_monitor(service: Service)
     assert needs(service) == []
     with service.store.read() as connection:
         assert readiness.monitors_with_work(connection, datetime.now(UTC)) == set()
+
+
+def test_a_clock_that_was_ahead_for_a_while_is_told_once(service: Service) -> None:
+    """Six cycles end while the event that it wrote is yet to come; a real silence is told then, too."""
+    ahead = timedelta(hours=6)
+    service.watchdog.started_at -= timedelta(hours=1)
+    for minutes_ago in (70, 60, 50, 40, 30, 20):
+        ended(service, minutes_ago)
+        service.watchdog.clock = lambda: datetime.now(UTC) + ahead
+        if minutes_ago == 70:
+            service.watchdog.look()
+        service.watchdog.clock = lambda: datetime.now(UTC) - timedelta(minutes=minutes_ago)  # noqa: B023
+        service.watchdog.look()
+    assert [each["type"] for each in Told.heard] == ["opmon.silent", "opmon.heard"]
+    assert told_of(service) == ["opmon.silent", "opmon.heard"]
+    service.watchdog.clock = lambda: datetime.now(UTC) + timedelta(minutes=15)
+    service.watchdog.look()
+    assert told_of(service) == ["opmon.silent", "opmon.heard", "opmon.silent"]
+
+
+def told_of(service: Service) -> list[str]:
+    """The types of the events, in the order in which they were written."""
+    with service.store.read() as connection:
+        return [event["type"] for event in reversed(outbox.listing(connection, "digits"))]
 
 
 def test_a_worker_that_has_just_begun_is_not_told_as_one_whose_cycles_fail(service: Service) -> None:
