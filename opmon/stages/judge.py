@@ -149,7 +149,7 @@ def _deliveries(work: Toolbox, connection: Connection, round_: Round, rule: str,
         unheard = outbox.withdraw(connection, work.name, rule, round_.model_uri, now, why)
         told = {name: action for name, action in told.items() if name not in unheard}
     elif cooldown is not None:
-        last = outbox.last_alarm(connection, work.name, rule)
+        last = outbox.last_alarm(connection, work.name, rule, now)
         start = now if last is None else max(now, last + cooldown)
     return {name: silent_until(action.windows, start) for name, action in told.items()}
 

@@ -11,7 +11,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from opmon.store.outbox import SILENCE
+from opmon.store.outbox import SILENCE, is_due
 from opmon.store.schema import Query, deliveries, events
 from opmon.types import Document
 
@@ -31,12 +31,12 @@ class Delivery:
 def due(connection: Connection, monitor: str, at: datetime, rule: str | None = None) -> list[Delivery]:
     """What should be tried now, oldest first: of one ``rule``, or of all but the watchdog, which delivers its own."""
     whose = events.c.rule != SILENCE if rule is None else events.c.rule == rule
-    first = first_in_line(events.c.monitor == monitor, whose).subquery()
+    first = first_in_line(at, events.c.monitor == monitor, whose).subquery()
     query = (
         sa.select(deliveries, events.c.body)
         .join(first, first.c.id == deliveries.c.id)
         .join(events, events.c.id == deliveries.c.event_id)
-        .where(first.c.place == 1, deliveries.c.next_at <= at)
+        .where(first.c.place == 1, first.c.due)
         .order_by(deliveries.c.id)
     )
     return [
@@ -45,13 +45,13 @@ def due(connection: Connection, monitor: str, at: datetime, rule: str | None = N
     ]
 
 
-def first_in_line(*conditions: sa.ColumnElement[bool]) -> Query:
-    """What waits, with its monitor, when it is due, and its place among what waits for the same rule and action."""
+def first_in_line(at: datetime, *conditions: sa.ColumnElement[bool]) -> Query:
+    """What waits, with its monitor, whether it is due, and its place among what waits for the same rule and action."""
     line = sa.func.row_number().over(
         partition_by=(events.c.monitor, events.c.rule, deliveries.c.action), order_by=deliveries.c.id
     )
     return (
-        sa.select(deliveries.c.id, deliveries.c.next_at, events.c.monitor, line.label("place"))
+        sa.select(deliveries.c.id, is_due(at).label("due"), events.c.monitor, line.label("place"))
         .join(events, events.c.id == deliveries.c.event_id)
         .where(deliveries.c.state == "pending", *conditions)
     )

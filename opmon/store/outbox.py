@@ -34,6 +34,11 @@ SILENT, HEARD = "opmon.silent", "opmon.heard"
 TOLD_AFTER = 4
 """Attempts in vain after which people are told: within two minutes, unless the target asked for longer waits."""
 
+AHEAD = timedelta(minutes=1)
+"""An event that is so much younger than now was written by a clock that was ahead: its moments are not waited for."""
+LONGEST_WAIT = timedelta(days=1)
+"""How long a target may ask to be left alone: the next attempt is never put off by more."""
+
 _INSTANT = timedelta(microseconds=1)
 """The least by which two moments differ."""
 
@@ -78,12 +83,23 @@ def add(
     return True
 
 
-def last_alarm(connection: Connection, monitor: str, rule: str) -> datetime | None:
-    """When the rule last raised an alarm that was not withdrawn from every action."""
+def is_due(at: datetime) -> sa.ColumnElement[bool]:
+    """Whether a delivery is to be tried by now: also one that was put off by a clock that was ahead."""
+    tried = deliveries.c.attempts > 0
+    return sa.or_(
+        deliveries.c.next_at <= at,
+        sa.and_(~tried, events.c.created_at > at + AHEAD),
+        sa.and_(tried, deliveries.c.next_at > at + LONGEST_WAIT + AHEAD),
+    )
+
+
+def last_alarm(connection: Connection, monitor: str, rule: str, at: datetime) -> datetime | None:
+    """When the rule last raised an alarm that was not withdrawn from every action; one that is yet to come is none."""
     told = sa.select(deliveries.c.id).where(deliveries.c.event_id == events.c.id, deliveries.c.state != "withdrawn")
     query = (
         sa.select(events.c.created_at)
         .where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM, told.exists())
+        .where(events.c.created_at <= at + AHEAD)
         .order_by(events.c.created_at.desc())
         .limit(1)
     )
@@ -102,7 +118,7 @@ def withdraw(
         sa.select(deliveries.c.id, deliveries.c.action, events.c.body)
         .join(events, events.c.id == deliveries.c.event_id)
         .where(events.c.monitor == monitor, events.c.rule == rule, events.c.type == ALARM)
-        .where(deliveries.c.state == "pending", deliveries.c.attempts == 0, deliveries.c.next_at > at)
+        .where(deliveries.c.state == "pending", deliveries.c.attempts == 0, ~is_due(at))
     )
     waiting = [row for row in connection.execute(query) if (row.body.get("model") or {}).get("uri") == model_uri]
     for row in waiting:
@@ -201,7 +217,7 @@ def waiting_of(connection: Connection, rule: str, at: datetime) -> set[str]:
     query = (
         sa.select(events.c.monitor)
         .join(deliveries, deliveries.c.event_id == events.c.id)
-        .where(events.c.rule == rule, deliveries.c.state == "pending", deliveries.c.next_at <= at)
+        .where(events.c.rule == rule, deliveries.c.state == "pending", is_due(at))
     )
     return set(connection.scalars(query))
 

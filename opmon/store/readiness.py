@@ -22,10 +22,10 @@ from opmon.store.states import RoundState
 
 def monitors_with_work(connection: Connection, at: datetime) -> set[str]:
     """The monitors of which a round is ready, or a delivery due."""
-    waiting = first_in_line(events.c.rule != SILENCE).subquery()
+    waiting = first_in_line(at, events.c.rule != SILENCE).subquery()
     query = sa.union(
         sa.select(rounds.c.monitor).where(rounds.c.ready),
-        sa.select(waiting.c.monitor).where(waiting.c.place == 1, waiting.c.next_at <= at),
+        sa.select(waiting.c.monitor).where(waiting.c.place == 1, waiting.c.due),
     )
     return set(connection.scalars(query))
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from opmon.errors import DeliveryError, OpmonError
-from opmon.store import deliveries
+from opmon.store import deliveries, outbox
 from opmon.store.deliveries import Delivery
 from opmon.store.leases import Lease
 from opmon.types import Document
@@ -72,7 +72,7 @@ def wait_after(attempts: int, retry_after: float | None = None) -> timedelta:
     """Exponential backoff with full jitter above a half; never sooner than the target asked for."""
     longest = min(FIRST_WAIT * 3.0 ** min(attempts - 1, 20), LONGEST_WAIT)
     wait = longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
-    return max(wait, min(timedelta(seconds=retry_after or 0), timedelta(days=1)))
+    return max(wait, min(timedelta(seconds=retry_after or 0), outbox.LONGEST_WAIT))
 
 
 def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], datetime]) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opmon.errors import DeliveryError, NotFoundError
-from opmon.store import outbox, rounds
+from opmon.store import outbox, readiness, rounds
 from opmon.store.engine import Store, open_store
 from opmon.store.leases import hold
 from opmon.store.plans import RoundPlan
@@ -207,7 +207,7 @@ def test_what_waits_is_withdrawn_when_it_is_over(store: Store) -> None:
     with store.write() as connection:
         round_id = rounds.get(connection, "digits", 1).id
         outbox.add(connection, round_id, later, {"now": NOW, "later": NOW + timedelta(hours=1)}, NOW)
-        assert outbox.last_alarm(connection, "digits", "floor") == NOW
+        assert outbox.last_alarm(connection, "digits", "floor", NOW) == NOW
         assert outbox.withdraw(connection, "digits", "floor", "models:/digits/2", NOW) == set()
         assert outbox.withdraw(connection, "digits", "floor", "models:/digits/1", NOW) == {"later"}
     target = Target()
@@ -220,7 +220,40 @@ def test_an_alarm_that_nobody_heard_of_begins_no_cooldown(store: Store) -> None:
         round_id = rounds.get(connection, "digits", 1).id
         outbox.add(connection, round_id, later, {"hook": NOW + timedelta(hours=1)}, NOW)
         outbox.withdraw(connection, "digits", "floor", "models:/digits/1", NOW)
-        assert outbox.last_alarm(connection, "digits", "floor") is None
+        assert outbox.last_alarm(connection, "digits", "floor", NOW) is None
+
+
+def test_what_a_clock_that_was_ahead_wrote_holds_up_nothing(store: Store) -> None:
+    ahead, target = NOW + timedelta(days=3650), Target()
+    alarm = {**body(), "model": {"uri": "models:/digits/1"}}
+    recovered = {**body(2), "type": "opmon.recovered"}
+    with store.write() as connection:
+        round_id = rounds.get(connection, "digits", 1).id
+        outbox.add(connection, round_id, alarm, ["hook"], ahead)
+        assert outbox.last_alarm(connection, "digits", "floor", NOW) is None, "it begins no cooldown"
+        assert outbox.withdraw(connection, "digits", "floor", "models:/digits/1", NOW) == set()
+        outbox.add(connection, round_id, recovered, ["hook"], NOW)
+        assert readiness.monitors_with_work(connection, NOW) == {"digits"}
+    assert deliver(store, {"hook": target}) == (2, 0)
+    assert target.got == [alarm["id"], recovered["id"]]
+
+
+def test_an_attempt_that_a_clock_ahead_put_off_is_made_and_the_next_one_waits_as_ever(store: Store) -> None:
+    target = Target(*[DeliveryError("no")] * 3)
+    add(store, "hook")
+    assert deliver(store, {"hook": target}, NOW + timedelta(days=3650)) == (0, 1)
+    assert deliver(store, {"hook": target}) == (0, 1)
+    assert deliver(store, {"hook": target}) == (0, 0)
+    assert len(target.got) == 2
+
+
+def test_an_event_of_a_clock_ahead_that_is_refused_waits_as_any_other(store: Store) -> None:
+    target = Target(*[DeliveryError("no")] * 3)
+    with store.write() as connection:
+        outbox.add(connection, None, body(), ["hook"], NOW + timedelta(hours=2))
+    for _ in range(3):
+        deliver(store, {"hook": target})
+    assert len(target.got) == 1
 
 
 def test_an_event_is_acknowledged_once(store: Store) -> None:

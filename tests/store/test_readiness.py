@@ -191,7 +191,7 @@ def deliver(connection: Any, monitor: str, number: int, rule: str, at: datetime,
     body = {"id": key}
     round_id = connection.scalar(sa.text("SELECT min(id) FROM rounds"))
     event = {"id": key, "monitor": monitor, "round_id": round_id, "rule": rule, "type": "t", "body": body}
-    connection.execute(events.insert().values(**event, created_at=at))
+    connection.execute(events.insert().values(**event, created_at=NOW))
     connection.execute(deliveries.insert().values(event_id=key, action="hook", state=state, attempts=0, next_at=at))
 
 
