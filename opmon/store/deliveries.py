@@ -26,6 +26,8 @@ class Delivery:
     state: str
     attempts: int
     body: Document
+    problem: str | None = None
+    """Why the last attempt was in vain."""
 
 
 def due(connection: Connection, monitor: str, at: datetime, rule: str | None = None) -> list[Delivery]:
@@ -40,7 +42,7 @@ def due(connection: Connection, monitor: str, at: datetime, rule: str | None = N
         .order_by(deliveries.c.id)
     )
     return [
-        Delivery(row.id, row.event_id, row.action, row.state, row.attempts, row.body)
+        Delivery(row.id, row.event_id, row.action, row.state, row.attempts, row.body, row.problem)
         for row in connection.execute(query)
     ]
 

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 37
 """They take half a week at the least and a week at the most: longer than a weekend in which a token runs out."""
+ATTEMPTS_WITHOUT = 9
+"""So many where no action of that name is configured: they take two to five hours."""
 PATIENCE = 3
 """Failures running after which an action is left alone for this time."""
 FIRST_WAIT = timedelta(seconds=5)
@@ -78,10 +80,7 @@ def wait_after(attempts: int, retry_after: float | None = None) -> timedelta:
 def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], datetime]) -> dict[str, object]:
     attempts = delivery.attempts + 1
     if action is None:
-        return {
-            "state": "dead",
-            "problem": f"no action {delivery.action!r} is configured any more; put it back and replay the event",
-        }
+        return _missing(delivery, attempts, clock)
     try:
         with told_as_waiting(f"the action {delivery.action}"):
             action.act(delivery.body)
@@ -95,10 +94,15 @@ def _attempt(delivery: Delivery, action: Acting | None, clock: Callable[[], date
     else:
         return {"state": "delivered", "attempts": attempts, "delivered_at": clock(), "problem": None}
     log.warning("action %s did not take event %s: %s", delivery.action, delivery.event_id, problem)
-    dead = final or attempts >= ATTEMPTS
-    return {
-        "state": "dead" if dead else "pending",
-        "attempts": attempts,
-        "next_at": clock() + wait_after(attempts, retry_after),
-        "problem": problem,
-    }
+    return _in_vain(problem, attempts, final or attempts >= ATTEMPTS, clock() + wait_after(attempts, retry_after))
+
+
+def _missing(delivery: Delivery, attempts: int, clock: Callable[[], datetime]) -> dict[str, object]:
+    """No action of that name is configured; another process may know it, which has read a newer configuration."""
+    problem = f"no action {delivery.action!r} is configured; put it back, and replay the event where it was given up"
+    given_up = attempts >= ATTEMPTS_WITHOUT and delivery.problem == problem
+    return _in_vain(problem, attempts, given_up, clock() + wait_after(attempts))
+
+
+def _in_vain(problem: str, attempts: int, dead: bool, next_at: datetime) -> dict[str, object]:
+    return {"state": "dead" if dead else "pending", "attempts": attempts, "next_at": next_at, "problem": problem}

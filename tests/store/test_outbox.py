@@ -152,10 +152,26 @@ def test_a_target_that_is_away_for_a_moment_is_told_to_nobody(store: Store) -> N
         assert outbox.states(connection, ["digits"]) == {"digits": {"pending": 1}}
 
 
-def test_an_action_that_is_no_longer_configured_is_said(store: Store) -> None:
+def test_an_action_that_is_no_longer_configured_is_said_and_given_up_after_hours(store: Store) -> None:
     add(store, "hook")
     assert deliver(store, {}) == (0, 1)
     assert "no action 'hook'" in state_of(store)["problem"]
+    for _ in range(delivery.ATTEMPTS_WITHOUT - 1):
+        assert state_of(store)["state"] == "pending"
+        deliver(store, {}, state_of(store)["next_at"])
+    assert (state_of(store)["state"], state_of(store)["attempts"]) == ("dead", delivery.ATTEMPTS_WITHOUT)
+    assert timedelta(hours=2) < state_of(store)["next_at"] - NOW
+
+
+def test_a_process_that_does_not_know_an_action_yet_costs_no_event(store: Store) -> None:
+    """While a configuration is rolled out the workers have different ones; also after many refusals."""
+    target = Target(*[DeliveryError("502")] * 12)
+    add(store, "pager")
+    for _ in range(12):
+        deliver(store, {"pager": target}, NOW if not target.got else state_of(store)["next_at"])
+    deliver(store, {}, state_of(store)["next_at"])
+    assert "no action 'pager'" in state_of(store)["problem"]
+    assert deliver(store, {"pager": target}, state_of(store)["next_at"]) == (1, 0)
 
 
 def test_the_target_is_not_asked_sooner_than_it_wants(store: Store) -> None:
