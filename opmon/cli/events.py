@@ -121,14 +121,12 @@ def replay(path: Path | None, event: str) -> None:
 @click.option("--note", default=None, help="What is done about it.")
 def ack(path: Path | None, event: str, by: str | None, note: str | None) -> None:
     """Note that somebody deals with an event; it is then gone from "opmon events list --open"."""
-    import getpass
-
     from opmon.store import audit, outbox
     from opmon.store.engine import open_store
 
     store, now = open_store(settings_of(path).database.get_secret_value()), datetime.now(UTC)
     with store.write() as connection:
-        new = outbox.acknowledge(connection, event, (by or getpass.getuser())[:200], note, now)
+        new = outbox.acknowledge(connection, event, (by or audit.this_user())[:200], note, now)
         if new:
             about = f"{event}, for {by}" if by else event
             audit.note(connection, audit.of_command(now, audit.Act.ACKNOWLEDGED, about))

@@ -50,13 +50,17 @@ class Entry:
     times: int = 1
 
 
+def this_user() -> str:
+    """The name of whoever runs this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may run as a number without a name
+        return "somebody"
+
+
 def of_command(at: datetime, act: Act, about: str, monitor: str | None = None) -> Entry:
     """What the user of this machine did with a command."""
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):  # a container may run as a number without a name
-        user = "somebody"
-    return Entry(at, act, user, COMMAND, socket.gethostname(), monitor, about)
+    return Entry(at, act, this_user(), COMMAND, socket.gethostname(), monitor, about)
 
 
 def note(connection: Connection, *entries: Entry) -> None:

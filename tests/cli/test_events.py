@@ -49,6 +49,22 @@ def test_an_event_is_acknowledged_once(alarmed: tuple[str, str]) -> None:
     assert json.loads(opmon("events", "show", event, "-c", config)[1])["acknowledged_by"] == "kim"
 
 
+@pytest.mark.parametrize("kind", [KeyError, OSError])  # by the version of Python
+def test_a_user_without_a_name_acknowledges_too(
+    alarmed: tuple[str, str], kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container may run as a number that no file of users knows."""
+
+    def nobody() -> str:
+        raise kind("getpwuid(): uid not found: 1000680000")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    config, event = alarmed
+    code, out, _ = opmon("events", "ack", event, "-c", config)
+    assert (code, "is acknowledged" in out) == (0, True)
+    assert json.loads(opmon("events", "show", event, "-c", config)[1])["acknowledged_by"] == "somebody"
+
+
 def test_acknowledging_what_is_not_there(alarmed: tuple[str, str]) -> None:
     code, _, err = opmon("events", "ack", "nothing", "-c", alarmed[0])
     assert code == WRONG
