@@ -67,16 +67,25 @@ def _alone(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.partial")
     held = os.open(partial, os.O_CREAT | os.O_RDWR, FILE)
     try:
-        if not try_lock(held):
+        if not try_lock(held) or not _leads_to(partial, held):
             raise InputError(f"another process is writing {path}; wait for it, or name another file")
         os.ftruncate(held, 0)
         try:
             yield partial
         finally:
             with suppress(OSError):
-                partial.unlink(missing_ok=True)
+                if _leads_to(partial, held):
+                    partial.unlink()
     finally:
         os.close(held)
+
+
+def _leads_to(path: Path, held: int) -> bool:
+    """Whether the path leads to the file that is held: another process may have given that its name, or removed it."""
+    try:
+        return os.path.samestat(os.fstat(held), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

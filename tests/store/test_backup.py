@@ -201,6 +201,27 @@ def test_two_processes_do_not_write_one_backup(full: Store, tmp_path: Path) -> N
     assert backup(full, path).rows > 800
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_one_that_another_process_has_just_written_stays_whole(
+    full: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    """It ends between the opening of the file and its lock, and a third one may have begun by then."""
+    path, partial = tmp_path / "opmon.backup", tmp_path / ".opmon.backup.partial"
+
+    def late(held: int) -> bool:
+        os.write(held, b"all of it")
+        partial.rename(path)
+        if is_there:
+            partial.touch()
+        return try_lock(held)
+
+    monkeypatch.setattr("opmon.store.backup.try_lock", late)
+    with pytest.raises(InputError, match="another process is writing"):
+        backup(full, path)
+    assert path.read_bytes() == b"all of it"
+    assert partial.exists() == is_there
+
+
 def damaged(path: Path) -> None:
     shutil.copyfile(filled(HEAD), path)
     with path.open("r+b") as file:
