@@ -48,7 +48,8 @@ def ruled(round_: Round, tasks: Sequence[Asked]) -> Sequence[Asked]:
     differ = [at for at, task in enumerate(tasks) if len(set(task.answered.values())) > 1]
     if not differ:
         return tasks
-    opinions = [opinion_of(task) for task in tasks]
+    right = round_.plan.replies(round_.classes).right
+    opinions = [opinion_of(task, right=right) for task in tasks]
     decides = round_.plan.adjudication
     if decides == "expert":
         rulings = {at: by_expert(opinions[at], round_.plan.experts or ()) for at in differ}

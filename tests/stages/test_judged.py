@@ -163,6 +163,23 @@ def test_a_thumb_in_the_log_is_a_truth_that_arrives_by_itself(workbench: Any, sq
     assert revision.estimate.value == pytest.approx(sum(good.values()) / len(good))
 
 
+def test_of_two_equally_careful_people_who_differ_the_likeliest_verdict_counts(workbench: Any, sqlite: str) -> None:
+    """An output that one passes and the other fails has most likely passed, as nine in ten do: whoever spoke last."""
+    good = write_answers(workbench.folder / "answers", good=0.95)
+    labels = {"overlap": 2, "adjudication": "weighted"}
+    monitor = workbench.monitor(sqlite, **judged(workbench, labels=labels, rules=[]))
+    assert monitor.advance().problems == []
+    with monitor.store.read() as connection:
+        asked = [task.input_id for task in queue.open_tasks(connection, workbench.name)]
+    passed = [key for key in asked if good[key]]
+    verdict = {key: "pass" if fine else "fail" for key, fine in good.items()}
+    say(workbench, monitor, verdict | dict.fromkeys(passed[:4], "fail"), "ann")
+    say(workbench, monitor, verdict | dict.fromkeys(passed[4:8], "fail"), "ben")
+    assert monitor.advance().problems == []
+    _, revision = latest(workbench, monitor)
+    assert revision.estimate.value == pytest.approx(len(passed) / len(asked))
+
+
 def test_outputs_may_be_anything(workbench: Any, sqlite: str) -> None:
     """Rankings, detections, bytes and numbers are shown as they are, and a frame keeps the beginning of each."""
     folder = workbench.folder / "answers"
