@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from opmon.abc import Pulled, Said
-from opmon.errors import NotFoundError, UnavailableError
+from opmon.errors import NotFoundError
 from opmon.labels.rows import RowError
 from opmon.labels.studio.annotations import Annotation, annotations_of
 from opmon.labels.studio.exported import annotator_name
 from opmon.labels.studio.tasks import key_in
 from opmon.types import Json
-from opmon_label_studio.client import Client
+from opmon_label_studio.client import Client, ForbiddenError
 from opmon_label_studio.project import Project
 from opmon_label_studio.reading import number, objects, text
 from opmon_label_studio.tasks import PAGE, selected, wanted
@@ -96,9 +96,12 @@ def _changed(task: Mapping[str, Json]) -> str:
 
 
 def _names(client: Client) -> dict[int | str, str]:
-    """The e-mail addresses of users by their numbers; none where the token may not see them."""
+    """The e-mail addresses of users by their numbers; none where the token may not see them.
+
+    Where they are not told this time, nothing is heard: answers read again would be another person's by name.
+    """
     try:
         users = objects(client.get("/api/users/"))
-    except (NotFoundError, UnavailableError):
+    except (NotFoundError, ForbiddenError):
         return {}
     return {number(user.get("id")): text(user.get("email")) or text(user.get("username")) for user in users}

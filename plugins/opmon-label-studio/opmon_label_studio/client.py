@@ -39,6 +39,10 @@ def address(url: str) -> SplitResult:
     return parts
 
 
+class ForbiddenError(UnavailableError):
+    """The token is good, and its user may not do or see this."""
+
+
 class Client:
     """Calls to one server. A personal access token is exchanged for short-lived ones as they are needed."""
 
@@ -146,9 +150,8 @@ class Client:
         if 200 <= status < 300:
             return
         if status in (401, 403):
-            raise UnavailableError(
-                f"{self.shown} does not take the token ({status}{self._detail(content)}); {_ANOTHER}"
-            )
+            refused = UnavailableError if status == 401 else ForbiddenError
+            raise refused(f"{self.shown} does not take the token ({status}{self._detail(content)}); {_ANOTHER}")
         if status == 404:
             raise NotFoundError(f"{self.shown} has not what was asked for (404{self._detail(content)})")
         if 300 <= status < 400:
