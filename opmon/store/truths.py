@@ -92,14 +92,15 @@ def record_drawn(connection: Connection, round_id: int, known: Mapping[int, Know
 
 
 def _record(connection: Connection, found: Sequence[tuple[int, Known]], now: datetime) -> list[str]:
-    """What was known later than what is recorded is a correction; what was known before it is old."""
+    """What was known later than what is recorded is a correction, and so is another truth of the same moment that was
+    read later; what was known before it is old."""
     latest = _latest(connection, [task for task, _ in found])
     new = [Label(task, TRUTH, known.truth, known.at) for task, known in found if _is_news(latest.get(task), known.at)]
     return queue.record_possible(connection, new, now)[1]
 
 
 def _is_news(latest: datetime | None, at: datetime) -> bool:
-    return latest is None or latest < at
+    return latest is None or latest <= at
 
 
 def _latest(connection: Connection, task_ids: Sequence[int]) -> dict[int, datetime]:

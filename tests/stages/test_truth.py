@@ -105,6 +105,26 @@ def test_a_correction_is_a_new_label_and_what_is_older_or_known_already_is_none(
     assert said(monitor) == {one: ("1", "2"), two: ("1",), three: ("1",)}
 
 
+def test_of_truths_of_one_moment_the_one_that_is_read_last_counts(workbench, sqlite, clock) -> None:
+    """As in a table of days, where the evening's file corrects the morning's. Read again, they change nothing."""
+    workbench.write_window()
+    write_truth(workbench, {})
+    monitor = workbench.monitor(sqlite, clock, **SOURCE)
+    monitor.advance()
+    one, two = drawn(monitor)[:2]
+    for truth in ("1", "2"):
+        write_truth(workbench, {one: truth, two: "3"})
+        monitor.advance()
+    assert said(monitor) == {one: ("1", "2"), two: ("3",)}
+    with monitor.store.write() as connection:
+        for truth in ("1", "2", "1", "2"):  # as after a kill, or on another machine
+            known = {one: truths.Known(truth, NOON), two: truths.Known("3", NOON)}
+            assert truths.record_named(connection, workbench.name, known, clock()) == []
+    monitor.folder = workbench.folder / "elsewhere"
+    assert monitor.advance().problems == []
+    assert said(monitor) == {one: ("1", "2"), two: ("3",)}
+
+
 def test_truth_wins_over_annotators_and_counts_in_no_agreement(workbench, sqlite, clock) -> None:
     workbench.write_window()
     write_truth(workbench, {})
