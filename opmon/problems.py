@@ -61,6 +61,8 @@ _TRAITS: Mapping[Problem, Traits] = {
 
 SHARES: tuple[Problem, ...] = tuple(problem for problem in PROBLEMS if _TRAITS[problem].is_share)
 """The problems whose estimate lies between 0 and 1."""
+OF_NUMBERS: tuple[Problem, ...] = tuple(problem for problem in PROBLEMS if _TRAITS[problem].of_numbers)
+"""The problems whose answers are numbers."""
 
 
 def traits(problem: Problem) -> Traits:

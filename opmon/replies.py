@@ -6,7 +6,6 @@ kept is the same for answers that mean the same.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from opmon.errors import InputError
 from opmon.problems import Problem, traits
 from opmon.scales import Scale
 from opmon.spellings import AS_SPELT, Spellings
-from opmon.values import canonical_class
+from opmon.values import canonical_class, canonical_number
 
 UNNAMED = "'nan' stands for a value that is missing, unless 'classes' in the configuration names it"
 
@@ -105,6 +104,14 @@ class Replies:
             found.setdefault(_loose(name), []).append(name)
         return {loose: names[0] for loose, names in found.items() if len(names) == 1}
 
+    def as_kept(self, answer: str | None) -> str | None:
+        """An answer that was kept, None for a skip, as it is kept today: numbers were once kept as they were typed.
+
+        >>> Replies("regression").as_kept("1_2.0"), Replies().as_kept("12.0")
+        ('12', '12.0')
+        """
+        return canonical_number(answer) if answer is not None and traits(self.problem).of_numbers else answer
+
     def may_be(self, said: object) -> str | None:
         """The answer as it is kept; None where it is none."""
         try:
@@ -140,8 +147,8 @@ def _classes(replies: Replies, said: object) -> str:
 def _number(replies: Replies, said: object) -> str:
     text = str(said)
     try:
-        if math.isfinite(float(text)):
-            return text
+        if "_" not in text:
+            return canonical_number(text)
     except ValueError:
         pass
     raise InputError(f"asks for a number such as 3.5; got {said!r}")

@@ -87,7 +87,7 @@ def _score(text: str) -> str | None:
     if verdict is not None:
         return "1" if verdict == PASS else "0"
     try:
-        score = float(text)
+        score = float(text) if "_" not in text else math.nan
     except ValueError:
         return None
     return plain(score + 0.0) if 0 <= score <= 1 else None

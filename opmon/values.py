@@ -1,4 +1,4 @@
-"""The canonical text of a class, the same wherever a class comes from: a model, a log, an annotator, a file.
+"""The canonical text of a class or a number, the same wherever it comes from: a model, a log, an annotator, a file.
 
 A model answers the integer 3, the log kept 3.0, the annotator typed "3" and a CSV file holds "3.0": all of them are
 the class ``"3"``. Pure: numbers and text in, text out.
@@ -6,6 +6,7 @@ the class ``"3"``. Pure: numbers and text in, text out.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from decimal import Decimal
@@ -44,6 +45,18 @@ def canonical_class(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
     raise InputError(f"a class must be text, a number or a truth value; got {value!r} ({type(value).__name__})")
+
+
+def canonical_number(value: Any) -> str:
+    """The one text of a number: the shortest that says it. An error where a value is none.
+
+    >>> [canonical_number(value) for value in ("12.0", " 12", 12, "1.20e1", "-0.0", 0.1, "1e16")]
+    ['12', '12', '12', '12', '0', '0.1', '1e+16']
+    """
+    number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"a number must be finite; got {value!r}")
+    return repr(number + 0.0).removesuffix(".0")
 
 
 def canonical_classes(values: NDArray[Any]) -> NDArray[np.str_]:

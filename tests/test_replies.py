@@ -125,10 +125,22 @@ def test_sets_know_other_spellings() -> None:
 
 def test_classes_and_numbers_are_read_as_ever() -> None:
     assert Replies(classes=["cat"]).read(" cat ") == "cat"
-    assert Replies("regression").read("3.50") == "3.50"
+    assert Replies("regression").read("3.50") == "3.5"
     for replies, said in ((Replies(classes=["cat"]), "dog"), (Replies("regression"), "far"), (Replies(), " ")):
         with pytest.raises(InputError):
             replies.read(said)
+
+
+@pytest.mark.parametrize("said", ["12", "12.0", " 12", "+12.", "1.2e1", 12, 12.0])
+def test_a_number_has_one_spelling(said: object) -> None:
+    assert Replies("regression").read(said) == "12"
+
+
+@pytest.mark.parametrize("replies", [Replies("regression"), Replies("judged", scale="score")])
+@pytest.mark.parametrize("said", ["0_1", "1_000", "nan", "inf"])
+def test_what_is_no_number_to_people_is_refused(replies: Replies, said: str) -> None:
+    with pytest.raises(InputError, match="asks for a"):
+        replies.read(said)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

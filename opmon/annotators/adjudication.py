@@ -11,6 +11,7 @@ from opmon.annotators.error_model import ErrorModel
 from opmon.annotators.opinions import Opinion
 from opmon.label_sets import members, text_of
 from opmon.scales import middle
+from opmon.values import canonical_number
 
 
 class Ruling(NamedTuple):
@@ -53,13 +54,13 @@ def by_middle(opinion: Opinion, how: Literal["mean", "median"], *, scores: bool)
     >>> by_middle(Opinion({"ann": "4 of 5", "ben": "0.25"}), "mean", scores=True)
     Ruling(truth='0.5', sure=0.0)
     >>> by_middle(Opinion({"ann": "7", "ben": "1", "cem": "2"}), "median", scores=False).truth
-    '2.0'
+    '2'
     """
     if opinion.truth is not None or not opinion.answers:
         return by_majority(opinion)
     said = list(opinion.answers.values())
     numbers = [float(each) for each in said] if not scores else []
-    truth = middle(said, how) if scores else repr(fmean(numbers) if how == "mean" else median(numbers))
+    truth = middle(said, how) if scores else canonical_number(fmean(numbers) if how == "mean" else median(numbers))
     return Ruling(truth, said.count(truth) / len(said))
 
 

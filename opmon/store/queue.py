@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from opmon.adjudication import Asked
+from opmon.problems import OF_NUMBERS
 from opmon.store import attachments
 from opmon.store._among import among, portions
 from opmon.store.recording import Recorded, record, record_each, record_possible
@@ -24,6 +25,7 @@ from opmon.store.schema import Query, Row, labels, rounds, tasks
 from opmon.store.states import RoundState
 from opmon.store.task_keys import key_of
 from opmon.types import Json, Label, Task
+from opmon.values import canonical_number
 
 __all__ = [
     "Recorded",
@@ -136,8 +138,9 @@ def answers(connection: Connection, round_id: int, first: int | None = None, *, 
     without ``payloads`` the inputs themselves, which may be large, are left out."""
     said: dict[int, list[Label]] = defaultdict(list)
     given = sa.select(labels).where(_of_drawn(round_id)).order_by(labels.c.id).limit(first)
+    in_numbers = round_id in asking_for_numbers(connection, [round_id])
     for row in connection.execute(given):
-        said[row.task_id].append(Label(row.task_id, row.annotator, row.truth, row.at, row.why, row.seconds))
+        said[row.task_id].append(label_of(row, in_numbers))
     columns = [column for column in tasks.c if payloads or column is not tasks.c.payload]
     query = sa.select(*columns).where(tasks.c.round_id == round_id, tasks.c.gold.is_(None)).order_by(tasks.c.position)
     return [
@@ -157,6 +160,18 @@ def answers(connection: Connection, round_id: int, first: int | None = None, *, 
         )
         for row in connection.execute(query)
     ]
+
+
+def asking_for_numbers(connection: Connection, round_ids: Collection[int]) -> set[int]:
+    """Those of the rounds that ask for numbers, which were once kept as they were typed: 12 was not 12.0."""
+    query = sa.select(rounds.c.id).where(rounds.c.plan["problem"].as_string().in_(OF_NUMBERS))
+    return set(connection.scalars(query.where(among(connection, rounds.c.id, sorted(round_ids)))))
+
+
+def label_of(row: Row, in_numbers: bool) -> Label:
+    """A label from its row, spelt as it would be today."""
+    truth = canonical_number(row.truth) if in_numbers and row.truth is not None else row.truth
+    return Label(row.task_id, row.annotator, truth, row.at, row.why, row.seconds)
 
 
 def payloads(connection: Connection, task_ids: Sequence[int]) -> dict[int, Mapping[str, Json]]:

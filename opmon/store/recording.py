@@ -104,9 +104,10 @@ def _words(connection: Connection, terms: Mapping[int, Terms]) -> _Words:
         columns = labels.c.task_id, labels.c.annotator, labels.c.truth, labels.c.why, labels.c.at
         query = sa.select(*columns).where(among(connection, labels.c.task_id, some)).order_by(labels.c.id)
         for task_id, annotator, truth, why, at in connection.execute(query).all():
-            last[task_id][annotator] = truth
+            answer = terms[task_id].of_round.replies.as_kept(truth)
+            last[task_id][annotator] = answer
             reasons[task_id, annotator] = why
-            moments[task_id].add((annotator, truth, at))
+            moments[task_id].add((annotator, answer, at))
     return _Words(last, reasons, moments)
 
 

@@ -193,7 +193,7 @@ def _number(value: object) -> float | None:
     if is_blank(value) or is_nan(value):
         return None
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = math.inf if "_" in str(value) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return math.inf
     return number if math.isfinite(number) else math.inf

@@ -9,7 +9,7 @@ from opmon.adjudication import Asked
 from opmon.store import queue, rounds
 from opmon.store.engine import Store
 from opmon.store.plans import RoundPlan
-from opmon.types import Slice
+from opmon.types import Problem, Slice
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -24,11 +24,17 @@ def gold(count: int, truth: str = "1") -> list[Asked]:
     return [Asked(-1 - k, f"gold-{k}", "", {}, {"x": 1}, gold=truth) for k in range(count)]
 
 
-def open_round(store: Store, new: Sequence[Asked], monitor: str = "digits", **values: object) -> int:
+def open_round(
+    store: Store,
+    new: Sequence[Asked],
+    monitor: str = "digits",
+    problem: Problem = "classification",
+    **values: object,
+) -> int:
     """A round in labelling with these tasks, in this order; gives its number in the database."""
     with store.write() as connection:
         number = rounds.count(connection, monitor) + 1
-        plan = RoundPlan(problem="classification")
+        plan = RoundPlan(problem=problem)
         own = {"model_name": monitor, "model_version": "1", "plan": plan, "opened_at": NOW}
         piece = Slice("a", str(number), str(number + 1), 10, NOW)
         rounds.add(connection, monitor, [piece], received=10, only_version=None, **own)  # type: ignore[arg-type]

@@ -246,10 +246,15 @@ def test_a_column_of_the_log_is_truth_and_no_annotator_sees_it(workbench, databa
 def test_numbers_are_truths_of_a_regression(tmp_path: Path) -> None:
     from opmon.truth.reading import COMMA, Vocabulary
 
-    said = ["1.5", None, "", "nan", "many", "inf", "3,5", "1.234,5", "-1,234"]
+    said = ["1.5", None, "", "nan", "many", "inf", "3,5", "1.234,5", "-1,234", "1_000"]
     named, refused = Vocabulary(Replies("regression")).named(pa.array(said))
-    assert named.to_pylist() == [1.5, *[None] * 8]
-    assert refused == {"'many' is no finite number": 1, "'inf' is no finite number": 1, COMMA: 3}
+    assert named.to_pylist() == [1.5, *[None] * 9]
+    assert refused == {
+        "'many' is no finite number": 1,
+        "'inf' is no finite number": 1,
+        "'1_000' is no finite number": 1,
+        COMMA: 3,
+    }
 
 
 def test_rows_that_say_another_truth_of_the_same_time_are_told(tmp_path: Path) -> None:

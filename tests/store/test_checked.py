@@ -35,6 +35,15 @@ def test_gold_tasks_come_with_what_was_said_of_them(store: Store) -> None:
     assert [(task.gold, task.answered) for task in found] == [("1", {"ann": "1"})] * 2
 
 
+def test_numbers_of_gold_tasks_are_compared_as_numbers(store: Store) -> None:
+    """Also where they were kept as they were written."""
+    round_id = open_round(store, [*asked(1), replace(gold(1)[0], gold="12.0")], problem="regression")
+    say(store, round_id, "ann", "12", of_gold=True)
+    with store.read() as connection:
+        (found,) = checked.gold_said(connection, "digits")
+    assert (found.gold, found.answered) == ("12", {"ann": "12"})
+
+
 def test_rounds_before_are_those_that_asked_several_with_all_their_tasks(store: Store) -> None:
     open_round(store, asked(2))
     several = open_round(store, [asked(1)[0], replace(asked(2)[1], needs=2)])

@@ -106,6 +106,30 @@ def test_regression_asks_for_a_number(store: Store, truth: str) -> None:
     assert say(store, (ids[0], "ann", "0.25")).new == 1
 
 
+def test_numbers_that_are_the_same_are_one_answer_however_they_are_written(store: Store) -> None:
+    round_id, ids = open_round(store, "regression")
+    say(store, (ids[0], "ann", "3"), (ids[0], "ben", "3.0"), (ids[0], "cem", "7"), (ids[1], "truth", "12.0"))
+    assert say(store, (ids[0], "ann", "3.00"), (ids[1], "ann", "12")) == queue.Recorded(1, 1)
+    with store.read() as connection:
+        by_id = {task.task_id: task for task in queue.answers(connection, round_id)}
+    assert (by_id[ids[0]].truth, by_id[ids[1]].truth, by_id[ids[1]].agreement) == ("3", "12", 1.0)
+
+
+def test_numbers_that_were_kept_as_they_were_typed_are_the_same_too(store: Store) -> None:
+    round_id, ids = open_round(store, "regression")
+    say(store, (ids[0], "ann", "3"), (ids[0], "ben", "1000"), (ids[0], "cem", "1000"), (ids[0], "truth", "1000"))
+    with store.write() as connection:
+        for name, typed in (("ann", "3.0"), ("ben", "1000.0"), ("cem", " 1_000"), ("truth", "1e3")):
+            connection.execute(labels.update().where(labels.c.annotator == name).values(truth=typed))
+    with store.read() as connection:
+        task = next(task for task in queue.answers(connection, round_id) if task.labels)
+    assert task.answered == {"ann": "3", "ben": "1000", "cem": "1000"}
+    assert (task.truth, task.agreement) == ("1000", 2 / 3)
+    with store.write() as connection:
+        again = [Label(ids[0], name, said, NOW) for name, said in (("ann", "3"), ("truth", "1000.0"))]
+        assert queue.record_possible(connection, again, NOW)[0] == queue.Recorded(0, 2)
+
+
 def test_the_same_said_twice_at_once_is_kept_once(store: Store) -> None:
     round_id, ids = open_round(store)
     given = [Label(task, "ann", "7", NOW) for task in ids]
