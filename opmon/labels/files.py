@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -122,12 +123,21 @@ def read_labels(
         raise InputError(f"{source} cannot be read: {exc.strerror or exc}") from exc
 
 
-def task_keys(path: Path, *, answered: bool = True) -> frozenset[str]:
-    """The keys of the tasks in a file, ``answered`` ones with the others; rows that cannot be read have none."""
+@dataclass(frozen=True, slots=True)
+class TaskRows:
+    """How many rows a file has of each task, by its key; rows that cannot be read are left out."""
+
+    all: Counter[str]
+    unanswered: Counter[str]
+
+
+def task_rows(path: Path) -> TaskRows:
+    """The tasks in a file; an error where it cannot be read as a whole."""
     with path.open("rb") as stream:
         found = [row for _, row in _rows(stream, format_of(path), str(path)) if not isinstance(row, RowError)]
-    keys = [row["task_key"] for row in found if row.get("task_key") and (answered or not is_answered(row))]
-    return frozenset(map(str, keys))
+    tasks = [row for row in found if row.get("task_key")]
+    left = (str(row["task_key"]) for row in tasks if not is_answered(row))
+    return TaskRows(Counter(str(row["task_key"]) for row in tasks), Counter(left))
 
 
 def _read(stream: IO[str] | IO[bytes], format: Format, name: str, annotator: str, monitor: str | None) -> LabelFile:

@@ -15,14 +15,16 @@ from opmon.labels.studio.tasks import key_in
 
 
 def without(path: Path, keys: Collection[str]) -> None:
-    """Write the file again, whole, without these tasks."""
+    """Write the file again, whole, without these tasks; when it was saved, as the answers in it were, stays."""
+    about = path.stat()
     partial = path.with_name(f".{path.name}.partial")
     encoding = "utf-8-sig" if path.read_bytes().startswith(b"\xef\xbb\xbf") else "utf-8"
     with path.open(encoding="utf-8-sig", newline="") as stream:
         text = stream.read()
-    handle = os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, path.stat().st_mode & 0o777)
+    handle = os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, about.st_mode & 0o777)
     with os.fdopen(handle, "w", encoding=encoding, newline="") as out:
         out.write(_LEFT[format_of(path)](text, keys))
+    os.utime(partial, ns=(about.st_atime_ns, about.st_mtime_ns))
     partial.replace(path)
 
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import datetime
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,67 @@ def test_a_task_of_which_a_further_opinion_is_asked_is_written_again(tmp_path: P
     assert sorted(editor.tasks()) == sorted([*(task.key for task in TASKS), TASKS[0].key])
     folder.push(TASKS)
     assert len(editor.tasks()) == 4, "it waits there for its second answer"
+
+
+def test_every_one_of_several_annotators_has_rows_to_fill_in(tmp_path: Path) -> None:
+    """A file for each of them, whatever was cut off, and a new one where a further opinion is wanted."""
+    folder = LabelFolder(str(tmp_path)).bind("pets", Guide())
+    asked = [replace(TASKS[0], needs=2), TASKS[1], replace(TASKS[2], needs=2)]
+    for _ in range(2):
+        folder.push(asked)
+    first, second = sorted((tmp_path / "pets").iterdir(), key=lambda path: -len(rows(path)))
+    assert [row["task_key"] for row in rows(first)] == [task.key for task in asked]
+    assert [row["task_key"] for row in rows(second)] == [asked[0].key, asked[2].key]
+    second.unlink()  # as if it had not been written before a kill
+    folder.push(asked)
+    assert [row["task_key"] for row in rows(second)] == [asked[0].key, asked[2].key]
+    for path, name in ((first, "ann"), (second, "ben")):
+        save(path, [row | {"label": name, "annotator": name} for row in rows(path)])
+    heard = {(said.task_key, said.annotator) for said in folder.pull("").said}
+    assert heard == {(task.key, name) for task in asked for name in ("ann", "ben")} - {(asked[1].key, "ben")}
+    folder.reconcile(set())
+    for number in (3, 4):  # they differ, or have corrected themselves
+        folder.push(asked[:1])
+        (further,) = (tmp_path / "pets").glob("*.csv")
+        assert [(row["task_key"], row["label"]) for row in rows(further)] == [(asked[0].key, "")]
+        folder.reconcile(set())
+        assert len(list((tmp_path / "pets" / "finished").iterdir())) == number, "nothing was written over"
+
+
+def test_what_is_saved_in_a_file_that_was_put_away_is_heard(tmp_path: Path) -> None:
+    folder = LabelFolder(str(tmp_path)).bind("pets", Guide())
+    folder.push(TASKS)
+    cursor = folder.pull("").cursor
+    folder.reconcile(set())
+    assert folder.pull(cursor).said == []
+    (away,) = (tmp_path / "pets" / "finished").iterdir()
+    save(away, [row | {"label": "cat", "annotator": "ann"} for row in rows(away)])
+    late = folder.pull(cursor)
+    for heard in (late, folder.pull("")):
+        assert [said.task_key for said in heard.said] == [task.key for task in TASKS]
+    assert folder.pull(late.cursor).said == []
+    os.utime(away, (0, 0))
+    folder.forget([TASKS[0].key])
+    again = folder.pull(cursor).said
+    assert [(said.task_key, said.at) for said in again] == [
+        (task.key, datetime.fromtimestamp(0, UTC)) for task in TASKS[1:]
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", "task_key,label\nt9-0123456789ab,Kätzchen\n".encode("latin-1")])
+def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, content: bytes) -> None:
+    """Such as one that is on its way, or that a spreadsheet has saved in its own signs."""
+    folder = LabelFolder(str(tmp_path)).bind("pets", Guide())
+    broken = tmp_path / "pets" / "tasks-round-1-abcdef01.csv"
+    broken.parent.mkdir()
+    broken.write_bytes(content)
+    folder.push(TASKS)
+    assert folder.reconcile({TASKS[0].key}) == {TASKS[0].key}
+    (whole,) = (path for path in broken.parent.iterdir() if path != broken)
+    save(whole, [row | {"label": "cat"} for row in rows(whole)])
+    told = folder.pull("")
+    assert [said.task_key for said in told.said] == [task.key for task in TASKS]
+    assert broken.name in told.problems[0]
+    folder.reconcile(set())
+    assert [path.name for path in broken.parent.iterdir() if path.is_file()] == [broken.name]
+    assert folder.forget([TASKS[0].key]) == (), "it may be in the file that cannot be read"
